@@ -1,0 +1,122 @@
+// ArrayFile: an n-dimensional array in one shared file, read and written by all ranks together.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include <penstock/distribution.hpp>
+#include <penstock/error.hpp>
+#include <penstock/hints.hpp>
+#include <penstock/section.hpp>
+
+namespace penstock {
+
+enum class Mode { read, read_write, create };
+enum class Container { automatic, raw, npy };
+
+/// What the array in the file looks like. Where the file says so itself (.npy), fields may be
+/// left empty, and those given must agree with it.
+struct ArraySpec {
+  std::vector<std::int64_t> shape;     ///< 1 to 8 dimensions
+  std::int64_t element_size = 0;       ///< bytes, 1 to 65536
+  std::string dtype;                   ///< NumPy descr ("<f8"), needed to create .npy files
+  std::optional<Order> order;          ///< default: C
+  std::int64_t offset = 0;             ///< byte offset where the array (or its header) starts
+  Container container = Container::automatic;  ///< by file name (create) or content (open)
+};
+
+/// Memory of one section: `data` points at the section's first element; `strides` are bytes
+/// between neighbours in each dimension (any sign). No strides: dense, in the file's order.
+template <class Byte>
+struct MemoryView {
+  Byte* data = nullptr;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::size_t size_bytes = 0;  ///< without strides: bytes available
+};
+using ReadView = MemoryView<std::byte>;          // a read fills it
+using WriteView = MemoryView<const std::byte>;   // a write takes from it
+
+/// What this rank did since the file was opened, or during one call. All counts are exact.
+struct Statistics {
+  std::int64_t reads = 0, writes = 0;              ///< system calls that moved data
+  std::int64_t other_calls = 0;                    ///< locks, size queries, truncations, syncs
+  std::int64_t bytes_read = 0, bytes_written = 0;  ///< moved between memory and file
+  std::int64_t bytes_wanted = 0;                   ///< asked for by this rank
+  std::int64_t messages = 0, bytes_sent = 0;       ///< to other ranks
+  std::int64_t rounds = 0;                         ///< fills of this rank's staging buffer
+  std::int64_t sieved_windows = 0;                 ///< rounds that had holes and were read first
+  std::int64_t staging_peak = 0;                   ///< bytes of staging memory at most
+  Statistics& operator+=(const Statistics& other);
+};
+
+/// One piece of a request: a section and its memory.
+template <class View>
+struct Part {
+  Section section;
+  View memory;
+};
+
+class PENSTOCK_EXPORT ArrayFile {
+ public:
+  /// Collective over `comm`. MPI_COMM_NULL: this process alone; MPI need not be running.
+  static ArrayFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
+                        const ArraySpec& spec = {}, const Hints& hints = {});
+  ArrayFile(ArrayFile&&) noexcept;
+  ArrayFile& operator=(ArrayFile&&) noexcept;
+  ~ArrayFile();  ///< lets go of the file, alone; close() is the collective way
+
+  /// Collective: every rank calls, with no part, one or several. Where parts overlap, the
+  /// highest rank and its last part win (with direct and sieved: one writer of each element).
+  /// On return the data is in the file (as after POSIX write) and the memory is free.
+  void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
+  void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
+
+  /// One section from dense memory, in the file's order.
+  template <class T>
+  void write(std::span<const T> data, const Section& section, const Hints* hints = nullptr) {
+    const Part<WriteView> part{section, {reinterpret_cast<const std::byte*>(data.data()), {}, {},
+                                         data.size_bytes()}};
+    write(std::span<const Part<WriteView>>(&part, 1), hints);
+  }
+  template <class T>
+  void write(const std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
+    write(std::span<const T>(data), section, hints);
+  }
+  template <class T>
+  void read(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
+    const Part<ReadView> part{section, {reinterpret_cast<std::byte*>(data.data()), {}, {},
+                                        data.size_bytes()}};
+    read(std::span<const Part<ReadView>>(&part, 1), hints);
+  }
+  template <class T>
+  void read(std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
+    read(std::span<T>(data), section, hints);
+  }
+
+  void sync();   ///< collective: the bytes are on the device
+  void close();  ///< collective; a second call does nothing
+
+  const ArraySpec& spec() const;        ///< shape, element size, order as they are in the file
+  std::int64_t data_offset() const;     ///< byte offset of the first element
+  std::int64_t end_offset() const;      ///< byte offset just past the array
+  const Hints& hints() const;           ///< effective values
+  std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
+  const Statistics& statistics() const;       ///< of this rank, since open
+  const Statistics& last_call() const;        ///< of this rank, of the last read or write
+  Method last_method() const;                 ///< what `automatic` chose
+
+ private:
+  class Impl;
+  explicit ArrayFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,2 @@
+#pragma once
+#define PENSTOCK_EXPORT __attribute__((visibility("default")))

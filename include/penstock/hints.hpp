@@ -1,0 +1,64 @@
+// Settings of a file and of single calls. Parsed once, checked once; no process-wide state.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <penstock/export.hpp>
+
+namespace penstock {
+
+/// How a read or write is carried out; all give byte-identical files.
+enum class Method {
+  automatic,  ///< chosen from the request
+  direct,     ///< each rank seeks and moves every run of its own
+  sieved,     ///< each rank on its own, by data sieving
+  gather,     ///< everything through rank 0 (the Chameleon way)
+  two_phase,  ///< static file domains over the whole array
+  extended,   ///< dynamic file domains over the bounding section
+};
+
+/// How file domains are cut.
+enum class DomainRule {
+  automatic,     ///< what the method's name says
+  static_,       ///< equal blocks of the whole array
+  dynamic,       ///< equal blocks of the bounding section
+  block_cyclic,  ///< blocks of `stripe_size` dealt in turn
+  aligned,       ///< equal blocks with bounds at multiples of `stripe_size` in the file
+};
+
+/// Whether a write may read a range with holes, overlay the new bytes and write it back.
+enum class SieveWrites { automatic, always, never };
+
+/// Whether writes take byte-range locks, so that read-modify-write of one group of processes and
+/// the writes of another cannot undo each other.
+enum class Locks { automatic, never };
+
+struct Hints {
+  Method method = Method::automatic;
+  DomainRule domains = DomainRule::automatic;
+  std::int64_t aggregators = 0;              ///< 0: chosen; else 1 .. ranks
+  std::int64_t buffer_size = 4 << 20;        ///< staging buffer of an aggregator, bytes
+  std::int64_t stripe_size = 0;              ///< bytes; 0: the buffer size
+  SieveWrites sieve_writes = SieveWrites::automatic;
+  Locks locks = Locks::automatic;
+  std::string device;                        ///< "" or "fault:..." (see docs/hints.md)
+
+  /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
+  /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
+  PENSTOCK_EXPORT void set(const std::map<std::string, std::string>& text,
+                           std::vector<std::string>* unknown = nullptr);
+  /// The effective values as text, in the form `set` reads.
+  PENSTOCK_EXPORT std::map<std::string, std::string> text() const;
+  friend bool operator==(const Hints&, const Hints&) = default;
+};
+
+PENSTOCK_EXPORT std::string_view to_string(Method method) noexcept;
+PENSTOCK_EXPORT std::string_view to_string(DomainRule rule) noexcept;
+/// "64", "64K", "4M", "1G" (powers of 1024) to bytes; throws Error(argument).
+PENSTOCK_EXPORT std::int64_t parse_bytes(std::string_view text);
+
+}  // namespace penstock

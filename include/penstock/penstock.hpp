@@ -1,0 +1,8 @@
+// Everything: #include <penstock/penstock.hpp>
+#pragma once
+#include <penstock/array_file.hpp>
+#include <penstock/distribution.hpp>
+#include <penstock/error.hpp>
+#include <penstock/explain.hpp>
+#include <penstock/hints.hpp>
+#include <penstock/section.hpp>

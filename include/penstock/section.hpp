@@ -1,0 +1,86 @@
+// Sections of an array: lower:upper:stride in each dimension, explicit index lists, or extents.
+// Terms as in Thakur & Choudhary, "An Extended Two-Phase Method ..." (section 3.1 and conclusion).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <penstock/export.hpp>
+
+namespace penstock {
+
+inline constexpr int max_dimensions = 8;
+inline constexpr std::int64_t max_element_size = 64 * 1024;
+
+/// Order in which the elements of an array lie in the file.
+enum class Order { c, fortran };
+
+/// Half-open range of indices, lower:upper:stride, taking `block` neighbours at every step:
+/// { lower + j*stride + b : 0 <= b < block } below `upper`. block = 1 is the usual section.
+struct Range {
+  std::int64_t lower = 0;
+  std::int64_t upper = 0;
+  std::int64_t stride = 1;
+  std::int64_t block = 1;
+
+  std::int64_t count() const noexcept;  ///< number of indices
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// Explicit indices in one dimension; any order, no index twice. Memory follows the order given.
+using IndexList = std::vector<std::int64_t>;
+using Indices = std::variant<Range, IndexList>;
+
+/// Half-open run of elements, counted along the array as it lies in the file.
+struct ElementExtent {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  friend bool operator==(const ElementExtent&, const ElementExtent&) = default;
+};
+
+/// What one rank wants of an array. A value: cheap to copy where it has no lists.
+class PENSTOCK_EXPORT Section {
+ public:
+  Section() = default;  ///< no element at all
+  explicit Section(std::vector<Indices> dimensions) : dimensions_(std::move(dimensions)) {}
+  Section(std::initializer_list<Range> ranges);
+
+  /// All of an array.
+  static Section all(std::span<const std::int64_t> shape);
+  /// The papers' form: 1-based, upper bound included.
+  static Section inclusive(const std::vector<Range>& ranges);
+  /// The papers' form as printed, e.g. "(1:100:1, 1+10p:100+10p:1)"; `p` is the rank and `nprocs`
+  /// the number of ranks. Throws Error(section) with the place that could not be read.
+  static Section paper(std::string_view text, std::int64_t p = 0, std::int64_t nprocs = 1);
+  /// Runs of elements along the file, ascending and apart; memory is one-dimensional.
+  static Section extents(std::vector<ElementExtent> runs);
+
+  bool is_extents() const noexcept { return extents_.has_value(); }
+  const std::vector<Indices>& dimensions() const noexcept { return dimensions_; }
+  const std::vector<ElementExtent>& runs() const { return *extents_; }
+
+  /// Shape of the section in memory: one count per dimension; {total} for extents.
+  std::vector<std::int64_t> shape() const;
+  std::int64_t element_count() const noexcept;
+  bool empty() const noexcept { return element_count() == 0; }
+
+  /// Throws Error(section) naming the dimension and the limit when it does not fit `array_shape`.
+  void check(std::span<const std::int64_t> array_shape) const;
+  /// Whether two sections of one array can share an element. May say true when unsure, never
+  /// false wrongly.
+  bool may_intersect(const Section& other) const;
+
+  std::string to_string() const;
+  friend bool operator==(const Section&, const Section&) = default;
+
+ private:
+  std::vector<Indices> dimensions_;
+  std::optional<std::vector<ElementExtent>> extents_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,30 @@
+#include "access/demand.hpp"
+
+#include <algorithm>
+
+namespace penstock {
+
+Demand Demand::of(const Footprint& footprint) {
+  Demand demand;
+  if (footprint.empty()) return demand;
+  demand.begin = footprint.hull().begin;
+  demand.end = footprint.hull().end;
+  demand.bytes = footprint.bytes();
+  demand.runs = footprint.run_count();
+  return demand;
+}
+
+void Demand::join(const Demand& higher) {
+  if (higher.empty()) return;
+  if (empty()) {
+    *this = higher;
+    return;
+  }
+  ordered = ordered && higher.ordered && end <= higher.begin;
+  begin = std::min(begin, higher.begin);
+  end = std::max(end, higher.end);
+  bytes += higher.bytes;
+  runs += higher.runs;
+}
+
+}  // namespace penstock

@@ -1,0 +1,25 @@
+// Demand: the requests of one rank, or of many joined, as far as a plan needs them.
+#pragma once
+
+#include <limits>
+
+#include "access/footprint.hpp"
+
+namespace penstock {
+
+/// Joining is associative, in rank order.
+struct Demand {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();  // hull of all requests, bytes
+  std::int64_t end = -1;
+  std::int64_t bytes = 0;
+  std::int64_t runs = 0;
+  /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.
+  bool ordered = true;
+
+  static Demand of(const Footprint& footprint);
+  bool empty() const noexcept { return bytes == 0; }
+  Extent hull() const noexcept { return empty() ? Extent{0, 0} : Extent{begin, end}; }
+  void join(const Demand& higher_ranks);
+};
+
+}  // namespace penstock

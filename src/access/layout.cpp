@@ -1,0 +1,50 @@
+#include "access/layout.hpp"
+
+#include "base/checked.hpp"
+
+namespace penstock {
+
+void ArrayLayout::check() const {
+  if (shape.empty() || shape.size() > max_dimensions)
+    throw Error(ErrorClass::argument, "shape must have 1 to 8 dimensions, not " +
+                                          std::to_string(shape.size()));
+  if (element_size < 1 || element_size > max_element_size)
+    throw Error(ErrorClass::argument, "element size must be 1 to 65536 bytes, not " +
+                                          std::to_string(element_size));
+  if (offset < 0)
+    throw Error(ErrorClass::argument, "offset must not be negative, but is " + std::to_string(offset));
+  std::int64_t bytes = element_size;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0)
+      throw Error(ErrorClass::argument, "shape, dimension " + std::to_string(d) +
+                                            ": must not be negative, but is " +
+                                            std::to_string(shape[d]));
+    // A zero elsewhere must not hide an overflow: other ranks multiply in another order.
+    bytes = checked_multiply(bytes, shape[d] == 0 ? 1 : shape[d], "size of the array");
+  }
+  checked_add(offset, bytes, "end of the array");
+}
+
+std::int64_t ArrayLayout::element_count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return count;
+}
+
+std::vector<std::int64_t> ArrayLayout::pitches() const {
+  return dense_strides(shape, element_size, order);
+}
+
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape,
+                                        std::int64_t element_size, Order order) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t step = element_size;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::size_t d = order == Order::c ? shape.size() - 1 - i : i;
+    strides[d] = step;
+    step *= shape[d];
+  }
+  return strides;
+}
+
+}  // namespace penstock

@@ -1,0 +1,165 @@
+#include <penstock/distribution.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/checked.hpp"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorClass::argument, message); }
+
+/// Splits `ranks` over the distributed dimensions: each prime factor, largest first, goes to the
+/// dimension whose blocks are longest so far, so that blocks come out as cubic as they can.
+std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, std::int64_t ranks,
+                                      const std::vector<DimensionKind>& kinds) {
+  std::vector<std::int64_t> grid(shape.size(), 1);
+  std::vector<std::int64_t> factors;
+  for (std::int64_t rest = ranks, f = 2; rest > 1; ++f) {
+    if (f * f > rest) f = rest;
+    for (; rest % f == 0; rest /= f) factors.push_back(f);
+  }
+  std::reverse(factors.begin(), factors.end());
+  for (const std::int64_t factor : factors) {
+    std::size_t best = shape.size();
+    double longest = -1;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (kinds[d].kind == DimensionKind::Kind::collapsed) continue;
+      const double length = static_cast<double>(shape[d]) / static_cast<double>(grid[d]);
+      if (length > longest) {
+        longest = length;
+        best = d;
+      }
+    }
+    if (best == shape.size())
+      fail("distribution: every dimension is '*', but there are " + std::to_string(ranks) + " ranks");
+    grid[best] *= factor;
+  }
+  return grid;
+}
+
+}  // namespace
+
+DimensionKind DimensionKind::parse(std::string_view text) {
+  if (text == "block") return {Kind::block, 1};
+  if (text == "cyclic") return {Kind::cyclic, 1};
+  if (text == "*") return {Kind::collapsed, 1};
+  for (const std::string_view prefix : {"block-cyclic(", "cyclic("}) {
+    if (!text.starts_with(prefix) || !text.ends_with(")")) continue;
+    const std::string_view digits = text.substr(prefix.size(), text.size() - prefix.size() - 1);
+    std::int64_t block = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), block);
+    if (status == std::errc() && end == digits.data() + digits.size() && block > 0)
+      return {Kind::block_cyclic, block};
+  }
+  fail("distribution kind '" + std::string(text) +
+       "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not distributed)");
+}
+
+std::string DimensionKind::to_string() const {
+  switch (kind) {
+    case Kind::block: return "block";
+    case Kind::cyclic: return "cyclic";
+    case Kind::block_cyclic: return "block-cyclic(" + std::to_string(block) + ")";
+    case Kind::collapsed: return "*";
+  }
+  return "";
+}
+
+Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
+                           std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid,
+                           std::vector<std::int64_t> halo)
+    : shape_(std::move(shape)), grid_(std::move(grid)), halo_(std::move(halo)),
+      kinds_(std::move(kinds)), ranks_(ranks) {
+  const std::string dims = std::to_string(shape_.size()) + " dimensions";
+  if (shape_.empty() || shape_.size() > max_dimensions)
+    fail("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
+  if (std::any_of(shape_.begin(), shape_.end(), [](std::int64_t n) { return n < 0; }))
+    fail("distribution: shape must not be negative");
+  if (ranks_ < 1) fail("distribution: the number of ranks must be at least 1");
+  if (kinds_.size() != shape_.size())
+    fail("distribution: " + std::to_string(kinds_.size()) + " kinds for " + dims);
+  if (halo_.empty()) halo_.assign(shape_.size(), 0);
+  if (halo_.size() == 1) halo_.assign(shape_.size(), halo_[0]);
+  if (halo_.size() != shape_.size())
+    fail("distribution: " + std::to_string(halo_.size()) + " halo widths for " + dims);
+  for (std::size_t d = 0; d < halo_.size(); ++d) {
+    if (halo_[d] < 0) fail("distribution: halo " + std::to_string(halo_[d]) + " is negative");
+    const bool dealt = kinds_[d].kind == DimensionKind::Kind::cyclic ||
+                       kinds_[d].kind == DimensionKind::Kind::block_cyclic;
+    if (halo_[d] > 0 && dealt)
+      fail("distribution: dimension " + std::to_string(d) + " is " + kinds_[d].to_string() +
+           "; a halo needs block or *");
+  }
+  if (grid_.empty()) grid_ = choose_grid(shape_, ranks_, kinds_);
+  if (grid_.size() != shape_.size())
+    fail("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " + dims);
+  std::int64_t product = 1;
+  for (std::size_t d = 0; d < grid_.size(); ++d) {
+    if (grid_[d] < 1) fail("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
+    if (grid_[d] > 1 && kinds_[d].kind == DimensionKind::Kind::collapsed)
+      fail("distribution: dimension " + std::to_string(d) + " is '*', its grid must be 1, not " +
+           std::to_string(grid_[d]));
+    product = checked_multiply(product, grid_[d], "distribution: the grid");
+  }
+  if (product != ranks_)
+    fail("distribution: the grid has " + std::to_string(product) + " places for " +
+         std::to_string(ranks_) + " ranks");
+}
+
+std::vector<std::int64_t> Distribution::coordinates(std::int64_t rank) const {
+  if (rank < 0 || rank >= ranks_)
+    fail("distribution: rank " + std::to_string(rank) + " is not below " + std::to_string(ranks_));
+  std::vector<std::int64_t> coordinate(grid_.size());
+  for (std::size_t d = grid_.size(); d-- > 0;) {
+    coordinate[d] = rank % grid_[d];
+    rank /= grid_[d];
+  }
+  return coordinate;
+}
+
+Range Distribution::owned(std::size_t d, std::int64_t coordinate) const {
+  const std::int64_t n = shape_[d], parts = grid_[d];
+  switch (kinds_[d].kind) {
+    case DimensionKind::Kind::collapsed: return {0, n};
+    case DimensionKind::Kind::block: {
+      // The remainder goes one element each to the first parts: shares differ by at most one.
+      const std::int64_t share = n / parts, extra = n % parts;
+      const std::int64_t lower = coordinate * share + std::min(coordinate, extra);
+      return {lower, lower + share + (coordinate < extra ? 1 : 0)};
+    }
+    case DimensionKind::Kind::cyclic:
+    case DimensionKind::Kind::block_cyclic: {
+      const std::int64_t block = kinds_[d].block;
+      const std::int64_t stride = checked_multiply(block, parts, "distribution: block-cyclic stride");
+      const std::int64_t lower = std::min(n, coordinate * block);
+      return {lower, n, stride, block};
+    }
+  }
+  return {};
+}
+
+Share Distribution::share(std::int64_t rank) const {
+  const std::vector<std::int64_t> coordinate = coordinates(rank);
+  std::vector<Indices> owned_dimensions, halo_dimensions;
+  Share share;
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    const Range range = owned(d, coordinate[d]);
+    const bool has_halo = halo_[d] > 0 && range.count() > 0;
+    const std::int64_t before = has_halo ? std::min(halo_[d], range.lower) : 0;
+    const std::int64_t after = has_halo ? std::min(halo_[d], shape_[d] - range.upper) : 0;
+    owned_dimensions.emplace_back(range);
+    Range wide = range;
+    wide.lower -= before;
+    wide.upper += after;
+    halo_dimensions.emplace_back(wide);
+    share.halo_before.push_back(before);
+    share.local_shape.push_back(range.count() + before + after);
+  }
+  share.section = Section(std::move(owned_dimensions));
+  share.with_halo = Section(std::move(halo_dimensions));
+  return share;
+}
+
+}  // namespace penstock

@@ -1,0 +1,57 @@
+// Buffer: page-aligned bytes. MemoryGauge: how much staging memory a rank holds, and its peak.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace penstock {
+
+class MemoryGauge {
+ public:
+  void add(std::int64_t bytes) noexcept {
+    held_ += bytes;
+    if (held_ > peak_) peak_ = held_;
+  }
+  std::int64_t held() const noexcept { return held_; }
+  std::int64_t peak() const noexcept { return peak_; }
+  void restart() noexcept { peak_ = held_; }
+
+ private:
+  std::int64_t held_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+class Buffer {
+ public:
+  Buffer() = default;
+  /// `bytes` uninitialised bytes at a page boundary, entered in `gauge` while they live.
+  Buffer(std::int64_t bytes, MemoryGauge* gauge);
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Buffer();
+
+  std::byte* data() noexcept { return data_; }
+  const std::byte* data() const noexcept { return data_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::span<std::byte> first(std::int64_t bytes) noexcept {
+    return {data_, static_cast<std::size_t>(bytes)};
+  }
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(gauge_, other.gauge_);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t size_ = 0;
+  MemoryGauge* gauge_ = nullptr;
+};
+
+}  // namespace penstock

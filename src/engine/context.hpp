@@ -1,0 +1,51 @@
+// Context: an open array file as the engine sees it. Access: what one rank asks in one call.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <penstock/array_file.hpp>
+#include <penstock/error.hpp>
+
+#include "access/footprint.hpp"
+#include "base/buffer.hpp"
+#include "mpi/communicator.hpp"
+#include "plan/plan.hpp"
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+struct Context {
+  Storage& storage;
+  const Communicator& comm;
+  const ArrayLayout& layout;
+  Machine machine;
+  MemoryGauge gauge;
+  Statistics counts;       // of the call in progress, what storage does not count
+  bool locks_work = true;  // cleared when the file system turns out to have none
+  int calls = 0;           // collective calls so far: the same on every rank
+
+  /// Two tags of this call; those of the call before may still be in use on slower ranks.
+  int letter_tag() const noexcept { return calls % 1024 * 2; }
+  int data_tag() const noexcept { return calls % 1024 * 2 + 1; }
+};
+
+enum class Direction { read, write };
+
+/// Memory of a write is only read from.
+struct Access {
+  Direction direction = Direction::read;
+  std::vector<Section> sections;
+  std::vector<std::byte*> memory;                  // per section: its first element
+  std::vector<std::vector<std::int64_t>> strides;  // per section, bytes per dimension
+  Footprint file;                                  // file side, merged into the longest runs
+  Footprint both;                                  // file and memory side, piece by piece the same
+
+  bool writes() const noexcept { return direction == Direction::write; }
+  void locate(const ArrayLayout& layout) {
+    file = Footprint(layout, sections);
+    both = Footprint(layout, sections, &strides);
+  }
+};
+
+}  // namespace penstock

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "access/copy.hpp"
+#include "engine/sides.hpp"
+
+namespace penstock {
+
+Requester::Requester(Context& context, const Access& access, const Plan& plan,
+                     const Neighbours& touched, Slots& slots)
+    : access_(access), plan_(plan), slots_(slots) {
+  for (const std::int64_t aggregator : touched)
+    // A rank's own domain is served in memory, by its Aggregator.
+    if (plan.rank_of(aggregator) != context.comm.rank())
+      neighbours_.push_back({aggregator, next_round(plan.domains, aggregator, access.both, 0)});
+  advance();
+}
+
+/// Sets next_ to the chunk after it, in the order of (round, aggregator).
+void Requester::advance() {
+  if (next_.stream && next_.end < next_.stream->size()) {
+    next_.begin = next_.end;
+    next_.end = std::min(next_.begin + slots_.slot_bytes(), next_.stream->size());
+    return;
+  }
+  const Domains& domains = plan_.domains;
+  Neighbour* least = nullptr;
+  for (Neighbour& n : neighbours_)
+    if (n.round < domains.rounds(n.aggregator) && (least == nullptr || n.round < least->round))
+      least = &n;
+  has_chunk_ = least != nullptr;
+  if (!has_chunk_) return;
+  const Extent window = domains.window(least->aggregator, least->round);
+  next_.stream = std::make_shared<WindowStream>(access_.both, window);
+  next_.begin = 0;
+  next_.end = std::min(slots_.slot_bytes(), next_.stream->size());
+  next_.peer = plan_.rank_of(least->aggregator);
+  least->round = next_round(domains, least->aggregator, access_.both, least->round + 1);
+}
+
+void Requester::post() {
+  for (; has_chunk_ && slots_.has_free(); advance()) {
+    const int slot = slots_.take();
+    const std::int64_t bytes = next_.end - next_.begin;
+    std::byte* place = contiguous(next_);
+    const bool in_place = place != nullptr;
+    if (!in_place) place = slots_.bytes(slot);
+    if (access_.writes()) {
+      if (!in_place) pack(next_, place);
+      slots_.send(slot, place, bytes, next_.peer);
+      continue;
+    }
+    slots_.receive(slot, place, bytes, next_.peer);
+    unpacking_.resize(std::max(unpacking_.size(), static_cast<std::size_t>(slot) + 1));
+    if (!in_place) unpacking_[static_cast<std::size_t>(slot)] = next_;
+  }
+}
+
+void Requester::completed(int slot) {
+  const auto index = static_cast<std::size_t>(slot);
+  if (index < unpacking_.size() && unpacking_[index]) {
+    unpack(*unpacking_[index], slots_.bytes(slot));
+    unpacking_[index].reset();
+  }
+  slots_.release(slot);
+}
+
+/// Where the chunk lies in the user's memory if it is one run there: then nothing is packed.
+std::byte* Requester::contiguous(const Chunk& chunk) const {
+  if (!chunk.stream->one_run(chunk.begin, chunk.end)) return nullptr;
+  std::byte* place = nullptr;
+  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& batch) {
+    place = access_.memory[section] + batch.memory;
+  });
+  return place;
+}
+
+void Requester::pack(const Chunk& chunk, std::byte* to) const {
+  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
+    copy_runs(to + b.packed, b.run, access_.memory[section] + b.memory, b.memory_step, b.run, b.count);
+  });
+}
+
+void Requester::unpack(const Chunk& chunk, const std::byte* from) const {
+  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
+    copy_runs(access_.memory[section] + b.memory, b.memory_step, from + b.packed, b.run, b.run, b.count);
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,114 @@
+// The two sides of a collective call. Every rank is a Requester; some are Aggregators as well.
+//
+// A window (round k of aggregator a) travels as the WindowStreams of the ranks that want bytes of
+// it, each cut into chunks of at most one slot. Both ends derive chunks from the same sections, so
+// no sizes or offsets are ever sent.
+//
+// Why nothing can block for ever: all ranks take windows in the same total order, by (round,
+// aggregator), and every bounded pool is used in that order. So the least window that is not
+// finished always has its senders' and its receivers' next slots.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/context.hpp"
+#include "engine/window_io.hpp"
+#include "exchange/slots.hpp"
+
+namespace penstock {
+
+using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
+
+/// Moves this rank's bytes to (write) or from (read) the other ranks that are aggregators.
+class Requester {
+ public:
+  Requester(Context& context, const Access& access, const Plan& plan, const Neighbours& touched,
+            Slots& slots);
+  /// Posts chunks until the slots are full or none is left.
+  void post();
+  void completed(int slot);
+  bool done() const noexcept { return !has_chunk_ && slots_.idle(); }
+
+ private:
+  struct Chunk {
+    std::shared_ptr<const WindowStream> stream;
+    std::int64_t begin = 0, end = 0;
+    int peer = -1;
+  };
+  struct Neighbour {
+    std::int64_t aggregator, round;
+  };
+  void advance();
+  std::byte* contiguous(const Chunk& chunk) const;
+  void pack(const Chunk& chunk, std::byte* to) const;
+  void unpack(const Chunk& chunk, const std::byte* from) const;
+
+  const Access& access_;
+  const Plan& plan_;
+  Slots& slots_;
+  std::vector<Neighbour> neighbours_;
+  Chunk next_;
+  bool has_chunk_ = false;
+  std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read that has to be unpacked
+};
+
+/// Works through the rounds of one domain.
+class Aggregator {
+ public:
+  /// `letters`: the sections of all ranks that want bytes of this domain, in rank order.
+  Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+             const std::vector<Letter>& letters, Slots& slots);
+  /// Goes on as far as the slots allow; may read or write the file.
+  void post();
+  void completed(int slot);
+  bool done() const noexcept { return finished_ && slots_.idle(); }
+  /// What storage did to this rank. The exchange goes on, so that no other rank waits for ever.
+  const std::optional<Error>& error() const noexcept { return error_; }
+
+ private:
+  struct Source {
+    int rank;
+    std::vector<Section> sections;
+    Footprint footprint;
+    std::int64_t round = 0;
+    WindowStream stream;  // of the open window
+  };
+  struct Arrival {  // a chunk under way, in the order of ranks
+    std::size_t source;
+    std::int64_t begin, end;
+    int slot;  // -1: this rank's own bytes
+    bool here;
+  };
+
+  void find_round();
+  void open_window();
+  void close_window();
+  bool next_chunk(Arrival& chunk);
+  void post_receives();
+  void post_sends();
+  void overlay_arrived();
+  void overlay(const Arrival& arrival);
+  void copy_own(const Arrival& arrival);
+  void pack(const Arrival& chunk, std::byte* to);
+  bool is_self(std::size_t source) const noexcept { return sources_[source].rank == context_.comm.rank(); }
+
+  Context& context_;
+  const Access& access_;
+  const Plan& plan_;
+  Slots& slots_;
+  WindowIo io_;
+  std::int64_t aggregator_;
+  std::vector<Source> sources_;
+  bool disjoint_;
+  std::int64_t round_ = 0;
+  bool window_open_ = false, finished_ = false;
+  std::size_t at_source_ = 0;   // the next chunk to post
+  std::int64_t at_byte_ = 0;
+  std::deque<Arrival> arrivals_;
+  std::optional<Error> error_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,71 @@
+// WindowIo: one staging buffer and how it meets the file.
+//
+// A window is opened for the streams of all who want bytes of it and trimmed to the first and
+// last wanted byte. Then, for a read: fill(), and the caller copies out of at(). For a write: the
+// caller copies into at(), then flush().
+//
+// Invariants of a write:
+//   1. Only wanted bytes change. Holes are either not written, or read, kept and written back
+//      under an exclusive lock of the trimmed window (read-modify-write).
+//   2. Locks are taken after the exchange and never held while waiting for another rank: two
+//      groups of processes writing one file cannot block each other for ever.
+//   3. Every write takes at least a shared lock, so that it cannot fall between the read and the
+//      write of another group's read-modify-write.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/context.hpp"
+#include "plan/coverage.hpp"
+
+namespace penstock {
+
+class WindowIo {
+ public:
+  /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
+  WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive);
+
+  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice.
+  void open(Extent window, std::span<const WindowStream* const> streams, Extent trimmed,
+            bool disjoint);
+  std::byte* at(std::int64_t offset) noexcept { return staging_.data() + (offset - trimmed_.begin); }
+  Extent trimmed() const noexcept { return trimmed_; }
+  void fill();
+  void flush();
+  /// After a failed fill: what other ranks get are zeros, not what memory held before.
+  void clear();
+
+ private:
+  bool holes() const noexcept { return wanted_ < trimmed_.length(); }
+  void cover(std::span<const WindowStream* const> streams);
+  void write_runs();
+  void read_modify_write();
+  void read_holes();
+  void read_span(Extent span);
+  void read_some_zero_filled(std::byte* into, Extent range);
+  void read_exactly(Extent range);
+  void write(Extent range);
+  std::unique_ptr<RangeLock> lock(LockKind kind);
+
+  Context& context_;
+  const Hints& hints_;
+  Direction direction_;
+  bool exclusive_;
+  Buffer staging_, sieve_;
+  Coverage coverage_;
+  bool covered_ = false;  // coverage_ describes this window
+  Extent trimmed_;
+  std::int64_t wanted_ = 0, runs_ = 0;
+};
+
+/// A shared lock that moves along with the writes of the direct method. `work(range)` writes
+/// without one where the file system has no locks.
+std::unique_ptr<RangeLock> lock_for_writing(Context& context, const Hints& hints, Extent range,
+                                            LockKind kind);
+/// Throws the error of a storage call, worded for the reader.
+[[noreturn]] void throw_transfer_error(const Context& context, const char* what, Extent range,
+                                       const Transfer& transfer);
+[[noreturn]] void throw_truncated(const Context& context, Extent range, std::int64_t got);
+
+}  // namespace penstock

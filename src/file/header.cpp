@@ -1,0 +1,178 @@
+#include "file/header.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "access/layout.hpp"
+#include "base/checked.hpp"
+#include "file/npy.hpp"
+
+namespace penstock {
+namespace {
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + std::to_string(shape[d]);
+  return text + ")";
+}
+
+bool named_npy(const std::string& path) { return path.ends_with(".npy"); }
+
+Described described_raw(const ArraySpec& spec) {
+  Described described{spec, spec.offset, {}};
+  described.spec.container = Container::raw;
+  described.spec.order = spec.order.value_or(Order::c);
+  return described;
+}
+
+void check_given(const ArraySpec& spec, const std::string& path) {
+  if (spec.shape.empty())
+    throw Error(ErrorClass::argument, "'" + path + "': shape is needed, since the file does not tell it");
+  if (spec.element_size == 0)
+    throw Error(ErrorClass::argument, "'" + path + "': dtype is needed, since the file does not tell it");
+}
+
+void check_layout(const Described& d) {
+  const ArraySpec& spec = d.spec;
+  ArrayLayout{spec.shape, spec.element_size, *spec.order, d.data_offset}.check();
+}
+
+std::int64_t size_of(Storage& storage) {
+  const std::int64_t size = storage.size();
+  if (size < 0)
+    throw Error("cannot find out the size of '" + storage.path() + "': " +
+                    std::strerror(static_cast<int>(-size)),
+                storage.path(), -1, static_cast<int>(-size));
+  return size;
+}
+
+std::vector<std::byte> read_bytes(Storage& storage, std::int64_t offset, std::int64_t count) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+  const Transfer got = read_fully(storage, bytes, offset);
+  if (got.error != 0)
+    throw Error("reading the header of '" + storage.path() + "': " + std::strerror(got.error),
+                storage.path(), offset, got.error);
+  bytes.resize(static_cast<std::size_t>(got.bytes));
+  return bytes;
+}
+
+/// What the user gave must be what the file says.
+void check_against(const npy::Header& header, const ArraySpec& given, const std::string& path) {
+  const auto differ = [&](const std::string& what, const std::string& file, const std::string& user) {
+    throw Error(ErrorClass::format, "'" + path + "' has " + what + " " + file + ", not " + user);
+  };
+  if (!given.shape.empty() && given.shape != header.shape)
+    differ("shape", text_of(header.shape), text_of(given.shape));
+  if (!given.dtype.empty() && given.dtype != header.descr)
+    differ("dtype", header.descr, given.dtype);
+  if (given.element_size != 0 && given.element_size != header.element_size)
+    differ("element size", std::to_string(header.element_size), std::to_string(given.element_size));
+  // Arrays of one dimension have both orders.
+  if (given.order && *given.order != header.order && header.shape.size() > 1)
+    differ("order", header.order == Order::c ? "C" : "F", *given.order == Order::c ? "C" : "F");
+}
+
+Described existing_npy(Storage& storage, const std::string& path, const ArraySpec& given) {
+  npy::Header header;
+  try {
+    const auto preamble = read_bytes(storage, given.offset, npy::preamble_size);
+    header = npy::parse(read_bytes(storage, given.offset, npy::header_size(preamble)));
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::format) throw;
+    throw Error(ErrorClass::format, "'" + path + "': " + error.what());
+  }
+  check_against(header, given, path);
+  Described described{given, given.offset + header.header_size, {}};
+  described.spec.shape = header.shape;
+  described.spec.element_size = header.element_size;
+  described.spec.dtype = header.descr;
+  described.spec.order = header.order;
+  described.spec.container = Container::npy;
+  return described;
+}
+
+}  // namespace
+
+Described describe_new(const std::string& path, const ArraySpec& spec) {
+  check_given(spec, path);
+  const bool npy = spec.container == Container::npy ||
+                   (spec.container == Container::automatic && named_npy(path));
+  Described described = described_raw(spec);
+  if (npy) {
+    if (spec.dtype.empty())
+      throw Error(ErrorClass::argument, "'" + path + "': dtype is needed to create an .npy file");
+    if (npy::element_size_of(spec.dtype) != spec.element_size)
+      throw Error(ErrorClass::argument, "dtype " + spec.dtype + " has elements of " +
+                                            std::to_string(npy::element_size_of(spec.dtype)) +
+                                            " bytes, not " + std::to_string(spec.element_size));
+    described.spec.container = Container::npy;
+    described.new_header =
+        npy::format({spec.dtype, spec.element_size, *described.spec.order, spec.shape, 0});
+    described.data_offset = checked_add(spec.offset, static_cast<std::int64_t>(described.new_header.size()),
+                                        "offset");
+  }
+  check_layout(described);
+  return described;
+}
+
+Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
+                            bool may_extend) {
+  const std::int64_t size = size_of(storage);
+  const bool may_be_npy = spec.container != Container::raw;
+  if (may_be_npy && npy::has_magic(read_bytes(storage, spec.offset, npy::preamble_size))) {
+    Described described = existing_npy(storage, path, spec);
+    check_layout(described);
+    const std::int64_t end = described.data_offset + ArrayLayout{described.spec.shape,
+                                                                 described.spec.element_size,
+                                                                 *described.spec.order, 0}
+                                                         .byte_count();
+    if (size < end)
+      throw Error(ErrorClass::format, "'" + path + "' is truncated: its header promises " +
+                                          std::to_string(end) + " bytes, it has " +
+                                          std::to_string(size));
+    return described;
+  }
+  const bool wants_npy = spec.container == Container::npy ||
+                         (spec.container == Container::automatic && named_npy(path));
+  if (wants_npy && spec.offset >= size && may_extend && size > 0) return describe_new(path, spec);
+  if (wants_npy)
+    throw Error(ErrorClass::format,
+                "'" + path + "' has no .npy header at byte " + std::to_string(spec.offset) +
+                    "; it is foreign or damaged (for bare bytes say container raw)");
+  check_given(spec, path);
+  Described described = described_raw(spec);
+  check_layout(described);
+  const std::int64_t end =
+      spec.offset + ArrayLayout{spec.shape, spec.element_size, Order::c, 0}.byte_count();
+  if (size < end && !may_extend)
+    throw Error(ErrorClass::format, "'" + path + "' is too short: an array of shape " +
+                                        text_of(spec.shape) + " with elements of " +
+                                        std::to_string(spec.element_size) + " bytes at offset " +
+                                        std::to_string(spec.offset) + " ends at byte " +
+                                        std::to_string(end) + ", the file at " + std::to_string(size));
+  return described;
+}
+
+void share(const Communicator& comm, Described& described) {
+  if (comm.alone()) return;
+  // Fixed part first; the type's text has any length.
+  std::array<std::int64_t, 7 + max_dimensions> fixed{};
+  ArraySpec& spec = described.spec;
+  if (comm.rank() == 0) {
+    fixed = {described.data_offset, spec.offset, spec.element_size, spec.order == Order::fortran,
+             static_cast<std::int64_t>(spec.container), static_cast<std::int64_t>(spec.dtype.size()),
+             static_cast<std::int64_t>(spec.shape.size())};
+    std::copy(spec.shape.begin(), spec.shape.end(), fixed.begin() + 7);
+  }
+  comm.broadcast(std::as_writable_bytes(std::span(fixed)), 0);
+  described.data_offset = fixed[0];
+  spec.offset = fixed[1];
+  spec.element_size = fixed[2];
+  spec.order = fixed[3] != 0 ? Order::fortran : Order::c;
+  spec.container = static_cast<Container>(fixed[4]);
+  spec.dtype.resize(static_cast<std::size_t>(fixed[5]));
+  spec.shape.assign(fixed.begin() + 7, fixed.begin() + 7 + fixed[6]);
+  comm.broadcast(std::as_writable_bytes(std::span(spec.dtype)), 0);
+}
+
+}  // namespace penstock

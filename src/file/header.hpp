@@ -1,0 +1,28 @@
+// What an open file holds: found by rank 0, told to all.
+#pragma once
+
+#include <string>
+
+#include <penstock/array_file.hpp>
+
+#include "mpi/communicator.hpp"
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+/// `spec` filled in as the file has it, and where the first element lies.
+struct Described {
+  ArraySpec spec;
+  std::int64_t data_offset = 0;
+  std::vector<std::byte> new_header;  // to be written in front of the data; empty: none
+};
+
+/// For a new file: what will be in it. Pure.
+Described describe_new(const std::string& path, const ArraySpec& spec);
+/// For an existing file: reads its header, checks it against what `spec` gives, and its size.
+Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
+                            bool may_extend);
+/// Rank 0's description, on all ranks.
+void share(const Communicator& comm, Described& described);
+
+}  // namespace penstock

@@ -1,0 +1,35 @@
+// The .npy container (NumPy enhancement proposal 1): header text in and out. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <penstock/section.hpp>
+
+namespace penstock::npy {
+
+struct Header {
+  std::string descr;  // "<f8", or the text of a structured type: "[('a', '<f4'), ...]"
+  std::int64_t element_size = 0;
+  Order order = Order::c;
+  std::vector<std::int64_t> shape;
+  std::int64_t header_size = 0;  // bytes before the first element
+};
+
+inline constexpr std::int64_t preamble_size = 12;  // magic, version and the longer length field
+
+/// Whether these bytes begin an .npy header at all.
+bool has_magic(std::span<const std::byte> bytes) noexcept;
+/// Bytes of the whole header, from its first preamble_size bytes. Throws Error(format).
+std::int64_t header_size(std::span<const std::byte> preamble);
+/// Throws Error(format) saying what is wrong.
+Header parse(std::span<const std::byte> header);
+/// The bytes of a header; its length is a multiple of 64, as NumPy writes it.
+std::vector<std::byte> format(const Header& header);
+/// Bytes of one element of a descr. Throws Error(format) for types of no fixed size.
+std::int64_t element_size_of(const std::string& descr);
+
+}  // namespace penstock::npy

@@ -1,0 +1,91 @@
+#include "mpi/communicator.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <penstock/error.hpp>
+
+namespace penstock {
+namespace {
+
+bool mpi_is_running() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized) MPI_Finalized(&finalized);
+  return initialized && !finalized;
+}
+
+}  // namespace
+
+void Communicator::check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(ErrorClass::internal,
+              std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+}
+
+Communicator::Communicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return;
+  if (!mpi_is_running())
+    throw Error(ErrorClass::argument,
+                "communicator: MPI is not initialised or already finalised; call MPI_Init first, or "
+                "pass no communicator to work in this process alone");
+  int inter = 0;
+  check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter != 0)
+    throw Error(ErrorClass::argument, "communicator: an intra-communicator is needed");
+  check(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+  // The user's handler may abort the program; errors here become exceptions on every rank.
+  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  if (size_ > 1) measure_nodes();
+}
+
+void Communicator::measure_nodes() {
+  MPI_Comm node = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
+  int node_rank = 0;
+  check(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
+  check(MPI_Comm_free(&node), "MPI_Comm_free");
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int writes = node_rank < cores ? 1 : 0;
+  check(MPI_Allreduce(&writes, &writers_, 1, MPI_INT, MPI_SUM, comm_), "MPI_Allreduce");
+}
+
+Communicator::Communicator(Communicator&& other) noexcept
+    : comm_(other.comm_), rank_(other.rank_), size_(other.size_), writers_(other.writers_) {
+  other.comm_ = MPI_COMM_NULL;
+}
+
+Communicator::~Communicator() {
+  if (comm_ != MPI_COMM_NULL && mpi_is_running()) MPI_Comm_free(&comm_);
+}
+
+void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
+  if (alone()) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, root, comm_, &request),
+        "MPI_Ibcast");
+  wait(request, "MPI_Ibcast");
+}
+
+void Communicator::barrier() const {
+  if (alone()) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+  wait(request, "MPI_Ibarrier");
+}
+
+void Communicator::wait(MPI_Request& request, const char* call) {
+  for (int done = 0;;) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done) return;
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,57 @@
+// Communicator: a private duplicate of the user's, or this process alone without MPI. Everything
+// that differs between MPI implementations stays in this room.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+class Communicator {
+ public:
+  /// MPI_COMM_NULL: this process alone; MPI is then never called.
+  explicit Communicator(MPI_Comm comm);
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) = delete;
+  ~Communicator();
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  bool alone() const noexcept { return size_ == 1; }
+  MPI_Comm handle() const noexcept { return comm_; }
+  /// Ranks that can use a core of their own, summed over the nodes.
+  int writers() const noexcept { return writers_; }
+
+  void broadcast(std::span<std::byte> bytes, int root) const;
+  void barrier() const;
+
+  /// Waits for a request and leaves the core to others meanwhile: MPI libraries that spin in
+  /// MPI_Wait keep a rank with work to do from running wherever ranks outnumber cores.
+  static void wait(MPI_Request& request, const char* call);
+
+  /// Throws Error(internal) with the MPI library's words unless `code` is MPI_SUCCESS.
+  static void check(int code, const char* call);
+
+ private:
+  void measure_nodes();
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, writers_ = 1;
+};
+
+struct Letter {
+  int rank;
+  std::vector<std::int64_t> words;
+};
+
+/// Sparse exchange: each rank sends its letters, knowing nothing of who writes to it, and gets
+/// those addressed to it, in rank order. Costs messages only between those who talk, and one
+/// barrier (Hoefler, Siebert, Lumsdaine: non-blocking consensus, PPoPP 2010). A letter to oneself
+/// is delivered too. `tag` must differ between two exchanges in a row.
+std::vector<Letter> deliver(const Communicator& comm, const std::vector<Letter>& letters, int tag);
+
+}  // namespace penstock

@@ -1,0 +1,127 @@
+// How a plan is chosen. docs/DESIGN.md explains the rules; change them together.
+#include <algorithm>
+
+#include <penstock/error.hpp>
+
+#include "plan/plan.hpp"
+
+namespace penstock {
+namespace {
+
+/// Runs this long cost about as much to move as the system call that moves them, on any device;
+/// below, a rank is better off with few large accesses.
+constexpr std::int64_t long_run = 64 * 1024;
+
+struct Choice {
+  Method method;
+  std::string reason;
+};
+
+Choice choose_method(const Demand& demand, const Machine& machine) {
+  if (demand.empty()) return {Method::direct, "nothing is asked for"};
+  if (demand.ordered) {
+    const std::string whose =
+        machine.ranks == 1 ? "one rank asks" : "ranks ask for stretches one after the other";
+    if (demand.bytes / demand.runs >= long_run)
+      return {Method::direct, whose + ", in long runs: no exchange is needed"};
+    return {Method::sieved, whose + ", in short runs: no exchange is needed, sieving joins the runs"};
+  }
+  return {Method::extended, "requests of ranks interleave or overlap"};
+}
+
+DomainRule rule_of(Method method, DomainRule asked) {
+  if (asked != DomainRule::automatic) return asked;
+  return method == Method::extended ? DomainRule::dynamic : DomainRule::static_;
+}
+
+Extent span_of(Method method, DomainRule rule, const ArrayLayout& layout, const Demand& demand) {
+  const bool whole_array =
+      rule == DomainRule::static_ || (method == Method::two_phase && rule != DomainRule::dynamic);
+  return whole_array ? layout.extent() : demand.hull();
+}
+
+}  // namespace
+
+int Plan::rank_of(std::int64_t aggregator) const noexcept {
+  return static_cast<int>(aggregator * machine.ranks / domains.aggregators());
+}
+
+std::int64_t Plan::aggregator_of(int rank) const noexcept {
+  const std::int64_t n = domains.aggregators();
+  const std::int64_t candidate = (static_cast<std::int64_t>(rank) * n + machine.ranks - 1) / machine.ranks;
+  return candidate < n && rank_of(candidate) == rank ? candidate : -1;
+}
+
+void check_hints(const Hints& hints, std::int64_t element_size, int ranks) {
+  const auto fail = [](const std::string& message) { throw Error(ErrorClass::argument, message); };
+  if (hints.aggregators < 0 || hints.aggregators > ranks)
+    fail("aggregators must be from 1 to the number of ranks (" + std::to_string(ranks) +
+         "), or 0 to have it chosen; not " + std::to_string(hints.aggregators));
+  if (hints.buffer_size < element_size)
+    fail("buffer_size must hold at least one element (" + std::to_string(element_size) +
+         " bytes), not " + std::to_string(hints.buffer_size) + " bytes");
+  if (hints.stripe_size < 0)
+    fail("stripe_size must not be negative, but is " + std::to_string(hints.stripe_size));
+}
+
+Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+               const Machine& machine) {
+  check_hints(hints, layout.element_size, machine.ranks);
+  Plan plan;
+  plan.machine = machine;
+  plan.sieve_writes = hints.sieve_writes;
+  plan.method = hints.method;
+  plan.reason = "asked for";
+  if (plan.method == Method::automatic) {
+    const Choice choice = choose_method(demand, machine);
+    plan.method = choice.method;
+    plan.reason = choice.reason;
+  }
+  std::int64_t aggregators = hints.aggregators != 0 ? hints.aggregators : machine.writers;
+  if (plan.method == Method::gather) aggregators = 1;
+  aggregators = std::clamp<std::int64_t>(aggregators, 1, machine.ranks);
+  const DomainRule rule = rule_of(plan.method, hints.domains);
+  const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
+  plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
+                              hints.buffer_size, stripe);
+  return plan;
+}
+
+std::vector<std::int64_t> touched_aggregators(const Domains& domains, const Footprint& footprint) {
+  std::vector<std::int64_t> touched;
+  const Extent span = domains.span();
+  for (std::int64_t at = footprint.next(span.begin); at < span.end;) {
+    const std::int64_t owner = domains.owner(at);
+    const auto place = std::lower_bound(touched.begin(), touched.end(), owner);
+    if (place == touched.end() || *place != owner) touched.insert(place, owner);
+    if (static_cast<std::int64_t>(touched.size()) == domains.aggregators()) break;
+    at = footprint.next(domains.stretch_end(at));
+  }
+  return touched;
+}
+
+std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const Footprint& footprint,
+                        std::int64_t round) {
+  const std::int64_t rounds = domains.rounds(aggregator);
+  while (round < rounds) {
+    const Extent window = domains.window(aggregator, round);
+    if (window.empty()) {
+      ++round;
+      continue;
+    }
+    const std::int64_t first = footprint.next(window.begin);
+    if (first < window.end) return round;
+    if (first >= domains.span().end) return rounds;
+    round = std::max(round + 1, domains.round_at(aggregator, first));
+  }
+  return rounds;
+}
+
+bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs, bool write) noexcept {
+  const std::int64_t unwanted = window - std::min(window, wanted);
+  // A read-modify-write moves the window twice; a run by itself costs one more access.
+  const std::int64_t extra_bytes = write ? window + unwanted : unwanted;
+  return extra_bytes < (runs - 1) * long_run;
+}
+
+}  // namespace penstock

@@ -1,0 +1,58 @@
+// Coverage: which bytes of one window are wanted, one bit a byte. Only windows that have holes,
+// or whose requests may overlap, need it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "access/runs.hpp"
+#include "base/buffer.hpp"
+
+namespace penstock {
+
+class Coverage {
+ public:
+  explicit Coverage(MemoryGauge* gauge) : gauge_(gauge) {}
+
+  void restart(Extent window);
+  void mark(const Batch& batch);
+  std::int64_t wanted() const noexcept;  // bytes marked, each counted once
+  std::int64_t run_count() const noexcept;
+
+  /// Calls visit(Extent) for each maximal stretch of marked (or unmarked) bytes, ascending.
+  template <class Visit>
+  void for_each_run(Visit&& visit) const {
+    for_each_stretch(true, window_, visit);
+  }
+  template <class Visit>
+  void for_each_hole(Visit&& visit) const {
+    for_each_stretch(false, window_, visit);
+  }
+  /// Of `part` of the window only.
+  template <class Visit>
+  void for_each_hole_in(Extent part, Visit&& visit) const {
+    for_each_stretch(false, part, visit);
+  }
+
+ private:
+  void mark_run(std::int64_t begin, std::int64_t end) noexcept;  // relative to the window
+  /// The first bit at or above `from` that equals `value`; the window's length if none.
+  std::int64_t find(std::int64_t from, bool value) const noexcept;
+  template <class Visit>
+  void for_each_stretch(bool value, Extent part, Visit&& visit) const {
+    const std::int64_t stop = part.end - window_.begin;
+    for (std::int64_t at = find(part.begin - window_.begin, value); at < stop;) {
+      const std::int64_t end = std::min(stop, find(at, !value));
+      visit(Extent{window_.begin + at, window_.begin + end});
+      at = find(end, value);
+    }
+  }
+
+  MemoryGauge* gauge_;
+  Buffer storage_;
+  std::uint64_t* words_ = nullptr;
+  std::int64_t word_count_ = 0;
+  Extent window_;
+};
+
+}  // namespace penstock

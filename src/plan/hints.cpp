@@ -1,0 +1,115 @@
+#include <penstock/hints.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/checked.hpp"
+
+namespace penstock {
+namespace {
+
+template <class Enum, std::size_t N>
+using Names = std::array<std::pair<std::string_view, Enum>, N>;
+
+constexpr Names<Method, 6> method_names{{{"auto", Method::automatic},
+                                         {"direct", Method::direct},
+                                         {"sieved", Method::sieved},
+                                         {"gather", Method::gather},
+                                         {"two-phase", Method::two_phase},
+                                         {"extended", Method::extended}}};
+constexpr Names<DomainRule, 5> rule_names{{{"auto", DomainRule::automatic},
+                                           {"static", DomainRule::static_},
+                                           {"dynamic", DomainRule::dynamic},
+                                           {"block-cyclic", DomainRule::block_cyclic},
+                                           {"aligned", DomainRule::aligned}}};
+constexpr Names<SieveWrites, 3> sieve_names{{{"auto", SieveWrites::automatic},
+                                             {"always", SieveWrites::always},
+                                             {"never", SieveWrites::never}}};
+constexpr Names<Locks, 2> lock_names{{{"auto", Locks::automatic}, {"never", Locks::never}}};
+
+template <class Enum, std::size_t N>
+Enum parse(std::string_view hint, std::string_view value, const Names<Enum, N>& names) {
+  std::string known;
+  for (const auto& [name, result] : names) {
+    if (name == value) return result;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(ErrorClass::argument, std::string(hint) + " '" + std::string(value) +
+                                        "' is not known; known are " + known);
+}
+
+template <class Enum, std::size_t N>
+std::string_view name_of(Enum value, const Names<Enum, N>& names) {
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; });
+  return found == names.end() ? "?" : found->first;
+}
+
+std::int64_t parse_count(std::string_view hint, std::string_view value) {
+  if (value == "auto") return 0;
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (status != std::errc() || end != value.data() + value.size() || number < 1)
+    throw Error(ErrorClass::argument, std::string(hint) + " must be a number of at least 1, or auto; not '" +
+                                          std::string(value) + "'");
+  return number;
+}
+
+}  // namespace
+
+std::string_view to_string(Method method) noexcept { return name_of(method, method_names); }
+std::string_view to_string(DomainRule rule) noexcept { return name_of(rule, rule_names); }
+
+std::int64_t parse_bytes(std::string_view text) {
+  const auto fail = [&]() -> std::int64_t {
+    throw Error(ErrorClass::argument, "'" + std::string(text) +
+                                          "' is not a size; write bytes, or a number with K, M or G");
+  };
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || number < 0) return fail();
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.empty() || unit == "B") return number;
+  for (const auto& [letter, factor] : {std::pair<char, std::int64_t>{'K', 1 << 10},
+                                       {'M', 1 << 20},
+                                       {'G', 1 << 30}})
+    if (std::toupper(static_cast<unsigned char>(unit[0])) == letter &&
+        (unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "B"))
+      return checked_multiply(number, factor, "size");
+  return fail();
+}
+
+void Hints::set(const std::map<std::string, std::string>& text, std::vector<std::string>* unknown) {
+  const auto bytes_of = [](const std::string& hint, const std::string& value) {
+    try {
+      return parse_bytes(value);
+    } catch (const Error& error) {
+      throw Error(ErrorClass::argument, hint + ": " + error.what());
+    }
+  };
+  for (const auto& [name, value] : text) {
+    if (name == "method") method = parse(name, value, method_names);
+    else if (name == "domains") domains = parse("domain rule", value, rule_names);
+    else if (name == "aggregators") aggregators = parse_count(name, value);
+    else if (name == "buffer_size") buffer_size = bytes_of(name, value);
+    else if (name == "stripe_size") stripe_size = bytes_of(name, value);
+    else if (name == "sieve_writes") sieve_writes = parse(name, value, sieve_names);
+    else if (name == "locks") locks = parse(name, value, lock_names);
+    else if (name == "device") device = value;
+    else if (unknown != nullptr) unknown->push_back(name);
+  }
+}
+
+std::map<std::string, std::string> Hints::text() const {
+  return {{"method", std::string(to_string(method))},
+          {"domains", std::string(to_string(domains))},
+          {"aggregators", aggregators == 0 ? "auto" : std::to_string(aggregators)},
+          {"buffer_size", std::to_string(buffer_size)},
+          {"stripe_size", std::to_string(stripe_size)},
+          {"sieve_writes", std::string(name_of(sieve_writes, sieve_names))},
+          {"locks", std::string(name_of(locks, lock_names))},
+          {"device", device}};
+}
+
+}  // namespace penstock

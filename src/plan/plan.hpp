@@ -1,0 +1,52 @@
+// Plan: how one collective call is carried out. A value, the same on every rank: made from the
+// reduced Demand of all ranks and the hints, nothing else. Pure: no MPI, no file.
+#pragma once
+
+#include <string>
+
+#include <penstock/hints.hpp>
+
+#include "access/demand.hpp"
+#include "plan/domains.hpp"
+
+namespace penstock {
+
+/// The machine, as far as a plan needs it.
+struct Machine {
+  int ranks = 1;
+  int writers = 1;  // ranks that can touch storage side by side: at most one per core
+};
+
+struct Plan {
+  Method method = Method::direct;  // never automatic
+  Domains domains;                 // of the collective methods
+  Machine machine;
+  SieveWrites sieve_writes = SieveWrites::automatic;
+  std::string reason;
+
+  bool collective() const noexcept {
+    return method == Method::gather || method == Method::two_phase || method == Method::extended;
+  }
+  /// Aggregators are spread over the ranks; aggregator 0 is rank 0.
+  int rank_of(std::int64_t aggregator) const noexcept;
+  /// Which aggregator a rank is, or -1.
+  std::int64_t aggregator_of(int rank) const noexcept;
+};
+
+/// Chooses what the hints leave open. Throws Error(argument) for hints that no plan can follow.
+Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+               const Machine& machine);
+/// The checks of make_plan alone, for open().
+void check_hints(const Hints& hints, std::int64_t element_size, int ranks);
+
+/// The aggregators that one rank's request touches, ascending.
+std::vector<std::int64_t> touched_aggregators(const Domains& domains, const Footprint& footprint);
+/// Rounds of `aggregator`, at or after `round`, in which the footprint has bytes; rounds() if none.
+std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const Footprint& footprint,
+                        std::int64_t round);
+
+/// Whether reading (or read-modify-write of) a whole window beats moving each run by itself.
+/// `wanted` of `window` bytes lie in `runs` runs.
+bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs, bool write) noexcept;
+
+}  // namespace penstock

@@ -1,0 +1,145 @@
+#include "storage/fault.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <penstock/error.hpp>
+
+namespace penstock {
+namespace {
+
+enum Operation { op_read, op_write, op_size, op_resize, op_sync, op_lock, op_count };
+constexpr std::array<std::string_view, op_count> op_names{"read",   "write", "size",
+                                                          "resize", "sync",  "lock"};
+constexpr int short_transfer = -1;
+constexpr std::array<std::pair<std::string_view, int>, 7> fault_names{{{"EIO", EIO},
+                                                                      {"ENOSPC", ENOSPC},
+                                                                      {"EDQUOT", EDQUOT},
+                                                                      {"EINTR", EINTR},
+                                                                      {"EAGAIN", EAGAIN},
+                                                                      {"ENOLCK", ENOLCK},
+                                                                      {"short", short_transfer}}};
+
+struct Clause {
+  Operation operation;
+  std::int64_t first, last;
+  int fault;  // an errno, or short_transfer
+};
+
+struct Spec {
+  std::vector<Clause> clauses;
+  std::optional<int> rank;
+};
+
+[[noreturn]] void fail(std::string_view clause) {
+  throw Error(ErrorClass::argument,
+              "fault '" + std::string(clause) +
+                  "' is not understood; write OP@N=WHAT with OP one of read, write, size, resize, "
+                  "sync, lock; N a call's index, N+ or *; WHAT one of EIO, ENOSPC, EDQUOT, EINTR, "
+                  "EAGAIN, ENOLCK, short; or rank=R");
+}
+
+std::int64_t number(std::string_view text, std::string_view clause) {
+  std::int64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size() || value < 0) fail(clause);
+  return value;
+}
+
+Clause parse_clause(std::string_view text) {
+  const std::size_t at = text.find('@'), equals = text.find('=');
+  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) fail(text);
+  const auto op = std::find(op_names.begin(), op_names.end(), text.substr(0, at));
+  const std::string_view what = text.substr(equals + 1);
+  const auto fault = std::find_if(fault_names.begin(), fault_names.end(),
+                                  [&](const auto& entry) { return entry.first == what; });
+  if (op == op_names.end() || fault == fault_names.end()) fail(text);
+  Clause clause{static_cast<Operation>(op - op_names.begin()), 0,
+                std::numeric_limits<std::int64_t>::max(), fault->second};
+  std::string_view index = text.substr(at + 1, equals - at - 1);
+  if (index == "*") return clause;
+  const bool later_too = index.ends_with('+');
+  if (later_too) index.remove_suffix(1);
+  clause.first = number(index, text);
+  if (!later_too) clause.last = clause.first;
+  return clause;
+}
+
+Spec parse(std::string_view text) {
+  Spec spec;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view clause = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (clause.starts_with("rank=")) spec.rank = static_cast<int>(number(clause.substr(5), clause));
+    else spec.clauses.push_back(parse_clause(clause));
+  }
+  return spec;
+}
+
+class FaultStorage : public Storage {
+ public:
+  FaultStorage(std::unique_ptr<Storage> inner, std::vector<Clause> clauses)
+      : inner_(std::move(inner)), clauses_(std::move(clauses)) {}
+
+  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
+    const int fault = next(op_read);
+    if (fault > 0) return -fault;
+    return inner_->read_some(fault == short_transfer ? into.first(half(into.size())) : into, offset);
+  }
+  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
+    const int fault = next(op_write);
+    if (fault > 0) return -fault;
+    return inner_->write_some(fault == short_transfer ? from.first(half(from.size())) : from, offset);
+  }
+  std::int64_t size() override {
+    const int fault = next(op_size);
+    return fault > 0 ? -fault : inner_->size();
+  }
+  std::int64_t resize(std::int64_t bytes) override {
+    const int fault = next(op_resize);
+    return fault > 0 ? -fault : inner_->resize(bytes);
+  }
+  std::int64_t sync() override {
+    const int fault = next(op_sync);
+    return fault > 0 ? -fault : inner_->sync();
+  }
+  std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
+    const int fault = next(op_lock);
+    if (fault <= 0) return inner_->lock(range, kind, error);
+    error = fault;
+    return nullptr;
+  }
+  const std::string& path() const override { return inner_->path(); }
+
+ private:
+  static std::size_t half(std::size_t size) { return size > 1 ? size / 2 : size; }
+  /// The fault of this call: 0 for none.
+  int next(Operation operation) {
+    const std::int64_t index = calls_[operation]++;
+    for (const Clause& c : clauses_)
+      if (c.operation == operation && index >= c.first && index <= c.last) return c.fault;
+    return 0;
+  }
+
+  std::unique_ptr<Storage> inner_;
+  std::vector<Clause> clauses_;
+  std::array<std::int64_t, op_count> calls_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> inject_faults(std::unique_ptr<Storage> inner, std::string_view spec,
+                                       int rank) {
+  Spec parsed = parse(spec);
+  if (parsed.clauses.empty()) return inner;
+  if (parsed.rank && *parsed.rank != rank) return inner;
+  return std::make_unique<FaultStorage>(std::move(inner), std::move(parsed.clauses));
+}
+
+}  // namespace penstock

@@ -1,0 +1,21 @@
+// Faults on purpose, for tests: device="fault:SPEC" in the hints.
+//   SPEC   = clause { "," clause }
+//   clause = OP "@" N "=" WHAT | "rank=" R
+//   OP     = read | write | size | resize | sync | lock
+//   N      = index of the call of that kind, from 0; "3+" for it and all later; "*" for all
+//   WHAT   = EIO | ENOSPC | EDQUOT | EINTR | EAGAIN | ENOLCK | short (half of the bytes, at least 1)
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+/// `inner` with the faults of `spec`; `inner` itself if they are for another rank. Throws
+/// Error(argument) for a SPEC that cannot be read.
+std::unique_ptr<Storage> inject_faults(std::unique_ptr<Storage> inner, std::string_view spec,
+                                       int rank);
+
+}  // namespace penstock

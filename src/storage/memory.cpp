@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "storage/storage.hpp"
+
+namespace penstock {
+namespace {
+
+/// Blocks of 1 MiB, made when first written: offsets beyond 4 GiB cost nothing.
+class MemoryStorage : public Storage {
+ public:
+  MemoryStorage(std::string name, std::int64_t size) : path_(std::move(name)), size_(size) {}
+
+  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
+    const std::int64_t count =
+        std::clamp<std::int64_t>(size_ - offset, 0, static_cast<std::int64_t>(into.size()));
+    for (std::int64_t at = 0; at < count;) {
+      const std::int64_t part = within_block(offset + at, count - at);
+      const auto found = blocks_.find((offset + at) / block_size);
+      if (found == blocks_.end()) std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
+      else
+        std::memcpy(into.data() + at, found->second.data() + (offset + at) % block_size,
+                    static_cast<std::size_t>(part));
+      at += part;
+    }
+    return count;
+  }
+
+  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
+    const auto count = static_cast<std::int64_t>(from.size());
+    for (std::int64_t at = 0; at < count;) {
+      const std::int64_t part = within_block(offset + at, count - at);
+      auto& block = blocks_[(offset + at) / block_size];
+      block.resize(block_size);
+      std::memcpy(block.data() + (offset + at) % block_size, from.data() + at,
+                  static_cast<std::size_t>(part));
+      at += part;
+    }
+    if (count > 0) size_ = std::max(size_, offset + count);
+    return count;
+  }
+
+  std::int64_t size() override { return size_; }
+
+  std::int64_t resize(std::int64_t bytes) override {
+    // What is cut off must read as zeros should the file grow again.
+    blocks_.erase(blocks_.lower_bound((bytes + block_size - 1) / block_size), blocks_.end());
+    const auto last = blocks_.find(bytes / block_size);
+    if (last != blocks_.end())
+      std::fill(last->second.begin() + bytes % block_size, last->second.end(), std::byte{0});
+    size_ = bytes;
+    return 0;
+  }
+
+  std::int64_t sync() override { return 0; }
+  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+    error = 0;  // nobody else can have this storage open
+    return std::make_unique<RangeLock>();
+  }
+  const std::string& path() const override { return path_; }
+
+ private:
+  static constexpr std::int64_t block_size = 1 << 20;
+  static std::int64_t within_block(std::int64_t offset, std::int64_t most) {
+    return std::min(most, block_size - offset % block_size);
+  }
+
+  std::string path_;
+  std::int64_t size_;
+  std::map<std::int64_t, std::vector<std::byte>> blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size) {
+  return std::make_unique<MemoryStorage>(std::move(name), initial_size);
+}
+
+}  // namespace penstock

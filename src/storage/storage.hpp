@@ -1,0 +1,63 @@
+// Storage: one open file as the engine sees it. Every kind passes tests/conformance; behaviour
+// (counting, faults) stacks as adapters on any kind.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/extent.hpp"
+
+namespace penstock {
+
+enum class OpenFlag : unsigned { read = 0, read_write = 1, create = 2 };  // create: read_write too
+
+enum class LockKind { shared, exclusive };
+
+/// A byte-range lock held until destroyed. Advisory, between processes and open files.
+class RangeLock {
+ public:
+  virtual ~RangeLock() = default;
+};
+
+/// Calls return what the kernel would: a count, or -errno. They may be short and may say -EINTR;
+/// read_fully and write_fully below finish what these begin.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  virtual std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) = 0;
+  virtual std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) = 0;
+  virtual std::int64_t size() = 0;                       ///< bytes, or -errno
+  virtual std::int64_t resize(std::int64_t bytes) = 0;   ///< 0, or -errno
+  virtual std::int64_t sync() = 0;                       ///< 0, or -errno
+  /// Waits for the lock. On failure returns null and sets `error` to an errno (ENOLCK,
+  /// EOPNOTSUPP... where the file system has no locks).
+  virtual std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) = 0;
+  virtual const std::string& path() const = 0;           ///< for messages
+};
+
+/// Counts of what reached the wrapped storage (adapter Count fills it).
+struct StorageCounts {
+  std::int64_t reads = 0, writes = 0, other_calls = 0, bytes_read = 0, bytes_written = 0;
+};
+
+/// How far a transfer got, and why it stopped (0: it did not).
+struct Transfer {
+  std::int64_t bytes = 0;
+  int error = 0;
+};
+/// Reads until `into` is full, the file ends (bytes < size, error 0) or an error. EINTR is retried.
+Transfer read_fully(Storage& storage, std::span<std::byte> into, std::int64_t offset);
+/// Writes all of `from`; a write that returns 0 is taken for EIO, so that nothing loops for ever.
+Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int64_t offset);
+
+/// A file of the operating system. Throws Error(storage).
+std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
+/// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
+std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);
+/// Counts calls and bytes of `inner` into `counts`, which must outlive the adapter.
+std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts);
+
+}  // namespace penstock

@@ -1,0 +1,424 @@
+// Random requests against a byte-by-byte model. Every rank derives the requests of all ranks from
+// one seed, so every rank knows what the file must hold.
+//
+//   mpiexec -n 4 random_model --cases 200 --seed 1        a run
+//   mpiexec -n 4 random_model --replay 1:17               the case that a failure named
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <string>
+
+#include <penstock/penstock.hpp>
+
+namespace ps = penstock;
+using Bytes = std::vector<unsigned char>;
+
+namespace {
+
+struct Random {
+  std::mt19937_64 engine;
+  std::int64_t in(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return in(1, 100) <= percent; }
+  template <class T>
+  T pick(std::initializer_list<T> values) { return *(values.begin() + in(0, values.size() - 1)); }
+};
+
+struct Case {
+  std::vector<std::int64_t> shape;
+  std::int64_t element_size;
+  ps::Order order;
+  std::int64_t offset;
+  bool npy;
+  std::vector<std::vector<ps::Section>> writes, reads;  // per rank
+  ps::Hints write_hints, read_hints;
+  std::uint64_t memory_seed;
+};
+
+ps::Indices random_indices(Random& r, std::int64_t extent) {
+  if (r.chance(15)) {  // an explicit list, any order
+    ps::IndexList list;
+    for (std::int64_t i = 0; i < extent; ++i)
+      if (r.chance(40)) list.push_back(i);
+    std::shuffle(list.begin(), list.end(), r.engine);
+    return list;
+  }
+  const std::int64_t lower = r.in(0, extent), upper = r.in(lower, extent);
+  if (r.chance(30)) return ps::Range{0, extent};
+  const std::int64_t stride = r.chance(50) ? 1 : r.in(1, std::max<std::int64_t>(1, extent));
+  return ps::Range{lower, upper, stride, r.chance(25) ? r.in(1, stride) : 1};
+}
+
+ps::Section random_section(Random& r, const std::vector<std::int64_t>& shape) {
+  if (r.chance(12)) {
+    std::int64_t elements = 1;
+    for (const auto n : shape) elements *= n;
+    std::vector<ps::ElementExtent> runs;
+    for (std::int64_t at = r.in(0, 5); at < elements && runs.size() < 20;) {
+      const std::int64_t end = std::min(elements, at + r.in(0, 9));
+      runs.push_back({at, end});
+      at = end + r.in(0, elements / 8 + 1);
+    }
+    return ps::Section::extents(runs);
+  }
+  std::vector<ps::Indices> dimensions;
+  for (const auto n : shape) dimensions.push_back(random_indices(r, n));
+  return ps::Section(dimensions);
+}
+
+std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, int ranks) {
+  std::vector<std::vector<ps::Section>> requests(ranks);
+  const int style = static_cast<int>(r.in(0, 5));
+  if (style == 0) {  // a distribution, with nothing left out
+    using Kind = ps::DimensionKind::Kind;
+    std::vector<ps::DimensionKind> kinds;
+    for (std::size_t d = 0; d < c.shape.size(); ++d)
+      kinds.push_back({r.pick({Kind::block, Kind::cyclic, Kind::block_cyclic}), 1});
+    for (auto& kind : kinds)
+      if (kind.kind == Kind::block_cyclic) kind.block = r.in(1, 4);
+    const ps::Distribution distribution(c.shape, ranks, kinds);
+    for (int rank = 0; rank < ranks; ++rank) requests[rank] = {distribution.share(rank).section};
+    return requests;
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (style == 1 && rank != ranks / 2) continue;              // all but one are empty
+    if (style == 2 && (rank == 0 || rank == ranks - 1)) continue;  // first and last are empty
+    const std::int64_t count = style == 3 ? r.in(0, 4) : r.in(0, 1) + (style == 4);
+    for (std::int64_t i = 0; i < count; ++i) requests[rank].push_back(random_section(r, c.shape));
+  }
+  if (style == 5)  // all want the same
+    for (int rank = 1; rank < ranks; ++rank) requests[rank] = requests[0];
+  return requests;
+}
+
+ps::Hints random_hints(Random& r, const Case& c, int ranks) {
+  ps::Hints h;
+  h.method = r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
+                     ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
+  h.domains = r.pick({ps::DomainRule::automatic, ps::DomainRule::static_, ps::DomainRule::dynamic,
+                      ps::DomainRule::block_cyclic, ps::DomainRule::aligned});
+  h.aggregators = r.in(0, ranks);
+  h.buffer_size = std::max(c.element_size, r.pick<std::int64_t>({1, 7, 64, 300, 4096, 1 << 20}));
+  h.stripe_size = r.pick<std::int64_t>({0, 13, 64, 500, 4096});
+  h.sieve_writes = r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
+  return h;
+}
+
+Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
+  Random r{std::mt19937_64(seed * 1000003 + number)};
+  Case c;
+  const std::int64_t dims = r.chance(10) ? r.in(6, 8) : r.in(1, 4);
+  std::int64_t room = r.pick<std::int64_t>({60, 600, 6000});
+  for (std::int64_t d = 0; d < dims; ++d) {
+    const std::int64_t extent = r.chance(3) ? 0 : r.in(1, std::max<std::int64_t>(1, std::min<std::int64_t>(room, dims == 1 ? room : 24)));
+    c.shape.push_back(extent);
+    room /= std::max<std::int64_t>(1, extent);
+  }
+  c.element_size = r.pick<std::int64_t>({1, 2, 3, 4, 8, 8, 16, 40, 100});
+  c.order = r.chance(50) ? ps::Order::c : ps::Order::fortran;
+  c.offset = r.pick<std::int64_t>({0, 0, 1, 64, 1000, 4096});
+  c.npy = r.chance(20);
+  c.writes = random_requests(r, c, ranks);
+  c.reads = random_requests(r, c, ranks);
+  c.write_hints = random_hints(r, c, ranks);
+  c.read_hints = random_hints(r, c, ranks);
+  c.memory_seed = r.engine();
+  return c;
+}
+
+/// Memory of one section: any order of dimensions, any padding, any sign of stride.
+struct Memory {
+  Bytes bytes;
+  std::int64_t first;  // of the section's first element
+  std::vector<std::int64_t> shape, strides;
+
+  Memory(Random& r, const ps::Section& section, std::int64_t element_size) : shape(section.shape()) {
+    std::vector<std::size_t> order(shape.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), r.engine);
+    strides.resize(shape.size());
+    std::int64_t step = element_size, low = 0;
+    for (const std::size_t d : order) {
+      if (r.chance(30)) step += r.in(0, 3) * element_size + (r.chance(20) ? 1 : 0);
+      strides[d] = step;
+      const std::int64_t reach = step * std::max<std::int64_t>(1, shape[d]);
+      if (r.chance(20)) {
+        strides[d] = -step;
+        low += step * std::max<std::int64_t>(0, shape[d] - 1);
+      }
+      step = reach;
+    }
+    first = low + 16;
+    bytes.assign(static_cast<std::size_t>(step + 48 + element_size), 0xEE);
+  }
+
+  /// Calls visit(position in the section's C order, byte offset in memory).
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    std::int64_t total = 1;
+    for (const auto n : shape) total *= n;
+    std::vector<std::int64_t> index(shape.size(), 0);
+    for (std::int64_t k = 0; k < total; ++k) {
+      std::int64_t at = first;
+      for (std::size_t d = 0; d < shape.size(); ++d) at += index[d] * strides[d];
+      visit(k, at);
+      for (std::size_t d = shape.size(); d-- > 0;) {
+        if (++index[d] < shape[d]) break;
+        index[d] = 0;
+      }
+    }
+  }
+};
+
+/// Byte offset in the array of each element of the section, in the section's C order.
+std::vector<std::int64_t> model_places(const Case& c, const ps::Section& section) {
+  std::vector<std::int64_t> places;
+  if (section.is_extents()) {
+    for (const auto& run : section.runs())
+      for (auto i = run.begin; i < run.end; ++i) places.push_back(i * c.element_size);
+    return places;
+  }
+  if (section.element_count() == 0) return places;
+  std::vector<std::int64_t> pitch(c.shape.size());
+  std::int64_t step = c.element_size;
+  for (std::size_t i = 0; i < c.shape.size(); ++i) {
+    const std::size_t d = c.order == ps::Order::c ? c.shape.size() - 1 - i : i;
+    pitch[d] = step;
+    step *= c.shape[d];
+  }
+  places.push_back(0);
+  for (std::size_t d = 0; d < c.shape.size(); ++d) {
+    std::vector<std::int64_t> indices;
+    if (const auto* list = std::get_if<ps::IndexList>(&section.dimensions()[d])) indices = *list;
+    else {
+      const ps::Range range = std::get<ps::Range>(section.dimensions()[d]);
+      for (auto i = range.lower; i < range.upper; ++i)
+        if ((i - range.lower) % range.stride < range.block) indices.push_back(i);
+    }
+    std::vector<std::int64_t> grown;
+    for (const auto place : places)
+      for (const auto i : indices) grown.push_back(place + i * pitch[d]);
+    places = std::move(grown);
+  }
+  return places;
+}
+
+unsigned char value_of(int rank, std::size_t part, std::int64_t k, std::int64_t byte) {
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(rank) * 31 + part * 17 + k * 131 + byte * 7 + 1) * 0x9E3779B97F4A7C15ULL;
+  return static_cast<unsigned char>(mixed >> 56);
+}
+
+/// A barrier that leaves the core to others: tests run with more ranks than cores.
+void quiet_barrier(MPI_Comm comm) {
+  MPI_Request request;
+  MPI_Ibarrier(comm, &request);
+  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+struct Failure {
+  std::string text;
+};
+void require(bool condition, const std::string& text) {
+  if (!condition) throw Failure{text};
+}
+
+Bytes whole_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(in), {});
+}
+
+class CaseRun {
+ public:
+  CaseRun(MPI_Comm comm, const std::string& folder, const Case& c) : comm_(comm), c_(c) {
+    MPI_Comm_rank(comm, &rank_);
+    MPI_Comm_size(comm, &size_);
+    path_ = folder + (c.npy ? "/case.npy" : "/case.raw");
+    array_bytes_ = c.element_size;
+    for (const auto n : c.shape) array_bytes_ *= n;
+  }
+
+  void run() {
+    Random memory_random{std::mt19937_64(c_.memory_seed + static_cast<std::uint64_t>(rank_))};
+    prepare();
+    ps::ArraySpec spec;
+    spec.shape = c_.shape;
+    spec.element_size = c_.element_size;
+    spec.dtype = "|V" + std::to_string(c_.element_size);
+    spec.order = c_.order;
+    spec.offset = c_.npy ? 0 : c_.offset;
+    auto file = ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec);
+    start_ = file.data_offset();
+    if (c_.npy) model_ = whole_file(path_);
+    quiet_barrier(comm_);
+    do_write(file, memory_random);
+    quiet_barrier(comm_);
+    check_file(whole_file(path_));
+    quiet_barrier(comm_);
+    do_read(file, memory_random);
+    file.close();
+  }
+
+ private:
+  void prepare() {
+    model_.resize(static_cast<std::size_t>(c_.offset + array_bytes_ + 77));
+    for (std::size_t i = 0; i < model_.size(); ++i) model_[i] = static_cast<unsigned char>(i * 37 + i / 251);
+    if (rank_ == 0) {
+      std::filesystem::remove(path_);
+      if (!c_.npy) std::ofstream(path_, std::ios::binary).write(reinterpret_cast<char*>(model_.data()), static_cast<std::streamsize>(model_.size()));
+    }
+    quiet_barrier(comm_);
+  }
+
+  void do_write(ps::ArrayFile& file, Random& r) {
+    std::vector<Memory> memories;
+    std::vector<ps::Part<ps::WriteView>> parts;
+    for (const auto& section : c_.writes[rank_]) memories.emplace_back(r, section, c_.element_size);
+    for (std::size_t p = 0; p < memories.size(); ++p) {
+      Memory& m = memories[p];
+      m.for_each([&](std::int64_t k, std::int64_t at) {
+        for (std::int64_t b = 0; b < c_.element_size; ++b) m.bytes[at + b] = value_of(rank_, p, k, b);
+      });
+      parts.push_back({c_.writes[rank_][p], {reinterpret_cast<std::byte*>(m.bytes.data()) + m.first, m.shape, m.strides, 0}});
+    }
+    file.write(parts, &c_.write_hints);
+    check_memory(file, c_.write_hints);
+  }
+
+  void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
+    if (file.last_method() < ps::Method::gather || hints.buffer_size < 4096) return;
+    require(file.last_call().staging_peak <= 2 * hints.buffer_size,
+            "staging memory " + std::to_string(file.last_call().staging_peak) + " is above twice the buffer");
+  }
+
+  void check_file(const Bytes& file) {
+    const bool ordered = c_.write_hints.method != ps::Method::direct && c_.write_hints.method != ps::Method::sieved;
+    std::vector<std::vector<std::pair<int, std::pair<std::size_t, std::int64_t>>>> writers(
+        ordered ? 0 : static_cast<std::size_t>(array_bytes_ / c_.element_size));
+    for (int rank = 0; rank < size_; ++rank)
+      for (std::size_t p = 0; p < c_.writes[rank].size(); ++p) {
+        const auto places = model_places(c_, c_.writes[rank][p]);
+        for (std::size_t k = 0; k < places.size(); ++k) {
+          for (std::int64_t b = 0; b < c_.element_size; ++b)
+            model_[start_ + places[k] + b] = value_of(rank, p, k, b);
+          if (!ordered) writers[places[k] / c_.element_size].push_back({rank, {p, k}});
+        }
+      }
+    require(file.size() == model_.size(), "file has " + std::to_string(file.size()) + " bytes, expected " + std::to_string(model_.size()));
+    if (!ordered)  // any one writer of an element will do, but whole; the last of its rank
+      for (std::size_t e = 0; e < writers.size(); ++e) {
+        for (const auto& [rank, part] : writers[e]) {
+          bool all = true;
+          for (std::int64_t b = 0; b < c_.element_size; ++b)
+            all = all && file[start_ + e * c_.element_size + b] == value_of(rank, part.first, part.second, b);
+          if (!all) continue;
+          std::copy_n(file.begin() + start_ + e * c_.element_size, c_.element_size, model_.begin() + start_ + e * c_.element_size);
+          break;
+        }
+      }
+    for (std::size_t i = 0; i < file.size(); ++i)
+      if (file[i] != model_[i])
+        throw Failure{"byte " + std::to_string(i) + " of the file is " + std::to_string(file[i]) + ", expected " + std::to_string(model_[i]) +
+                      " (array begins at " + std::to_string(start_) + ")"};
+  }
+
+  void do_read(ps::ArrayFile& file, Random& r) {
+    std::vector<Memory> memories;
+    std::vector<ps::Part<ps::ReadView>> parts;
+    for (const auto& section : c_.reads[rank_]) memories.emplace_back(r, section, c_.element_size);
+    for (std::size_t p = 0; p < memories.size(); ++p)
+      parts.push_back({c_.reads[rank_][p], {reinterpret_cast<std::byte*>(memories[p].bytes.data()) + memories[p].first, memories[p].shape, memories[p].strides, 0}});
+    file.read(parts, &c_.read_hints);
+    check_memory(file, c_.read_hints);
+    for (std::size_t p = 0; p < memories.size(); ++p) {
+      Bytes expected(memories[p].bytes.size(), 0xEE);
+      const auto places = model_places(c_, c_.reads[rank_][p]);
+      memories[p].for_each([&](std::int64_t k, std::int64_t at) {
+        std::copy_n(model_.begin() + start_ + places[k], c_.element_size, expected.begin() + at);
+      });
+      require(expected == memories[p].bytes, "part " + std::to_string(p) + " of rank " + std::to_string(rank_) + " was read wrongly");
+    }
+  }
+
+  MPI_Comm comm_;
+  const Case& c_;
+  int rank_ = 0, size_ = 1;
+  std::string path_;
+  std::int64_t array_bytes_, start_ = 0;
+  Bytes model_;
+};
+
+void describe(const Case& c, int ranks) {
+  std::string shape;
+  for (const auto n : c.shape) shape += std::to_string(n) + " ";
+  std::fprintf(stderr, "  shape %s element %lld order %s offset %lld %s\n", shape.c_str(), static_cast<long long>(c.element_size),
+               c.order == ps::Order::c ? "C" : "F", static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
+  for (const auto* hints : {&c.write_hints, &c.read_hints}) {
+    std::string text;
+    for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";
+    std::fprintf(stderr, "  %s\n", text.c_str());
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const auto& s : c.writes[rank]) std::fprintf(stderr, "  rank %d writes %s\n", rank, s.to_string().c_str());
+    for (const auto& s : c.reads[rank]) std::fprintf(stderr, "  rank %d reads  %s\n", rank, s.to_string().c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::uint64_t seed = 1, first = 0, cases = 100;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i];
+    if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--cases") cases = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--replay") {
+      char* colon = nullptr;
+      seed = std::strtoull(argv[i + 1], &colon, 10);
+      first = std::strtoull(colon + 1, nullptr, 10);
+      cases = first + 1;
+    }
+  }
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  char folder[] = "/tmp/penstock-random-XXXXXX";
+  if (rank == 0 && mkdtemp(folder) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+  int failed = 0;
+  for (std::uint64_t number = first; number < cases && !failed; ++number) {
+    const Case c = random_case(seed, number, size);
+    std::string what;
+    try {
+      CaseRun(MPI_COMM_WORLD, folder, c).run();
+    } catch (const Failure& failure) {
+      what = failure.text;
+    } catch (const std::exception& error) {
+      what = error.what();
+    }
+    // A rank that found a fault has left the case's collectives: end the run at once.
+    if (what.empty()) continue;
+    failed = 1;
+    std::fprintf(stderr, "FAILED on rank %d: %s\nreplay: mpiexec -n %d random_model --replay %llu:%llu\n", rank, what.c_str(), size,
+                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(number));
+    describe(c, size);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    std::filesystem::remove_all(folder);
+    std::printf("%llu random cases on %d ranks agree with the model\n", static_cast<unsigned long long>(cases - first), size);
+  }
+  MPI_Finalize();
+  return failed;
+}
