@@ -101,8 +101,15 @@ class PENSTOCK_EXPORT ArrayFile {
     read(std::span<T>(data), section, hints);
   }
 
+  /// For doors that find a fault before the call: this rank takes part in the collective call
+  /// with `error` in place of a request, and all ranks throw it. MPI_COMM_NULL: just this one.
+  void take_part_with_error(bool reading, const Error& error);
+  [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
+
   void sync();   ///< collective: the bytes are on the device
   void close();  ///< collective; a second call does nothing
+  void abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
+  bool closed() const noexcept;
 
   const ArraySpec& spec() const;        ///< shape, element size, order as they are in the file
   std::int64_t data_offset() const;     ///< byte offset of the first element

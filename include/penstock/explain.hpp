@@ -22,7 +22,7 @@ struct RequestDescription {
 };
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.
-struct PlanReport {
+struct PENSTOCK_EXPORT PlanReport {
   struct Domain {
     int aggregator_rank;
     std::int64_t begin, end;       ///< byte range of the domain (block-cyclic: first and last)

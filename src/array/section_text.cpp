@@ -60,7 +60,7 @@ class PaperReader {
       accept('*');
     }
     skip_space();
-    if (accept_word("nprocs")) return checked_multiply(factor, nprocs_, "section bound");
+    if (accept_word("nprocs") || accept_word("n procs")) return checked_multiply(factor, nprocs_, "section bound");
     if (accept_word("p")) return checked_multiply(factor, p_, "section bound");
     if (!number) fail("expected a number, 'p' or 'nprocs'");
     return factor;

@@ -12,10 +12,20 @@
 namespace penstock {
 namespace {
 
-/// Staging buffer 1, sieve buffer 1/8, coverage 1/8, slots 10/16: below twice the buffer.
-constexpr int slots_per_side = 5;
-constexpr std::int64_t slot_divisor = 16;
-constexpr std::int64_t longest_message = std::int64_t{1} << 30;  // counts of MPI are ints
+/// Message slots of each side. With the staging buffer (1), the sieve buffer and the coverage
+/// (1/8 each) both sides' slots (10/16 or 4/8) stay below twice the buffer. Small buffers get few
+/// slots, so that messages do not become tiny.
+struct SlotSize {
+  int count;
+  std::int64_t bytes;
+
+  static SlotSize of(std::int64_t buffer) {
+    constexpr std::int64_t small = 64 * 1024, shortest = 64;
+    constexpr std::int64_t longest = std::int64_t{1} << 30;  // counts of MPI are ints
+    if (buffer < small) return {2, std::max(shortest, buffer / 8)};
+    return {5, std::min(longest, buffer / 16)};
+  }
+};
 
 std::vector<Letter> tell_aggregators(const Context& context, const Access& access, const Plan& plan,
                                      const Neighbours& touched) {
@@ -32,10 +42,9 @@ void move_collectively(Context& context, const Access& access, const Plan& plan,
                        const Hints& hints) {
   const Neighbours touched = touched_aggregators(plan.domains, access.file);
   const std::vector<Letter> letters = tell_aggregators(context, access, plan, touched);
-  const std::int64_t slot =
-      std::clamp<std::int64_t>(hints.buffer_size / slot_divisor, 1, longest_message);
-  Slots mine(context.comm, context.data_tag(), slots_per_side, slot, &context.gauge);
-  Slots others(context.comm, context.data_tag(), slots_per_side, slot, &context.gauge);
+  const SlotSize slots = SlotSize::of(hints.buffer_size);
+  Slots mine(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
+  Slots others(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
   Requester requester(context, access, plan, touched, mine);
   Aggregator aggregator(context, access, plan, hints, letters, others);
   std::vector<std::pair<Slots*, int>> completed;

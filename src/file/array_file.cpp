@@ -89,11 +89,13 @@ class ArrayFile::Impl {
   }
 
   template <class View>
-  void transfer(std::span<const Part<View>> parts, const Hints* call_hints, Direction direction) {
+  void transfer(std::span<const Part<View>> parts, const Hints* call_hints, Direction direction,
+                const Error* found = nullptr) {
     require_open();
     Access access;
     access.direction = direction;
     const std::optional<Error> early = attempt([&] {
+      if (found != nullptr) throw Error(*found);
       if (direction == Direction::write && mode_ == Mode::read)
         throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only; open it with r+ or w");
       for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
@@ -298,6 +300,16 @@ void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints
 void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints) {
   impl_->transfer(parts, hints, Direction::read);
 }
+void ArrayFile::take_part_with_error(bool reading, const Error& error) {
+  impl_->transfer(std::span<const Part<ReadView>>(), nullptr,
+                  reading ? Direction::read : Direction::write, &error);
+}
+void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
+  agree_on_entry(Communicator(comm), {}, {}, error);
+  throw Error(error);
+}
+void ArrayFile::abandon() noexcept { impl_->abandon(); }
+bool ArrayFile::closed() const noexcept { return !impl_->is_open(); }
 void ArrayFile::sync() { impl_->sync(); }
 void ArrayFile::close() { impl_->close(); }
 

@@ -6,9 +6,8 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <vector>
-
 #include <penstock/error.hpp>
+#include <vector>
 
 namespace penstock {
 namespace {
@@ -18,12 +17,12 @@ constexpr std::array<std::string_view, op_count> op_names{"read",   "write", "si
                                                           "resize", "sync",  "lock"};
 constexpr int short_transfer = -1;
 constexpr std::array<std::pair<std::string_view, int>, 7> fault_names{{{"EIO", EIO},
-                                                                      {"ENOSPC", ENOSPC},
-                                                                      {"EDQUOT", EDQUOT},
-                                                                      {"EINTR", EINTR},
-                                                                      {"EAGAIN", EAGAIN},
-                                                                      {"ENOLCK", ENOLCK},
-                                                                      {"short", short_transfer}}};
+                                                                       {"ENOSPC", ENOSPC},
+                                                                       {"EDQUOT", EDQUOT},
+                                                                       {"EINTR", EINTR},
+                                                                       {"EAGAIN", EAGAIN},
+                                                                       {"ENOLCK", ENOLCK},
+                                                                       {"short", short_transfer}}};
 
 struct Clause {
   Operation operation;
@@ -37,15 +36,18 @@ struct Spec {
 };
 
 [[noreturn]] void fail(std::string_view clause) {
-  throw Error(ErrorClass::argument,
-              "fault '" + std::string(clause) +
-                  "' is not understood; write OP@N=WHAT with OP one of read, write, size, resize, "
-                  "sync, lock; N a call's index, N+ or *; WHAT one of EIO, ENOSPC, EDQUOT, EINTR, "
-                  "EAGAIN, ENOLCK, short; or rank=R");
+  throw Error(
+      ErrorClass::argument,
+      "fault '" + std::string(clause) +
+          "' is not understood; write OP@N=WHAT[,...][,rank=R] with OP one of read, write, "
+          "size, resize, sync, lock; N the index of a call (0 is the first), N+ for it and "
+          "all later, * for all; WHAT one of EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, ENOLCK, or "
+          "short (read and write only); R a rank, given once");
 }
 
-std::int64_t number(std::string_view text, std::string_view clause) {
-  std::int64_t value = 0;
+template <class Number>
+Number number(std::string_view text, std::string_view clause) {
+  Number value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc() || end != text.data() + text.size() || value < 0) fail(clause);
   return value;
@@ -61,25 +63,32 @@ Clause parse_clause(std::string_view text) {
   if (op == op_names.end() || fault == fault_names.end()) fail(text);
   Clause clause{static_cast<Operation>(op - op_names.begin()), 0,
                 std::numeric_limits<std::int64_t>::max(), fault->second};
+  const bool transfers = clause.operation == op_read || clause.operation == op_write;
+  if (clause.fault == short_transfer && !transfers) fail(text);
   std::string_view index = text.substr(at + 1, equals - at - 1);
   if (index == "*") return clause;
   const bool later_too = index.ends_with('+');
   if (later_too) index.remove_suffix(1);
-  clause.first = number(index, text);
+  clause.first = number<std::int64_t>(index, text);
   if (!later_too) clause.last = clause.first;
   return clause;
 }
 
 Spec parse(std::string_view text) {
+  constexpr std::string_view rank = "rank=";
   Spec spec;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
+  while (true) {
+    const std::size_t comma = text.find(',');
     const std::string_view clause = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    if (clause.starts_with("rank=")) spec.rank = static_cast<int>(number(clause.substr(5), clause));
-    else spec.clauses.push_back(parse_clause(clause));
+    if (!clause.starts_with(rank))
+      spec.clauses.push_back(parse_clause(clause));
+    else if (spec.rank)
+      fail(clause);
+    else
+      spec.rank = number<int>(clause.substr(rank.size()), clause);
+    if (comma == std::string_view::npos) return spec;
+    text.remove_prefix(comma + 1);
   }
-  return spec;
 }
 
 class FaultStorage : public Storage {
@@ -90,12 +99,14 @@ class FaultStorage : public Storage {
   std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
     const int fault = next(op_read);
     if (fault > 0) return -fault;
-    return inner_->read_some(fault == short_transfer ? into.first(half(into.size())) : into, offset);
+    if (fault == short_transfer) into = into.first(half(into.size()));
+    return inner_->read_some(into, offset);
   }
   std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
     const int fault = next(op_write);
     if (fault > 0) return -fault;
-    return inner_->write_some(fault == short_transfer ? from.first(half(from.size())) : from, offset);
+    if (fault == short_transfer) from = from.first(half(from.size()));
+    return inner_->write_some(from, offset);
   }
   std::int64_t size() override {
     const int fault = next(op_size);

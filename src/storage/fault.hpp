@@ -1,9 +1,10 @@
 // Faults on purpose, for tests: device="fault:SPEC" in the hints.
-//   SPEC   = clause { "," clause }
-//   clause = OP "@" N "=" WHAT | "rank=" R
+//   SPEC   = clause { "," clause }; of two clauses for one call the first counts
+//   clause = OP "@" N "=" WHAT | "rank=" R (at most one: faults on this rank only)
 //   OP     = read | write | size | resize | sync | lock
 //   N      = index of the call of that kind, from 0; "3+" for it and all later; "*" for all
-//   WHAT   = EIO | ENOSPC | EDQUOT | EINTR | EAGAIN | ENOLCK | short (half of the bytes, at least 1)
+//   WHAT   = EIO | ENOSPC | EDQUOT | EINTR | EAGAIN | ENOLCK
+//          | short (read and write only: half of the bytes, at least 1)
 #pragma once
 
 #include <memory>

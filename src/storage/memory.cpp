@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -14,12 +16,14 @@ class MemoryStorage : public Storage {
   MemoryStorage(std::string name, std::int64_t size) : path_(std::move(name)), size_(size) {}
 
   std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
+    if (offset < 0) return -EINVAL;
     const std::int64_t count =
         std::clamp<std::int64_t>(size_ - offset, 0, static_cast<std::int64_t>(into.size()));
     for (std::int64_t at = 0; at < count;) {
       const std::int64_t part = within_block(offset + at, count - at);
       const auto found = blocks_.find((offset + at) / block_size);
-      if (found == blocks_.end()) std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
+      if (found == blocks_.end())
+        std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
       else
         std::memcpy(into.data() + at, found->second.data() + (offset + at) % block_size,
                     static_cast<std::size_t>(part));
@@ -30,6 +34,8 @@ class MemoryStorage : public Storage {
 
   std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
     const auto count = static_cast<std::int64_t>(from.size());
+    if (offset < 0) return -EINVAL;
+    if (count > std::numeric_limits<std::int64_t>::max() - offset) return -EFBIG;
     for (std::int64_t at = 0; at < count;) {
       const std::int64_t part = within_block(offset + at, count - at);
       auto& block = blocks_[(offset + at) / block_size];
@@ -45,11 +51,12 @@ class MemoryStorage : public Storage {
   std::int64_t size() override { return size_; }
 
   std::int64_t resize(std::int64_t bytes) override {
+    if (bytes < 0) return -EINVAL;
     // What is cut off must read as zeros should the file grow again.
-    blocks_.erase(blocks_.lower_bound((bytes + block_size - 1) / block_size), blocks_.end());
     const auto last = blocks_.find(bytes / block_size);
     if (last != blocks_.end())
       std::fill(last->second.begin() + bytes % block_size, last->second.end(), std::byte{0});
+    blocks_.erase(blocks_.upper_bound(bytes / block_size), blocks_.end());
     size_ = bytes;
     return 0;
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
 #include <penstock/error.hpp>
 
 #include "storage/storage.hpp"
@@ -16,7 +15,32 @@ namespace {
 /// Linux moves at most 2 GiB less a page in one call; stay clear of it.
 constexpr std::size_t longest_call = std::size_t{1} << 30;
 
-std::int64_t result(ssize_t code) { return code < 0 ? -errno : code; }
+std::int64_t result(std::int64_t code) {
+  return code < 0 ? -errno : code;
+}
+
+/// Repeats a system call that a signal cut short: an MPI library or a profiler may send signals
+/// at any time, and only transfers have a caller that repeats them.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  auto code = call();
+  while (code < 0 && errno == EINTR) code = call();
+  return code;
+}
+
+/// Closes the file when its storage and every lock on it are gone: a lock given back on a closed
+/// number would be given back on whichever file has got that number since.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { ::close(fd_); }
+  int number() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
 
 /// Locks of an open file description (OFD), not of the process: they hold between two opens in
 /// one process, and closing another descriptor of the file does not drop them.
@@ -26,79 +50,106 @@ int set_lock(int fd, short type, Extent range) {
   lock.l_whence = SEEK_SET;
   lock.l_start = range.begin;
   lock.l_len = range.length();
-  int code = 0;
-  do code = ::fcntl(fd, F_OFD_SETLKW, &lock);
-  while (code < 0 && errno == EINTR);
-  return code < 0 ? errno : 0;
+  return uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLKW, &lock); }) < 0 ? errno : 0;
 }
 
 class PosixLock : public RangeLock {
  public:
-  PosixLock(int fd, Extent range) : fd_(fd), range_(range) {}
-  ~PosixLock() override { set_lock(fd_, F_UNLCK, range_); }
+  PosixLock(std::shared_ptr<Descriptor> file, Extent range)
+      : file_(std::move(file)), range_(range) {}
+  ~PosixLock() override { set_lock(file_->number(), F_UNLCK, range_); }
 
  private:
-  int fd_;
+  std::shared_ptr<Descriptor> file_;
   Extent range_;
 };
 
 class PosixStorage : public Storage {
  public:
-  PosixStorage(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~PosixStorage() override { ::close(fd_); }
+  PosixStorage(std::shared_ptr<Descriptor> file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
 
   std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    return result(::pread(fd_, into.data(), std::min(into.size(), longest_call), offset));
+    return result(::pread(fd(), into.data(), std::min(into.size(), longest_call), offset));
   }
   std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    return result(::pwrite(fd_, from.data(), std::min(from.size(), longest_call), offset));
+    return result(::pwrite(fd(), from.data(), std::min(from.size(), longest_call), offset));
   }
   std::int64_t size() override {
     struct stat status {};
-    return ::fstat(fd_, &status) < 0 ? -errno : status.st_size;
+    const std::int64_t code = result(::fstat(fd(), &status));
+    return code < 0 ? code : status.st_size;
   }
-  std::int64_t resize(std::int64_t bytes) override { return result(::ftruncate(fd_, bytes)); }
-  std::int64_t sync() override { return result(::fdatasync(fd_)); }
+  std::int64_t resize(std::int64_t bytes) override {
+    return result(uninterrupted([&] { return ::ftruncate(fd(), bytes); }));
+  }
+  std::int64_t sync() override {
+    return result(uninterrupted([&] { return ::fdatasync(fd()); }));
+  }
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
-    error = set_lock(fd_, kind == LockKind::shared ? F_RDLCK : F_WRLCK, range);
+    error = 0;
+    // To the kernel a length of 0 means "to the end of the file and beyond".
+    if (range.empty()) return std::make_unique<RangeLock>();
+    error = set_lock(fd(), kind == LockKind::shared ? F_RDLCK : F_WRLCK, range);
     if (error != 0) return nullptr;
-    return std::make_unique<PosixLock>(fd_, range);
+    return std::make_unique<PosixLock>(file_, range);
   }
   const std::string& path() const override { return path_; }
 
  private:
-  int fd_;
+  int fd() const noexcept { return file_->number(); }
+
+  std::shared_ptr<Descriptor> file_;
   std::string path_;
 };
 
-std::string advice(int number, const std::string& path) {
+const char* advice(int number, OpenFlag flag) {
   switch (number) {
-    case ENOENT: return "; check the name, and that its folder exists";
+    case ENOENT:
+      if (flag == OpenFlag::create) return "; make its folder first";
+      return "; check the name, or create the file first";
+    case ENOTDIR:
+      return "; a part of the path is a file where a folder is needed";
     case EACCES:
-    case EPERM: return "; check the permissions of the file and of its folder";
-    case EISDIR: return "; it is a folder, a file is needed";
-    case EROFS: return "; the file system is mounted read-only";
-    case EMFILE: return "; too many files are open (ulimit -n)";
-    default: return path.empty() ? "; the path is empty" : "";
+    case EPERM:
+      return "; check the permissions of the file and of its folder";
+    case EISDIR:
+      return "; this is a folder, name a file in it";
+    case EROFS:
+      return "; the file system is mounted read-only, choose another folder";
+    case ENOSPC:
+    case EDQUOT:
+      return "; free some space, or choose another folder";
+    case EMFILE:
+      return "; this process has too many files open, see ulimit -n";
+    default:
+      return "";
   }
+}
+
+[[noreturn]] void throw_open_error(const std::string& path, OpenFlag flag, int number) {
+  throw Error("cannot open '" + path + "' for " + (flag == OpenFlag::read ? "reading" : "writing") +
+                  ": " + std::strerror(number) + " (errno " + std::to_string(number) + ")" +
+                  (path.empty() ? "; the path is empty" : advice(number, flag)),
+              path, -1, number);
+}
+
+int open_flags(OpenFlag flag) {
+  if (flag == OpenFlag::read) return O_RDONLY | O_CLOEXEC;
+  // Not O_TRUNC: one rank empties the file, by resize, once all ranks have it open.
+  return O_RDWR | O_CLOEXEC | (flag == OpenFlag::create ? O_CREAT : 0);
 }
 
 }  // namespace
 
 std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag) {
-  const int access = flag == OpenFlag::read ? O_RDONLY : O_RDWR;
-  // Not O_TRUNC: one rank empties the file, once all ranks have it open.
-  const int fd =
-      ::open(path.c_str(), access | O_CLOEXEC | (flag == OpenFlag::create ? O_CREAT : 0), 0666);
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), open_flags(flag), 0666); });
+  if (fd < 0) throw_open_error(path, flag, errno);
+  auto file = std::make_shared<Descriptor>(fd);
   struct stat status {};
-  const bool is_folder = fd >= 0 && ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
-  if (fd >= 0 && !is_folder) return std::make_unique<PosixStorage>(fd, path);
-  const int number = is_folder ? EISDIR : errno;
-  if (fd >= 0) ::close(fd);
-  throw Error("cannot open '" + path + "' for " + (flag == OpenFlag::read ? "reading" : "writing") +
-                  ": " + std::strerror(number) + " (errno " + std::to_string(number) + ")" +
-                  advice(number, path),
-              path, -1, number);
+  // Reading is the one thing that a folder can be opened for.
+  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
+  return std::make_unique<PosixStorage>(std::move(file), path);
 }
 
 }  // namespace penstock

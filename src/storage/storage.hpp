@@ -2,6 +2,7 @@
 // (counting, faults) stacks as adapters on any kind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,7 +16,9 @@ enum class OpenFlag : unsigned { read = 0, read_write = 1, create = 2 };  // cre
 
 enum class LockKind { shared, exclusive };
 
-/// A byte-range lock held until destroyed. Advisory, between processes and open files.
+/// A byte-range lock held until destroyed. Advisory, between processes and open files; while it
+/// lives the file stays open. Locks of one Storage do not exclude each other and must not overlap:
+/// the kernel keeps one lock per byte and open file, so the first to go would take the other along.
 class RangeLock {
  public:
   virtual ~RangeLock() = default;
@@ -29,13 +32,13 @@ class Storage {
 
   virtual std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) = 0;
   virtual std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) = 0;
-  virtual std::int64_t size() = 0;                       ///< bytes, or -errno
-  virtual std::int64_t resize(std::int64_t bytes) = 0;   ///< 0, or -errno
-  virtual std::int64_t sync() = 0;                       ///< 0, or -errno
-  /// Waits for the lock. On failure returns null and sets `error` to an errno (ENOLCK,
-  /// EOPNOTSUPP... where the file system has no locks).
+  virtual std::int64_t size() = 0;                      ///< bytes, or -errno
+  virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
+  virtual std::int64_t sync() = 0;                      ///< 0, or -errno
+  /// Waits for the lock; an empty range excludes nobody. On failure returns null and sets `error`
+  /// to an errno (ENOLCK, EOPNOTSUPP... where the file system has no locks).
   virtual std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) = 0;
-  virtual const std::string& path() const = 0;           ///< for messages
+  virtual const std::string& path() const = 0;  ///< for messages
 };
 
 /// Counts of what reached the wrapped storage (adapter Count fills it).

@@ -1,0 +1,53 @@
+"""Penstock: collective reads and writes of array sections in shared files.
+
+A program holds a big array in pieces, one per MPI process. ``penstock`` writes the pieces into one
+file in the array's own order and reads any section back, in few large accesses.
+
+>>> import penstock as ps
+>>> with ps.open("field.npy", "w", shape=(512, 512), dtype="f8", comm=comm) as f:
+...     d = ps.distribute(f.shape, comm)
+...     f.write(local, d)
+
+The method is the extended two-phase method of Thakur and Choudhary (1996).
+"""
+
+from ._core import (
+    ArgumentError,
+    DisagreementError,
+    Error,
+    FormatError,
+    InternalError,
+    Section,
+    SectionError,
+    StateError,
+    StorageError,
+    parse_bytes,
+)
+from ._distribution import Distribution, distribute
+from ._explain import explain
+from ._file import File, Statistics, open
+from ._sections import extents, inclusive, section
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "DisagreementError",
+    "Distribution",
+    "Error",
+    "File",
+    "FormatError",
+    "InternalError",
+    "Section",
+    "SectionError",
+    "StateError",
+    "Statistics",
+    "StorageError",
+    "distribute",
+    "explain",
+    "extents",
+    "inclusive",
+    "open",
+    "parse_bytes",
+    "section",
+]

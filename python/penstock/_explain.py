@@ -1,0 +1,39 @@
+"""The plan of a described request, without running it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._core import ArgumentError
+from ._distribution import Distribution
+from ._file import _hint_text
+from ._sections import normalize
+
+
+def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order: str = "C", offset: int = 0,
+            write: bool = True, cores: Optional[int] = None, **hints: Any) -> Mapping[str, Any]:
+    """What a collective call of all ranks would do. Pure: no MPI, no file.
+
+    Parameters
+    ----------
+    sections: per rank a section, a list of sections, or None.
+    cores: processors of the machine; default: those of this one.
+    hints: method, aggregators, buffer_size, domains, stripe_size, sieve_writes.
+
+    Returns a dictionary: method, reason, bounding_section, span, domains (one dictionary per
+    aggregator: bytes, rounds, holes), flows (rank, aggregator, bytes), and all as `text`.
+    """
+    if order not in ("C", "F"):
+        raise ArgumentError(f"order {order!r} is not known; orders are C and F")
+    per_rank = []
+    for entry in sections:
+        entries = entry if isinstance(entry, list) else [] if entry is None else [entry]
+        per_rank.append([e.section if isinstance(e, Distribution) else normalize(e, shape).section
+                         for e in entries])
+    return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
+                          cores or os.cpu_count() or 1, per_rank, _hint_text(hints))

@@ -1,0 +1,290 @@
+"""Array files: open, write, read."""
+
+from __future__ import annotations
+
+import ast
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._core import ArgumentError, Section, SectionError
+from ._distribution import Distribution
+from ._sections import Normalized, normalize
+
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What one rank did. All counts are exact; sizes are bytes."""
+
+    reads: int = 0  #: system calls that read data
+    writes: int = 0  #: system calls that wrote data
+    other_calls: int = 0  #: locks, size queries, truncations, syncs
+    bytes_read: int = 0
+    bytes_written: int = 0
+    bytes_wanted: int = 0  #: asked for by this rank
+    messages: int = 0  #: to other ranks
+    bytes_sent: int = 0
+    rounds: int = 0  #: fills of this rank's staging buffer
+    sieved_windows: int = 0  #: rounds with holes that were read as well
+    staging_peak: int = 0  #: staging memory at most
+
+    @property
+    def system_calls(self) -> int:
+        return self.reads + self.writes + self.other_calls
+
+
+def _comm_address(comm: Any) -> int:
+    if comm is None:
+        return 0
+    from mpi4py import MPI
+
+    if not isinstance(comm, MPI.Comm):
+        raise ArgumentError(f"comm must be an mpi4py communicator or None, not {type(comm).__name__}")
+    if comm == MPI.COMM_NULL:
+        raise ArgumentError("comm is MPI.COMM_NULL: the communicator was freed, or this process is not in it")
+    return MPI._addressof(comm)
+
+
+def _hint_text(hints: Mapping[str, Any]) -> dict[str, str]:
+    text = {}
+    for name, value in hints.items():
+        if value is None:
+            continue
+        text[str(name)] = str(int(value)) if isinstance(value, (bool, np.integer)) else str(value)
+    return text
+
+
+def _warn_of_unknown(hints: Mapping[str, str]) -> None:
+    for name in _core._unknown_hints(dict(hints)):
+        if name in _warned:
+            continue
+        _warned.add(name)
+        known = ", ".join(_core._hint_names())
+        warnings.warn(f"hint {name!r} is not known and has no effect; known are {known}", stacklevel=4)
+
+
+def _descr_of(dtype: np.dtype) -> str:
+    descr = np.lib.format.dtype_to_descr(dtype)
+    return descr if isinstance(descr, str) else repr(descr)
+
+
+def _dtype_of(descr: str, element_size: int) -> np.dtype:
+    if not descr:
+        return np.dtype((np.void, element_size))
+    value = ast.literal_eval(descr) if descr[0] in "[(" else descr
+    return np.lib.format.descr_to_dtype(value)
+
+
+def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
+         offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
+         container: str = "auto") -> "File":
+    """Opens an array in a file. Collective over `comm`.
+
+    Parameters
+    ----------
+    path: the file; a name that ends in .npy is (to be) a NumPy file, others hold bare elements.
+    mode: "r", "r+" (read and write, the file exists; it grows if the array does not fit yet) or
+        "w" (made anew, its old content dropped).
+    shape: 1 to 8 extents. dtype: elements of 1 to 65536 bytes. order: "C" or "F".
+        An .npy file tells all three itself; what is given must then agree.
+    offset: byte where the array (an .npy file's header) starts; with "r+" and the `end_offset` of
+        the array before, several arrays lie in one file.
+    comm: an mpi4py communicator; None: this process alone, MPI need not be there.
+    hints: settings by name, see docs/hints.md, e.g. {"buffer_size": "16M", "aggregators": 2}.
+    container: "auto", "raw" or "npy".
+
+    Raises ArgumentError, FormatError, StorageError, DisagreementError: the same class on every
+    rank, and no file is changed then.
+    """
+    problem, address = None, 0
+    text: dict[str, str] = {}
+    extents: list[int] = []
+    descr, element_size, kind = "", 0, None
+    address = _comm_address(comm)  # without a communicator there is nobody to tell
+    try:
+        path = os.fspath(path)
+        extents = [] if shape is None else [int(n) for n in (shape if np.iterable(shape) else (shape,))]
+        if shape is not None and not extents:
+            raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
+        if dtype is not None:
+            kind = np.dtype(dtype)
+            if kind.hasobject:
+                raise ArgumentError(f"dtype {kind} holds Python objects, which have no fixed size in a file")
+            descr, element_size = _descr_of(kind), kind.itemsize
+            if element_size == 0:
+                raise ArgumentError(f"dtype {kind} has elements of 0 bytes; give them a size, as in 'S8'")
+        text = _hint_text(hints or {})
+    except Exception as error:  # the other ranks must hear of it
+        problem = str(error)
+    if problem is None and (comm is None or comm.Get_rank() == 0):
+        _warn_of_unknown(text)
+    inner = _core._open(address, str(path), str(mode), extents, descr, element_size, order or "", int(offset),
+                        container, text, problem)
+    return File(inner, str(path), str(mode), kind)
+
+
+class File:
+    """An array in a file, made by `penstock.open`. A context manager."""
+
+    def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype]):
+        self._inner = inner
+        self.path, self.mode = path, mode
+        self.shape: tuple[int, ...] = inner.shape
+        self.order: str = inner.order
+        self.container: str = inner.container
+        self.data_offset: int = inner.data_offset  #: byte of the first element
+        self.end_offset: int = inner.end_offset  #: byte just past the array
+        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(
+            inner.dtype, inner.element_size)
+
+    def write(self, local: Any, section: Any, method: str = "auto", **hints: Any) -> None:
+        """Writes this rank's elements. Collective: every rank calls, those with nothing with None.
+
+        Parameters
+        ----------
+        local: array of the section's shape, any strides (a view into an array with halo cells is
+            written in place); a list of arrays for a list of sections; None for None.
+        section: a tuple of slices, integers and index lists; a Section; a Distribution; a list of
+            these; None.
+        method: "auto", "direct", "sieved", "gather", "two-phase" or "extended".
+        hints: settings for this call: aggregators, buffer_size, domains, stripe_size,
+            sieve_writes.
+
+        On return `local` may be reused and the bytes are in the file, as after POSIX ``write``.
+        Where sections overlap, the highest rank wins (with direct and sieved: some writer of each
+        element, whole).
+
+        Raises ArgumentError, SectionError, DisagreementError, StorageError on every rank alike;
+        after the first three the file is as it was.
+        """
+        arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
+        self._inner.write(arrays, sections, text, problem)
+
+    def read(self, section: Any, out: Any = None, method: str = "auto", **hints: Any) -> Any:
+        """Reads a section (or a list of them) and returns the array (or list). Collective.
+
+        `out`: array of the section's shape to fill, any strides, e.g. a view that leaves halo
+        cells alone; it is returned. For `section`, `method` and `hints` see `write`. None: this
+        rank takes part and gets None. No byte of the file is read twice, however many ranks ask.
+        """
+        arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
+        self._inner.read(arrays, sections, text, problem)
+        return result
+
+    def _prepare(self, memory: Any, section: Any, method: str, hints: Mapping[str, Any], reading: bool) -> Any:
+        """Never raises: a rank that found a fault must still take part in the call."""
+        arrays: list[np.ndarray] = []
+        sections: list[Section] = []
+        text: dict[str, str] = {}
+        try:
+            text = _hint_text({"method": method, **hints})
+            unknown = _core._unknown_hints(text)
+            if unknown:
+                raise ArgumentError(f"{unknown[0]!r} is not a setting of a call; known are "
+                                    + ", ".join(_core._hint_names()))
+            many = isinstance(section, list)
+            wanted = section if many else [] if section is None else [section]
+            given = memory if many and memory is not None else [memory] * len(wanted)
+            if len(given) != len(wanted):
+                raise ArgumentError(f"{len(given)} arrays for {len(wanted)} sections")
+            results = []
+            for array, entry in zip(given, wanted):
+                result, filled, part = self._one(array, entry, reading)
+                results.append(result)
+                arrays.append(filled)
+                sections.append(part)
+            result = results if many else results[0] if results else None
+            return arrays, sections, text, None, result
+        except SectionError as error:
+            return [], [], text, ("section", str(error)), None
+        except Exception as error:
+            return [], [], text, ("argument", str(error)), None
+
+    def _one(self, array: Any, entry: Any, reading: bool) -> tuple[Any, np.ndarray, Section]:
+        if isinstance(entry, Distribution):
+            if isinstance(array, np.ndarray) and array.shape == entry.local_shape:
+                array_view = array[entry.interior]
+            else:
+                array_view = array
+            result, filled, part = self._one(array_view, entry.section, reading)
+            return (array if array is not None else result), filled, part
+        normal = normalize(entry, self.shape)
+        normal.section.check(list(self.shape))
+        if array is None and reading:
+            array = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
+        elif reading and not isinstance(array, np.ndarray):
+            raise ArgumentError(f"out must be a NumPy array, not {type(array).__name__}")
+        return array, self._as_bytes(array, normal), normal.section
+
+    def _as_bytes(self, array: Any, normal: Normalized) -> np.ndarray:
+        """The array as records of bytes, its own memory, with the section's dimensions."""
+        if array is None:
+            raise ArgumentError("an array is needed for a section that is not None")
+        array = np.asarray(array)
+        if array.dtype != self.dtype:
+            raise ArgumentError(f"array has dtype {array.dtype}, the file has {self.dtype}; "
+                                f"convert it first: array.astype({self.dtype.str!r})")
+        if array.shape not in (normal.memory_shape, normal.section.shape):
+            raise ArgumentError(f"array has shape {array.shape}, the section {normal.section!r} "
+                                f"has shape {normal.memory_shape}")
+        if array.shape != normal.section.shape:
+            array = np.expand_dims(array, normal.dropped)
+        return array.view(np.dtype((np.void, array.dtype.itemsize)))
+
+    def sync(self) -> None:
+        """Returns when the bytes are on the device (fdatasync). Collective."""
+        self._inner.sync()
+
+    def close(self) -> None:
+        """Collective. A second call does nothing."""
+        self._inner.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._inner.closed
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """Effective settings, as text."""
+        return self._inner.hints
+
+    @property
+    def aggregators(self) -> list[int]:
+        """The ranks that touch the file in collective methods."""
+        return self._inner.aggregators
+
+    @property
+    def statistics(self) -> Statistics:
+        """What this rank did since the file was opened."""
+        return Statistics(**self._inner.statistics)
+
+    @property
+    def last_call(self) -> Statistics:
+        """What this rank did in its last read or write."""
+        return Statistics(**self._inner.last_call)
+
+    @property
+    def last_method(self) -> str:
+        """The method of the last read or write: what "auto" chose."""
+        return self._inner.last_method
+
+    def __enter__(self) -> "File":
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        # After an exception the other ranks may be anywhere: do not wait for them.
+        if kind is None:
+            self.close()
+        else:
+            self._inner.abandon()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else self.mode
+        return f"<penstock.File {self.path!r} {self.dtype} {self.shape} order {self.order}, {state}>"

@@ -1,0 +1,109 @@
+"""The `penstock` command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from . import Error, __version__
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+                  help="Collective reads and writes of array sections in shared files.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ._core import mpi_library_version
+
+        typer.echo(f"penstock {__version__}, with {mpi_library_version().splitlines()[0].strip()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
+                                       help="Print the version and the MPI library, and leave.")) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    ranks: int = typer.Option(4, min=1, help="MPI processes."),
+    size: int = typer.Option(128, min=8, help="Points per dimension of the built-in field."),
+    input: Optional[Path] = typer.Option(None, exists=True, dir_okay=False,
+                                         help="Your own volume to start from: a 3-D .npy file of numbers."),
+    steps: int = typer.Option(60, min=1, help="Time steps."),
+    snapshots: int = typer.Option(6, min=1, help="Snapshots written on the way."),
+    output: Path = typer.Option(Path("penstock-demo"), help="Folder for the .npy files and the picture."),
+) -> None:
+    """Solve a 3-D heat problem in parallel, with snapshots written through Penstock."""
+    from ._launch import mpirun
+
+    arguments = ["--size", str(size), "--steps", str(steps), "--snapshots", str(snapshots),
+                 "--output", str(output)]
+    if input is not None:
+        arguments += ["--input", str(input)]
+    raise typer.Exit(mpirun("penstock._demo", arguments, ranks))
+
+
+@app.command()
+def explain(
+    shape: str = typer.Option(..., help="Shape of the array: 4096,4096."),
+    dtype: str = typer.Option("f8", help="Type of its elements, as NumPy names it."),
+    order: str = typer.Option("C", help="C or F."),
+    offset: int = typer.Option(0, help="Byte where the array starts in the file."),
+    ranks: int = typer.Option(4, min=1, help="Number of ranks."),
+    section: Optional[list[str]] = typer.Option(
+        None, help="What each rank asks for, in the papers' form: '(1:4096:1, 1+8p:16+8p:1)', 1-based and "
+                   "inclusive, with p for the rank and nprocs. Repeat it for several sections."),
+    kind: Optional[str] = typer.Option(None, help="Instead of --section: a distribution, block,block or "
+                                                  "'*,cyclic' or 'block-cyclic(4),block'."),
+    grid: Optional[str] = typer.Option(None, help="With --kind: processes per dimension, 2,2."),
+    read: bool = typer.Option(False, "--read", help="Explain a read; default: a write."),
+    cores: Optional[int] = typer.Option(None, help="Processors of the machine; default: this one's."),
+    method: str = typer.Option("auto", help="auto, direct, sieved, gather, two-phase or extended."),
+    aggregators: str = typer.Option("auto", help="Number of aggregators."),
+    buffer_size: str = typer.Option("4M", help="Staging buffer of an aggregator."),
+    domains: str = typer.Option("auto", help="auto, static, dynamic, block-cyclic or aligned."),
+    stripe_size: str = typer.Option("0", help="For block-cyclic and aligned domains; 0: the buffer size."),
+    sieve_writes: str = typer.Option("auto", help="auto, always or never."),
+) -> None:
+    """Print the plan for a described request without running it."""
+    from . import ArgumentError, Section, distribute
+    from . import explain as explain_request
+
+    extents = _integers("shape", shape)
+    if (section is None or section == []) == (kind is None):
+        raise ArgumentError("say what the ranks ask for: either --section or --kind")
+    if kind is not None:
+        kinds = kind.split(",")
+        places = _integers("grid", grid) if grid else None
+        sections: list = [distribute(extents, kind=kinds, grid=places, rank=r, ranks=ranks) for r in range(ranks)]
+    else:
+        sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
+    plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
+                           method=method, aggregators=aggregators, buffer_size=buffer_size, domains=domains,
+                           stripe_size=stripe_size, sieve_writes=sieve_writes)
+    typer.echo(plan["text"], nl=False)
+
+
+def _integers(name: str, text: str) -> list[int]:
+    from . import ArgumentError
+
+    try:
+        return [int(part) for part in text.strip("()").split(",") if part.strip()]
+    except ValueError:
+        raise ArgumentError(f"{name} '{text}' must be whole numbers with commas between, as in 512,512") from None
+
+
+def main() -> None:
+    try:
+        app()
+    except (Error, TypeError) as error:
+        typer.echo(f"penstock: {error}", err=True)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+// penstock.Error and its classes: each error class of the engine is a Python class that also is
+// the built-in that Python programmers would look for.
+#include "module.hpp"
+
+namespace penstock::python {
+namespace {
+
+PyObject* classes[8] = {};
+
+void add_class(nb::module_& m, ErrorClass cls, const char* name, PyObject* base, PyObject* builtin,
+               const char* doc) {
+  PyObject* bases = builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base);
+  PyObject* created = PyErr_NewExceptionWithDoc(("penstock." + std::string(name)).c_str(), doc, bases, nullptr);
+  Py_DECREF(bases);
+  if (created == nullptr) throw nb::python_error();
+  m.attr(name) = nb::handle(created);
+  classes[static_cast<int>(cls)] = created;
+}
+
+void raise(const Error& error) {
+  PyObject* cls = classes[static_cast<int>(error.error_class())];
+  nb::object exception = nb::steal(PyObject_CallFunction(cls, "s", error.what()));
+  if (!exception.is_valid()) return;  // a Python error is set already
+  const auto set = [&](const char* name, nb::object value) { exception.attr(name) = value; };
+  set("rank", error.rank() < 0 ? nb::none() : nb::object(nb::int_(error.rank())));
+  set("path", error.path().empty() ? nb::none() : nb::object(nb::str(error.path().c_str())));
+  set("offset", error.offset() < 0 ? nb::none() : nb::object(nb::int_(error.offset())));
+  if (error.error_class() == ErrorClass::storage) {
+    set("errno", nb::int_(error.error_number()));
+    set("filename", nb::str(error.path().c_str()));
+  }
+  PyErr_SetObject(cls, exception.ptr());
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  PyObject* base = PyErr_NewExceptionWithDoc(
+      "penstock.Error",
+      "Base of all errors. Attributes: rank (that failed first), path, offset; None where not known.",
+      PyExc_Exception, nullptr);
+  m.attr("Error") = nb::handle(base);
+  classes[0] = base;
+  add_class(m, ErrorClass::argument, "ArgumentError", base, PyExc_ValueError,
+            "A value that no call accepts.");
+  add_class(m, ErrorClass::section, "SectionError", base, PyExc_IndexError,
+            "A section that does not fit the array.");
+  add_class(m, ErrorClass::disagreement, "DisagreementError", base, PyExc_ValueError,
+            "Ranks passed different values where all must pass the same.");
+  add_class(m, ErrorClass::format, "FormatError", base, PyExc_ValueError,
+            "The file is foreign, truncated, or holds something else.");
+  add_class(m, ErrorClass::state, "StateError", base, PyExc_ValueError,
+            "The file is closed, or was opened in another mode.");
+  add_class(m, ErrorClass::storage, "StorageError", base, PyExc_OSError,
+            "The operating system refused; errno says why, offset how far it got.");
+  add_class(m, ErrorClass::internal, "InternalError", base, PyExc_RuntimeError,
+            "A defect of Penstock or of the MPI library.");
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      raise(error);
+    }
+  });
+}
+
+}  // namespace penstock::python

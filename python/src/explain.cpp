@@ -1,0 +1,55 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "module.hpp"
+
+namespace penstock::python {
+namespace {
+
+nb::dict to_dict(const PlanReport& report) {
+  nb::dict d;
+  d["method"] = std::string(to_string(report.method));
+  d["reason"] = report.reason;
+  d["domain_rule"] = std::string(to_string(report.rule));
+  d["bounding_section"] = nb::cast(report.bounding_section);
+  d["span"] = nb::make_tuple(report.span_begin, report.span_end);
+  d["buffer_size"] = report.buffer_size;
+  nb::list domains;
+  for (const auto& domain : report.domains) {
+    nb::dict e;
+    e["aggregator"] = domain.aggregator_rank;
+    e["begin"] = domain.begin;
+    e["end"] = domain.end;
+    e["blocks"] = domain.blocks;
+    e["wanted_bytes"] = domain.wanted_bytes;
+    e["rounds"] = domain.rounds;
+    e["hole_bytes"] = domain.hole_bytes;
+    e["sieved_rounds"] = domain.sieved_rounds;
+    domains.append(e);
+  }
+  d["domains"] = domains;
+  nb::list flows;
+  for (const auto& flow : report.flows) flows.append(nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes));
+  d["flows"] = flows;
+  d["text"] = report.to_text();
+  return d;
+}
+
+}  // namespace
+
+void bind_explain(nb::module_& m) {
+  m.def("_explain",
+        [](const std::vector<std::int64_t>& shape, std::int64_t element_size, const std::string& order,
+           std::int64_t offset, bool write, int cores, const std::vector<std::vector<Section>>& sections,
+           const std::map<std::string, std::string>& hints) {
+          RequestDescription request{shape, element_size, order == "F" ? Order::fortran : Order::c, offset, write,
+                                     cores, sections};
+          Hints parsed;
+          parsed.set(hints);
+          return to_dict(explain(request, parsed));
+        });
+}
+
+}  // namespace penstock::python

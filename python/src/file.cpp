@@ -1,0 +1,189 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "module.hpp"
+
+namespace penstock::python {
+namespace {
+
+using namespace nb::literals;
+using HintText = std::map<std::string, std::string>;
+
+/// The memory of a Python object, pinned while this lives. The package passes arrays of bytes
+/// records ('V8'), so that every dtype has a buffer.
+class Pinned {
+ public:
+  Pinned(nb::handle object, bool writable) {
+    const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
+      PyErr_Clear();
+      throw Error(ErrorClass::argument, writable ? "buffer: it is not writable" : "buffer: it has no memory to read");
+    }
+    held_ = true;
+  }
+  Pinned(Pinned&& other) noexcept : buffer_(other.buffer_), held_(std::exchange(other.held_, false)) {}
+  Pinned& operator=(Pinned&&) = delete;
+  ~Pinned() {
+    if (held_) PyBuffer_Release(&buffer_);
+  }
+  const Py_buffer& operator*() const noexcept { return buffer_; }
+
+ private:
+  Py_buffer buffer_{};
+  bool held_ = false;
+};
+
+template <class View>
+Part<View> part_of(const Section& section, const Py_buffer& buffer) {
+  Part<View> part{section, {}};
+  part.memory.data = static_cast<decltype(part.memory.data)>(buffer.buf);
+  part.memory.shape.assign(buffer.shape, buffer.shape + buffer.ndim);
+  part.memory.strides.assign(buffer.strides, buffer.strides + buffer.ndim);
+  return part;
+}
+
+/// `error`: what the package found wrong on this rank; the call is made all the same, so that the
+/// other ranks hear of it.
+template <class View>
+std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, std::vector<Pinned>& pinned) {
+  std::vector<Part<View>> parts;
+  for (std::size_t i = 0; i < nb::len(sections); ++i) {
+    pinned.emplace_back(arrays[i], writable);
+    parts.push_back(part_of<View>(nb::cast<const Section&>(sections[i]), *pinned.back()));
+  }
+  return parts;
+}
+
+Hints merged(const Hints& hints, const HintText& text) {
+  Hints result = hints;
+  result.set(text);
+  return result;
+}
+
+template <class View>
+void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+              const std::optional<std::pair<std::string, std::string>>& problem) {
+  constexpr bool reads = std::is_same_v<View, ReadView>;
+  std::vector<Pinned> pinned;
+  std::vector<Part<View>> parts;
+  std::optional<Error> error;
+  Hints call_hints = file.hints();
+  try {
+    if (problem)
+      throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument, problem->second);
+    call_hints = merged(file.hints(), hints);
+    parts = pin<View>(arrays, sections, reads, pinned);
+  } catch (const Error& found) {
+    error = found;
+  }
+  nb::gil_scoped_release without_gil;
+  if (error) return file.take_part_with_error(reads, *error);
+  if constexpr (reads) file.read(parts, &call_hints);
+  else file.write(parts, &call_hints);
+}
+
+nb::dict to_dict(const Statistics& s) {
+  nb::dict d;
+  d["reads"] = s.reads;
+  d["writes"] = s.writes;
+  d["other_calls"] = s.other_calls;
+  d["bytes_read"] = s.bytes_read;
+  d["bytes_written"] = s.bytes_written;
+  d["bytes_wanted"] = s.bytes_wanted;
+  d["messages"] = s.messages;
+  d["bytes_sent"] = s.bytes_sent;
+  d["rounds"] = s.rounds;
+  d["sieved_windows"] = s.sieved_windows;
+  d["staging_peak"] = s.staging_peak;
+  return d;
+}
+
+Mode mode_of(const std::string& mode) {
+  if (mode == "r") return Mode::read;
+  if (mode == "r+") return Mode::read_write;
+  if (mode == "w") return Mode::create;
+  throw Error(ErrorClass::argument, "mode '" + mode + "' is not known; modes are r, r+ and w");
+}
+
+Container container_of(const std::string& name) {
+  if (name == "auto") return Container::automatic;
+  if (name == "raw") return Container::raw;
+  if (name == "npy") return Container::npy;
+  throw Error(ErrorClass::argument, "container '" + name + "' is not known; known are auto, raw, npy");
+}
+
+std::optional<Order> order_of(const std::string& order) {
+  if (order.empty()) return std::nullopt;
+  if (order == "C") return Order::c;
+  if (order == "F") return Order::fortran;
+  throw Error(ErrorClass::argument, "order '" + order + "' is not known; orders are C and F");
+}
+
+ArrayFile* open_file(std::uintptr_t comm_address, const std::string& path, const std::string& mode,
+                     const std::vector<std::int64_t>& shape, const std::string& dtype, std::int64_t element_size,
+                     const std::string& order, std::int64_t offset, const std::string& container,
+                     const HintText& hints, const std::optional<std::string>& problem) {
+  const MPI_Comm comm = comm_address == 0 ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
+  Mode parsed_mode = Mode::read;
+  ArraySpec spec;
+  Hints parsed;
+  std::optional<Error> error;
+  try {
+    if (problem) throw Error(ErrorClass::argument, *problem);
+    parsed_mode = mode_of(mode);
+    spec = {shape, element_size, dtype, order_of(order), offset, container_of(container)};
+    parsed.set(hints);
+  } catch (const Error& found) {
+    error = found;
+  }
+  nb::gil_scoped_release without_gil;
+  if (error) ArrayFile::take_part_in_open_with_error(comm, *error);
+  return new ArrayFile(ArrayFile::open(comm, path, parsed_mode, spec, parsed));
+}
+
+}  // namespace
+
+void bind_file(nb::module_& m) {
+  m.def("_open", &open_file, nb::rv_policy::take_ownership);
+  m.def("_unknown_hints", [](const HintText& hints) {
+    std::vector<std::string> unknown;
+    try {
+      Hints().set(hints, &unknown);
+    } catch (const Error&) {  // told by open
+    }
+    return unknown;
+  });
+  m.def("_hint_names", [] {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : Hints().text()) names.push_back(name);
+    return names;
+  });
+  m.def("parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
+        "'64', '64K', '4M' or '1G' in bytes. Raises ArgumentError.");
+  nb::class_<ArrayFile>(m, "_ArrayFile")
+      .def("write", &transfer<WriteView>)
+      .def("read", &transfer<ReadView>)
+      .def("sync", &ArrayFile::sync, nb::call_guard<nb::gil_scoped_release>())
+      .def("close", &ArrayFile::close, nb::call_guard<nb::gil_scoped_release>())
+      .def("abandon", &ArrayFile::abandon)
+      .def_prop_ro("closed", &ArrayFile::closed)
+      .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
+      .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
+      .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
+      .def_prop_ro("order", [](const ArrayFile& f) { return f.spec().order == Order::fortran ? "F" : "C"; })
+      .def_prop_ro("container", [](const ArrayFile& f) { return f.spec().container == Container::npy ? "npy" : "raw"; })
+      .def_prop_ro("data_offset", &ArrayFile::data_offset)
+      .def_prop_ro("end_offset", &ArrayFile::end_offset)
+      .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
+      .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
+      .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
+      .def_prop_ro("last_call", [](const ArrayFile& f) { return to_dict(f.last_call()); })
+      .def_prop_ro("last_method", [](const ArrayFile& f) { return std::string(to_string(f.last_method())); });
+}
+
+}  // namespace penstock::python

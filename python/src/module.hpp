@@ -1,0 +1,17 @@
+// The extension module penstock._core: thin; the package's Python code is the door.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <penstock/penstock.hpp>
+
+namespace nb = nanobind;
+
+namespace penstock::python {
+
+void bind_errors(nb::module_& m);
+void bind_sections(nb::module_& m);
+void bind_file(nb::module_& m);
+void bind_explain(nb::module_& m);
+
+}  // namespace penstock::python

@@ -1,0 +1,160 @@
+// explain(): the plan of a described request, worked through for all ranks in one process.
+#include <penstock/explain.hpp>
+
+#include <algorithm>
+
+#include <penstock/error.hpp>
+
+#include "plan/coverage.hpp"
+#include "plan/plan.hpp"
+
+namespace penstock {
+namespace {
+
+struct RankRequest {
+  const std::vector<Section>* sections;
+  Footprint footprint;
+};
+
+/// Smallest and largest index in each dimension over all sections; with extents, all of the array.
+std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(const RequestDescription& request) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> box;
+  const auto grow = [&](std::size_t d, std::int64_t lower, std::int64_t upper) {
+    if (box.size() <= d) box.resize(d + 1, {lower, upper});
+    box[d] = {std::min(box[d].first, lower), std::max(box[d].second, upper)};
+  };
+  for (const auto& sections : request.sections)
+    for (const Section& section : sections) {
+      if (section.empty()) continue;
+      for (std::size_t d = 0; d < request.shape.size(); ++d) {
+        if (section.is_extents()) {
+          grow(d, 0, request.shape[d]);
+        } else if (const auto* range = std::get_if<Range>(&section.dimensions()[d])) {
+          const std::int64_t last = range->lower + (range->count() - 1) / range->block * range->stride +
+                                    (range->count() - 1) % range->block;
+          grow(d, range->lower, last + 1);
+        } else {
+          const auto& list = std::get<IndexList>(section.dimensions()[d]);
+          const auto [low, high] = std::minmax_element(list.begin(), list.end());
+          grow(d, *low, *high + 1);
+        }
+      }
+    }
+  return box;
+}
+
+class DomainReport {
+ public:
+  DomainReport(const Plan& plan, const std::vector<RankRequest>& requests, bool write)
+      : plan_(plan), requests_(requests), write_(write), coverage_(nullptr) {}
+
+  PlanReport::Domain of(std::int64_t aggregator) {
+    const Domains& domains = plan_.domains;
+    const Extent hull = domains.hull(aggregator);
+    PlanReport::Domain report{plan_.rank_of(aggregator), hull.begin, hull.end,
+                              domains.blocks(aggregator), 0, 0, 0, 0};
+    std::vector<const Section*> sections;
+    std::vector<const Footprint*> footprints;
+    for (const RankRequest& request : requests_) {
+      const Footprint& footprint = request.footprint;
+      if (next_round(domains, aggregator, footprint, 0) == domains.rounds(aggregator)) continue;
+      footprints.push_back(&footprint);
+      for (const Section& section : *request.sections) sections.push_back(&section);
+    }
+    const bool disjoint = all_disjoint(sections);
+    for (std::int64_t round = 0;; ++round) {
+      std::int64_t least = domains.rounds(aggregator);
+      for (const Footprint* footprint : footprints)
+        least = std::min(least, next_round(domains, aggregator, *footprint, round));
+      if (least == domains.rounds(aggregator)) return report;
+      round = least;
+      add_round(report, domains.window(aggregator, round), footprints, disjoint);
+    }
+  }
+
+ private:
+  void add_round(PlanReport::Domain& report, Extent window,
+                 const std::vector<const Footprint*>& footprints, bool disjoint) {
+    Extent trimmed{window.end, window.begin};
+    std::int64_t wanted = 0, runs = 0;
+    std::vector<WindowStream> streams;
+    for (const Footprint* footprint : footprints) {
+      streams.emplace_back(*footprint, window);
+      if (streams.back().size() == 0) continue;
+      trimmed.begin = std::min(trimmed.begin, footprint->next(window.begin));
+      trimmed.end = std::max(trimmed.end, footprint->previous_end(window.end));
+      wanted += streams.back().size();
+      runs += streams.back().run_count();
+    }
+    if (!disjoint) {
+      coverage_.restart(trimmed);
+      for (const WindowStream& stream : streams)
+        stream.for_each(0, stream.size(),
+                        [&](std::size_t, const Batch& batch) { coverage_.mark(batch); });
+      wanted = coverage_.wanted();
+      runs = coverage_.run_count();
+    }
+    const std::int64_t holes = trimmed.length() - wanted;
+    const bool asked = write_ && plan_.sieve_writes != SieveWrites::automatic;
+    const bool sieves = holes > 0 && (asked ? plan_.sieve_writes == SieveWrites::always
+                                            : sieving_pays(trimmed.length(), wanted, runs, write_));
+    ++report.rounds;
+    report.wanted_bytes += wanted;
+    report.hole_bytes += holes;
+    report.sieved_rounds += sieves ? 1 : 0;
+  }
+
+  const Plan& plan_;
+  const std::vector<RankRequest>& requests_;
+  bool write_;
+  Coverage coverage_;
+};
+
+void add_flows(PlanReport& report, const Plan& plan, const RankRequest& request, int rank) {
+  const Domains& domains = plan.domains;
+  for (const std::int64_t aggregator : touched_aggregators(domains, request.footprint)) {
+    std::int64_t bytes = 0;
+    const std::int64_t rounds = domains.rounds(aggregator);
+    if (domains.rule() != DomainRule::block_cyclic) {
+      bytes = request.footprint.bytes_in(domains.hull(aggregator));
+    } else {
+      for (std::int64_t round = next_round(domains, aggregator, request.footprint, 0); round < rounds;
+           round = next_round(domains, aggregator, request.footprint, round + 1))
+        bytes += request.footprint.bytes_in(domains.window(aggregator, round));
+    }
+    report.flows.push_back({rank, plan.rank_of(aggregator), bytes});
+  }
+}
+
+}  // namespace
+
+PlanReport explain(const RequestDescription& request, const Hints& hints) {
+  const ArrayLayout layout{request.shape, request.element_size, request.order, request.offset};
+  layout.check();
+  if (request.sections.empty())
+    throw Error(ErrorClass::argument, "explain: the sections of at least one rank are needed");
+  const int ranks = static_cast<int>(request.sections.size());
+  std::vector<RankRequest> requests;
+  Demand demand;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto& sections = request.sections[static_cast<std::size_t>(rank)];
+    try {
+      for (const Section& section : sections) section.check(layout.shape);
+    } catch (const Error& error) {
+      throw Error(error.error_class(), "rank " + std::to_string(rank) + ": " + error.what());
+    }
+    requests.push_back({&sections, Footprint(layout, sections)});
+    demand.join(Demand::of(requests.back().footprint));
+  }
+  const Plan plan = make_plan(layout, demand, hints, {ranks, std::min(ranks, std::max(1, request.cores))});
+  PlanReport report{plan.method, plan.domains.rule(), plan.reason, bounding_section(request),
+                    plan.domains.span().begin, plan.domains.span().end, hints.buffer_size, {}, {}};
+  if (!plan.collective()) return report;
+  DomainReport domain(plan, requests, request.write);
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) report.domains.push_back(domain.of(a));
+  for (int rank = 0; rank < ranks; ++rank)
+    add_flows(report, plan, requests[static_cast<std::size_t>(rank)], rank);
+  return report;
+}
+
+}  // namespace penstock

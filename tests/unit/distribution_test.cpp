@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include <penstock/distribution.hpp>
+#include <penstock/error.hpp>
+
+using namespace penstock;
+using Kind = DimensionKind::Kind;
+
+namespace {
+
+std::vector<std::int64_t> indices_of(const Indices& indices) {
+  const Range r = std::get<Range>(indices);
+  std::vector<std::int64_t> result;
+  for (auto i = r.lower; i < r.upper; ++i)
+    if ((i - r.lower) % r.stride < r.block) result.push_back(i);
+  return result;
+}
+
+TEST(Distribution, EveryElementHasExactlyOneOwner) {
+  for (const std::int64_t ranks : {1, 2, 3, 4, 7, 16})
+    for (const DimensionKind first : {DimensionKind{Kind::block, 1}, DimensionKind{Kind::cyclic, 1},
+                                      DimensionKind{Kind::block_cyclic, 3}})
+      for (const std::vector<std::int64_t>& shape :
+           {std::vector<std::int64_t>{13, 9}, std::vector<std::int64_t>{1, 30}, std::vector<std::int64_t>{0, 4}}) {
+        const Distribution d(shape, ranks, {first, {Kind::block, 1}});
+        std::map<std::pair<std::int64_t, std::int64_t>, int> owners;
+        for (std::int64_t rank = 0; rank < ranks; ++rank) {
+          const Share share = d.share(rank);
+          EXPECT_NO_THROW(share.section.check(shape));
+          for (const auto i : indices_of(share.section.dimensions()[0]))
+            for (const auto j : indices_of(share.section.dimensions()[1])) ++owners[{i, j}];
+        }
+        EXPECT_EQ(static_cast<std::int64_t>(owners.size()), shape[0] * shape[1]);
+        for (const auto& [place, count] : owners) EXPECT_EQ(count, 1);
+      }
+}
+
+TEST(Distribution, BlockSharesDifferByAtMostOne) {
+  const Distribution d({10}, 4, {{Kind::block, 1}});
+  std::vector<std::int64_t> counts;
+  for (int rank = 0; rank < 4; ++rank) counts.push_back(d.share(rank).section.element_count());
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{3, 3, 2, 2}));
+}
+
+TEST(Distribution, HaloIsClippedAtTheEdge) {
+  const Distribution d({8, 8}, 4, {{Kind::block, 1}, {Kind::block, 1}}, {}, {1});
+  const Share corner = d.share(0);
+  EXPECT_EQ(corner.section, (Section{{0, 4}, {0, 4}}));
+  EXPECT_EQ(corner.with_halo, (Section{{0, 5}, {0, 5}}));
+  EXPECT_EQ(corner.local_shape, (std::vector<std::int64_t>{5, 5}));
+  EXPECT_EQ(d.share(3).halo_before, (std::vector<std::int64_t>{1, 1}));
+}
+
+TEST(Distribution, GridIsChosenSquareAndChecked) {
+  EXPECT_EQ(Distribution({64, 64, 64}, 8, {{}, {}, {}}).grid(), (std::vector<std::int64_t>{2, 2, 2}));
+  EXPECT_EQ(Distribution({64, 64}, 6, {{}, {Kind::collapsed, 1}}).grid(), (std::vector<std::int64_t>{6, 1}));
+  EXPECT_THROW(Distribution({64, 64}, 6, {{}, {}}, {2, 2}), Error);
+  EXPECT_THROW(Distribution({64}, 2, {{Kind::collapsed, 1}}), Error);
+  EXPECT_THROW(Distribution({64}, 2, {{Kind::cyclic, 1}}, {}, {1}), Error);
+  EXPECT_THROW(Distribution({64}, 2, {{}, {}}), Error);
+}
+
+TEST(DimensionKind, Parses) {
+  EXPECT_EQ(DimensionKind::parse("block-cyclic(4)").block, 4);
+  EXPECT_EQ(DimensionKind::parse("cyclic(2)").to_string(), "block-cyclic(2)");
+  EXPECT_EQ(DimensionKind::parse("*").kind, Kind::collapsed);
+  for (const char* text : {"", "blok", "block-cyclic(0)", "block-cyclic(x)", "block-cyclic(4"})
+    EXPECT_THROW(DimensionKind::parse(text), Error) << text;
+}
+
+}  // namespace

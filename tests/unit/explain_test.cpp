@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <penstock/explain.hpp>
+
+using namespace penstock;
+
+namespace {
+
+RequestDescription paper_case(const std::string& text, int ranks, bool write) {
+  RequestDescription request{{4096, 4096}, 4, Order::fortran, 0, write, 4, {}};
+  for (int p = 0; p < ranks; ++p) request.sections.push_back({Section::paper(text, p, ranks)});
+  return request;
+}
+
+TEST(Explain, BlockBlockHasNoHolesAndSendsEachByteOnce) {
+  RequestDescription request{{64, 64}, 4, Order::c, 0, true, 2, {}};
+  for (std::int64_t i : {0, 32})
+    for (std::int64_t j : {0, 32}) request.sections.push_back({Section{{i, i + 32}, {j, j + 32}}});
+  const PlanReport report = explain(request, {});
+  EXPECT_EQ(report.method, Method::extended);
+  ASSERT_EQ(report.domains.size(), 2u);
+  std::int64_t wanted = 0, flowed = 0;
+  for (const auto& domain : report.domains) {
+    wanted += domain.wanted_bytes;
+    EXPECT_EQ(domain.hole_bytes, 0);
+  }
+  for (const auto& flow : report.flows) flowed += flow.bytes;
+  EXPECT_EQ(wanted, 64 * 64 * 4);
+  EXPECT_EQ(flowed, wanted);
+}
+
+TEST(Explain, DynamicDomainsBalanceThePapersCaseThatStaticOnesDoNot) {
+  // Table 1, III: (400:800:1, 400:800:1) read by all 16 processors.
+  const RequestDescription request = paper_case("(400:800:1, 400:800:1)", 16, false);
+  Hints hints;
+  hints.aggregators = 16;
+  hints.method = Method::two_phase;
+  int busy_static = 0, busy_dynamic = 0;
+  for (const auto& domain : explain(request, hints).domains) busy_static += domain.wanted_bytes > 0;
+  hints.method = Method::extended;
+  std::int64_t wanted = 0;
+  for (const auto& domain : explain(request, hints).domains) {
+    busy_dynamic += domain.wanted_bytes > 0;
+    wanted += domain.wanted_bytes;
+  }
+  EXPECT_EQ(busy_static, 3);   // columns 400..800 of 256 columns each
+  EXPECT_EQ(busy_dynamic, 16);
+  EXPECT_EQ(wanted, 401 * 401 * 4);  // the common section is read once, not 16 times
+}
+
+TEST(Explain, GoldenText) {
+  RequestDescription request{{8, 8}, 1, Order::c, 0, true, 2, {}};
+  request.sections = {{Section{{0, 8}, {0, 8, 2}}}, {}, {Section{{0, 8}, {1, 4, 2}}}};
+  Hints hints;
+  hints.method = Method::extended;
+  EXPECT_EQ(explain(request, hints).to_text(),
+            "method            extended (asked for)\n"
+            "bounding section  (0:8, 0:7)\n"
+            "divided bytes     0:63 (63)\n"
+            "file domains      2, rule dynamic, staging buffer 4194304 bytes\n"
+            "  aggregator      from byte        to byte  blocks         wanted  rounds          holes  sieved\n"
+            "  rank 0                  0             32       1             24       1              7       1\n"
+            "  rank 1                 32             63       1             24       1              7       1\n"
+            "bytes between each rank and the aggregators:\n"
+            "  rank 0: 16 in its own memory, 16 with rank 1\n"
+            "  rank 2: 8 with rank 0, 8 with rank 1\n");
+}
+
+TEST(Explain, NothingAskedForIsAPlanToo) {
+  RequestDescription request{{8, 8}, 1, Order::c, 0, true, 2, {{}, {}}};
+  EXPECT_TRUE(explain(request, {}).domains.empty());
+}
+
+}  // namespace

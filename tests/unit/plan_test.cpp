@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <penstock/error.hpp>
+
+#include "plan/plan.hpp"
+
+using namespace penstock;
+
+namespace {
+
+const ArrayLayout layout{{4096, 4096}, 4, Order::c, 0};
+
+Demand demand_of(const std::vector<Section>& per_rank) {
+  Demand all;
+  for (const Section& section : per_rank) all.join(Demand::of(Footprint(layout, std::span(&section, 1))));
+  return all;
+}
+
+TEST(Plan, ConformingRequestsNeedNoExchange) {
+  const Demand demand = demand_of({Section{{0, 2048}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
+  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::direct);
+}
+
+TEST(Plan, InterleavedRequestsAreExchanged) {
+  const Demand demand = demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
+  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
+}
+
+TEST(Plan, OverlapsAreExchangedEvenInLongRuns) {  // the highest rank has to win
+  const Demand demand = demand_of({Section{{0, 2049}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
+  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
+}
+
+TEST(Plan, ShortRunsOfOneRankAreSieved) {
+  EXPECT_EQ(make_plan(layout, demand_of({Section{{0, 4096}, {0, 16}}}), {}, {1, 1}).method, Method::sieved);
+}
+
+TEST(Plan, DemandJoinsAssociatively) {
+  const std::vector<Section> s{Section{{0, 1}, {0, 4}}, Section(), Section{{2, 3}, {0, 4}}, Section{{1, 2}, {0, 4}}};
+  std::vector<Demand> d;
+  for (const Section& section : s) d.push_back(Demand::of(Footprint(layout, std::span(&section, 1))));
+  Demand left = d[0], right = d[2];
+  left.join(d[1]);
+  right.join(d[3]);
+  left.join(right);
+  Demand chain = d[0];
+  for (int i : {1, 2, 3}) chain.join(d[i]);
+  EXPECT_EQ(left.ordered, chain.ordered);
+  EXPECT_FALSE(chain.ordered);
+  EXPECT_EQ(left.hull(), chain.hull());
+  EXPECT_EQ(left.bytes, chain.bytes);
+}
+
+TEST(Plan, DynamicDomainsDivideTheBoundingSectionOnly) {
+  const Demand demand = demand_of({Section{{1000, 1100}, {0, 50}}, Section{{1050, 1200}, {50, 100}}});
+  Hints hints;
+  hints.method = Method::extended;
+  const Extent span = make_plan(layout, demand, hints, {4, 4}).domains.span();
+  EXPECT_EQ(span.begin, 1000 * 4096 * 4);
+  EXPECT_EQ(span.end, (1199 * 4096 + 100) * 4);
+  hints.method = Method::two_phase;
+  EXPECT_EQ(make_plan(layout, demand, hints, {4, 4}).domains.span(), layout.extent());
+}
+
+TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
+  for (int ranks : {1, 2, 3, 7, 16, 1000})
+    for (int aggregators : {1, 2, 3, 5}) {
+      if (aggregators > ranks) continue;
+      Hints hints;
+      hints.method = Method::extended;
+      hints.aggregators = aggregators;
+      const Plan plan = make_plan(layout, {}, hints, {ranks, 1});
+      int found = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const std::int64_t a = plan.aggregator_of(rank);
+        if (a >= 0) EXPECT_EQ(plan.rank_of(a), rank), ++found;
+      }
+      EXPECT_EQ(found, aggregators);
+      EXPECT_EQ(plan.rank_of(0), 0);
+    }
+}
+
+TEST(Plan, RefusesHintsThatCannotBeFollowed) {
+  Hints hints;
+  hints.aggregators = 3;
+  EXPECT_THROW(make_plan(layout, {}, hints, {2, 2}), Error);
+  hints = {};
+  hints.buffer_size = 3;
+  EXPECT_THROW(make_plan(layout, {}, hints, {2, 2}), Error);
+}
+
+TEST(Plan, RoundsAreFoundWithoutWalkingEmptyOnes) {
+  const ArrayLayout huge{{std::int64_t{1} << 45}, 1, Order::c, 0};
+  const std::vector<Section> sections{Section{{0, 1}}, Section{{(std::int64_t{1} << 45) - 1, std::int64_t{1} << 45}}};
+  const Footprint footprint(huge, sections);
+  const Domains domains = Domains::cut(DomainRule::static_, huge, huge.extent(), 1, 4096, 4096);
+  EXPECT_EQ(next_round(domains, 0, footprint, 0), 0);
+  EXPECT_EQ(next_round(domains, 0, footprint, 1), domains.rounds(0) - 1);
+  EXPECT_EQ(next_round(domains, 0, footprint, domains.rounds(0)), domains.rounds(0));
+}
+
+TEST(Sieving, PaysForShortRunsOnly) {
+  EXPECT_TRUE(sieving_pays(1 << 20, 1 << 19, 1 << 17, true));
+  EXPECT_FALSE(sieving_pays(1 << 22, 1 << 13, 2, true));
+  EXPECT_FALSE(sieving_pays(100, 100, 1, false));
+}
+
+}  // namespace

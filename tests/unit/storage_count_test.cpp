@@ -1,0 +1,66 @@
+// The counting adapter: what counts as a call, and what as bytes.
+#include <gtest/gtest.h>
+
+#include "storage/fault.hpp"
+#include "storage_scripted.hpp"
+#include "storage_temp_folder.hpp"
+
+namespace penstock {
+namespace {
+
+using test::pattern;
+
+TEST(CountStorage, CountsCallsAndTheBytesThatMoved) {
+  StorageCounts counts;
+  const auto storage = count(make_memory_storage("m", 10), counts);
+  std::vector<std::byte> into(8);
+  EXPECT_EQ(storage->read_some(into, 0), 8);
+  EXPECT_EQ(storage->read_some(into, 6), 4);  // across the end
+  EXPECT_EQ(storage->read_some(into, 50), 0);
+  EXPECT_EQ(storage->write_some(pattern(5), 0), 5);
+  EXPECT_EQ(counts.reads, 3);
+  EXPECT_EQ(counts.bytes_read, 12);
+  EXPECT_EQ(counts.writes, 1);
+  EXPECT_EQ(counts.bytes_written, 5);
+  EXPECT_EQ(counts.other_calls, 0);
+}
+
+TEST(CountStorage, CountsOtherCalls) {
+  StorageCounts counts;
+  const auto storage = count(make_memory_storage("m"), counts);
+  storage->size();
+  storage->resize(3);
+  storage->sync();
+  EXPECT_EQ(counts.other_calls, 3);
+  int error = 0;
+  storage->lock({0, 10}, LockKind::shared, error);
+  EXPECT_EQ(counts.other_calls, 5);  // taken and given back
+}
+
+TEST(CountStorage, FailedCallsCountButMoveNothing) {
+  StorageCounts counts;
+  const auto storage = count(
+      std::make_unique<test::ScriptedStorage>(std::deque<std::int64_t>{-EIO, -ENOSPC}), counts);
+  std::vector<std::byte> into(8);
+  EXPECT_EQ(storage->read_some(into, 0), -EIO);
+  EXPECT_EQ(storage->write_some(into, 0), -ENOSPC);
+  int error = 0;
+  EXPECT_EQ(storage->lock({0, 10}, LockKind::shared, error), nullptr);
+  EXPECT_EQ(error, ENOLCK);
+  EXPECT_EQ(counts.reads, 1);
+  EXPECT_EQ(counts.writes, 1);
+  EXPECT_EQ(counts.bytes_read + counts.bytes_written, 0);
+  EXPECT_EQ(counts.other_calls, 1);  // nothing was held, so nothing is given back
+}
+
+TEST(CountStorage, CountsTheRetriesOfFullTransfers) {
+  StorageCounts counts;
+  const auto storage =
+      inject_faults(count(make_memory_storage("m"), counts), "write@0=short,write@1=EINTR", 0);
+  EXPECT_EQ(write_fully(*storage, pattern(10), 0).bytes, 10);
+  EXPECT_EQ(counts.writes, 2);  // the interrupted one never came this far
+  EXPECT_EQ(counts.bytes_written, 10);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,186 @@
+// Files of the operating system: what only they do (opening, messages, signals, descriptors).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <penstock/error.hpp>
+#include <thread>
+
+#include "storage/storage.hpp"
+#include "storage_temp_folder.hpp"
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+using test::pattern;
+using test::TempFolder;
+
+/// Opens what cannot be opened, and hands back the error.
+Error refusal(const std::string& path, OpenFlag flag) {
+  try {
+    open_posix(path, flag);
+  } catch (const Error& error) {
+    return error;
+  }
+  throw std::runtime_error("'" + path + "' was opened");
+}
+
+void expect_message(const Error& error, const std::string& path, int number,
+                    const std::string& says) {
+  EXPECT_EQ(error.error_class(), ErrorClass::storage);
+  EXPECT_EQ(error.error_number(), number);
+  EXPECT_EQ(error.path(), path);
+  EXPECT_EQ(error.offset(), -1);
+  const std::string text = error.what();
+  for (const std::string& part : {"'" + path + "'", "(errno " + std::to_string(number) + ")", says})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
+}
+
+TEST(PosixOpen, MissingFileSaysWhatToDo) {
+  const TempFolder folder;
+  const std::string path = folder.file("none");
+  expect_message(refusal(path, OpenFlag::read), path, ENOENT, "for reading");
+  expect_message(refusal(path, OpenFlag::read_write), path, ENOENT, "create the file first");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(PosixOpen, MissingFolderSaysWhatToDo) {
+  const TempFolder folder;
+  const std::string path = folder.file("none/file");
+  expect_message(refusal(path, OpenFlag::create), path, ENOENT, "make its folder first");
+}
+
+TEST(PosixOpen, FolderIsRefusedInEveryMode) {
+  const TempFolder folder;
+  for (const OpenFlag flag : {OpenFlag::read, OpenFlag::read_write, OpenFlag::create})
+    expect_message(refusal(folder.path(), flag), folder.path(), EISDIR, "this is a folder");
+}
+
+TEST(PosixOpen, FileInPlaceOfAFolder) {
+  const TempFolder folder;
+  open_posix(folder.file("file"), OpenFlag::create);
+  const std::string path = folder.file("file/below");
+  expect_message(refusal(path, OpenFlag::create), path, ENOTDIR, "a folder is needed");
+}
+
+TEST(PosixOpen, EmptyPath) {
+  expect_message(refusal("", OpenFlag::read), "", ENOENT, "the path is empty");
+}
+
+TEST(PosixOpen, NoPermission) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may open everything";
+  const TempFolder folder;
+  const std::string path = folder.file("sealed");
+  open_posix(path, OpenFlag::create);
+  ASSERT_EQ(::chmod(path.c_str(), 0400), 0);
+  expect_message(refusal(path, OpenFlag::read_write), path, EACCES, "check the permissions");
+  EXPECT_NO_THROW(open_posix(path, OpenFlag::read));
+}
+
+TEST(PosixOpen, CreateKeepsWhatIsThere) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  open_posix(path, OpenFlag::create)->write_some(pattern(10), 0);
+  EXPECT_EQ(open_posix(path, OpenFlag::create)->size(), 10);
+}
+
+TEST(PosixOpen, ReadOnlyRefusesToChangeTheFile) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  open_posix(path, OpenFlag::create)->resize(10);
+  const auto storage = open_posix(path, OpenFlag::read);
+  EXPECT_EQ(storage->write_some(pattern(4), 0), -EBADF);
+  EXPECT_LT(storage->resize(0), 0);
+  int error = 0;
+  EXPECT_EQ(storage->lock({0, 4}, LockKind::exclusive, error), nullptr);
+  EXPECT_EQ(error, EBADF);
+  EXPECT_NE(storage->lock({0, 4}, LockKind::shared, error), nullptr);
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(storage->size(), 10);
+}
+
+int descriptor_count() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++count;
+  return count;
+}
+
+TEST(PosixOpen, LeavesNoDescriptorBehind) {
+  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "no /proc";
+  const TempFolder folder;
+  const int before = descriptor_count();
+  for (int i = 0; i < 3; ++i) {
+    open_posix(folder.file("file"), OpenFlag::create);
+    refusal(folder.path(), OpenFlag::read);
+  }
+  EXPECT_EQ(descriptor_count(), before);
+}
+
+TEST(PosixOpen, DescriptorsCloseOnExec) {
+  const TempFolder folder;
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the number that the next open gets
+  ::close(next);
+  const auto storage = open_posix(folder.file("file"), OpenFlag::create);
+  const int flags = ::fcntl(next, F_GETFD);
+  ASSERT_GE(flags, 0);
+  EXPECT_TRUE(flags & FD_CLOEXEC);
+}
+
+TEST(PosixLock, OutlivesItsStorage) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  int error = 0;
+  auto storage = open_posix(path, OpenFlag::create);
+  auto held = storage->lock({0, 10}, LockKind::exclusive, error);
+  storage.reset();
+  const int probe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock wanted {};
+  wanted.l_type = F_WRLCK;
+  wanted.l_len = 10;
+  EXPECT_EQ(::fcntl(probe, F_OFD_SETLK, &wanted), -1);
+  held.reset();
+  EXPECT_EQ(::fcntl(probe, F_OFD_SETLK, &wanted), 0);
+  ::close(probe);
+}
+
+/// Without SA_RESTART, so that a signal does interrupt the wait for a lock.
+void catch_signal(int number) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(number, &action, nullptr);
+}
+
+TEST(PosixLock, WaitsOnThroughSignals) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  catch_signal(SIGUSR1);
+  int error = 0;
+  auto holder = open_posix(path, OpenFlag::create);
+  auto held = holder->lock({0, 10}, LockKind::exclusive, error);
+  ASSERT_NE(held, nullptr);
+  std::atomic<bool> done = false;
+  int waiter_error = -1;
+  std::thread waiter([&] {
+    const auto storage = open_posix(path, OpenFlag::read_write);
+    const auto mine = storage->lock({5, 6}, LockKind::exclusive, waiter_error);
+    done = true;
+  });
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(10ms);
+    ::pthread_kill(waiter.native_handle(), SIGUSR1);
+  }
+  EXPECT_FALSE(done);
+  held.reset();
+  waiter.join();
+  EXPECT_EQ(waiter_error, 0);
+}
+
+}  // namespace
+}  // namespace penstock
