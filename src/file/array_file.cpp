@@ -206,7 +206,9 @@ class ArrayFile::Impl {
     const std::int64_t end =
         described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
     if (mode_ == Mode::create) resize(0);
-    if (mode_ == Mode::create || storage_->size() < end) resize(end);
+    const std::int64_t size = storage_->size();
+    if (size < 0) throw_errno("finding out the size of", path_, size);  // -errno is no size to compare
+    if (size < end) resize(end);
     if (described_.new_header.empty()) return;
     const Transfer done = write_fully(*storage_, described_.new_header, s.offset);
     if (done.error != 0) throw_errno("writing the header of", path_, -done.error);

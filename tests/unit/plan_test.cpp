@@ -73,7 +73,9 @@ TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
       int found = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const std::int64_t a = plan.aggregator_of(rank);
-        if (a >= 0) EXPECT_EQ(plan.rank_of(a), rank), ++found;
+        if (a < 0) continue;
+        EXPECT_EQ(plan.rank_of(a), rank);
+        ++found;
       }
       EXPECT_EQ(found, aggregators);
       EXPECT_EQ(plan.rank_of(0), 0);
