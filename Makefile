@@ -26,7 +26,7 @@ test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
 
 demo: build
-	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=build/$(FLAVOUR)/python python -m penstock demo $(ARGS)
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock demo $(ARGS)
 
 bench: build
 	@build/$(FLAVOUR)/bench/plan_scaling

@@ -11,7 +11,7 @@ labels=(-LE slow) marks="not slow"
 [ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
 status=0
 (cd "$build" && ctest --output-on-failure "${labels[@]}" --output-junit ctest.xml) || status=1
-PYTHONPATH=$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
+PYTHONPATH=$PWD/$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
 code=$?
 [ $code = 0 ] || [ $code = 5 ] || status=1   # 5: no test with this mark
 exit $status

@@ -1,5 +1,7 @@
 // penstock.Error and its classes: each error class of the engine is a Python class that also is
 // the built-in that Python programmers would look for.
+#include <cstring>
+
 #include "module.hpp"
 
 namespace penstock::python {
@@ -27,6 +29,7 @@ void raise(const Error& error) {
   set("offset", error.offset() < 0 ? nb::none() : nb::object(nb::int_(error.offset())));
   if (error.error_class() == ErrorClass::storage) {
     set("errno", nb::int_(error.error_number()));
+    set("strerror", nb::str(std::strerror(error.error_number())));
     set("filename", nb::str(error.path().c_str()));
   }
   PyErr_SetObject(cls, exception.ptr());
@@ -55,6 +58,9 @@ void bind_errors(nb::module_& m) {
             "The operating system refused; errno says why, offset how far it got.");
   add_class(m, ErrorClass::internal, "InternalError", base, PyExc_RuntimeError,
             "A defect of Penstock or of the MPI library.");
+  // OSError would print "[Errno 28] None: path" in place of the words written for the reader.
+  nb::handle(classes[static_cast<int>(ErrorClass::storage)]).attr("__str__") =
+      nb::handle(PyExc_Exception).attr("__str__");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -47,7 +47,11 @@ void bind_sections(nb::module_& m) {
                     return Section::extents(std::move(extents));
                   },
                   "runs"_a)
-      .def_static("paper", &Section::paper, "text"_a, "p"_a = 0, "nprocs"_a = 1,
+      .def_static("paper",
+                  [](const std::string& text, std::int64_t p, std::int64_t nprocs) {
+                    return Section::paper(text, p, nprocs);
+                  },
+                  "text"_a, "p"_a = 0, "nprocs"_a = 1,
                   "A section as the papers print it: '(1:100:1, 1+10p:100+10p:1)'.\n\n"
                   "1-based, upper bound included; p is the rank, nprocs the number of ranks\n"
                   "(Thakur & Choudhary, Tables 1-8). Raises SectionError.")

@@ -15,11 +15,11 @@ std::int64_t slab(const ArrayLayout& layout, Extent span, std::int64_t aggregato
   const std::vector<std::int64_t> pitches = layout.pitches();
   for (std::size_t place = 0; place < pitches.size(); ++place) {
     const std::int64_t pitch = pitches[layout.dimension_at(place)];
-    if (pitch > 0 && span.length() / pitch >= 4 * aggregators) return pitch;
+    if (pitch == 0 || span.empty()) continue;
+    const std::int64_t slabs =
+        (span.end - layout.offset - 1) / pitch - (span.begin - layout.offset) / pitch + 1;
     // An even division is fair however few the slabs are.
-    if (pitch > 0 && span.length() % pitch == 0 && (span.length() / pitch) % aggregators == 0 &&
-        span.length() > 0)
-      return pitch;
+    if (slabs >= 4 * aggregators || slabs % aggregators == 0) return pitch;
   }
   return layout.element_size;
 }

@@ -1,0 +1,68 @@
+"""The command, and the README's examples, as a newcomer runs them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def penstock(*arguments, cwd=None, expect=0, timeout=300):
+    done = subprocess.run([sys.executable, "-m", "penstock", *map(str, arguments)], cwd=cwd, text=True,
+                          capture_output=True, timeout=timeout)
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_demo(tmp_path):
+    text = penstock("demo", "--size", 24, "--steps", 8, "--snapshots", 2, cwd=tmp_path)
+    for method in ("direct", "sieved", "gather", "two-phase", "extended", "auto"):
+        assert method in text
+    assert "byte-identical" in text and "as NumPy sees it" in text
+    folder = tmp_path / "penstock-demo"
+    assert (folder / "heat.png").read_bytes().startswith(b"\x89PNG")
+    last = np.load(folder / "heat_0008.npy", mmap_mode="r")
+    assert last.shape == (24, 24, 24) and 0 <= last.min() and last.max() <= 100
+    assert sorted(p.name for p in folder.iterdir()) == ["heat.png", "heat_0000.npy", "heat_0004.npy", "heat_0008.npy"]
+
+
+def test_demo_of_an_own_volume(tmp_path):
+    np.save(tmp_path / "mine.npy", np.asfortranarray(np.random.default_rng(0).integers(0, 9, (7, 11, 5)).astype("i2")))
+    penstock("demo", "--input", "mine.npy", "--steps", 2, "--snapshots", 1, "--ranks", 3, "--output", "o", cwd=tmp_path)
+    assert np.array_equal(np.load(tmp_path / "o" / "heat_0000.npy"), np.load(tmp_path / "mine.npy"))
+    np.save(tmp_path / "flat.npy", np.ones((4, 4)))
+    assert "needs 3 dimensions" in penstock("demo", "--input", "flat.npy", cwd=tmp_path, expect=1)
+
+
+def test_explain():
+    text = penstock("explain", "--shape", "4096,4096", "--dtype", "f4", "--order", "F", "--ranks", 16, "--section",
+                    "(1+32p:16+32p:1, 1:4096:1)", "--cores", 4)
+    assert "(0:496, 0:4096)" in text and "rank 12" in text and re.search(r"sieved\n", text)
+    text = penstock("explain", "--shape", "512,512", "--kind", "block,block", "--read", "--method", "gather")
+    assert "gather (asked for)" in text
+    for arguments in (["--shape", "8"], ["--shape", "x", "--kind", "block"], ["--shape", "8", "--kind", "blok"],
+                      ["--shape", "8", "--section", "(1:9)"]):
+        assert penstock("explain", *arguments, expect=2).startswith("penstock: ")
+
+
+def test_version():
+    assert re.match(r"penstock \d+\.\d+\.\d+, with ", penstock("--version"))
+
+
+def test_the_readmes_examples_are_the_files_that_run(mpirun):
+    readme = (ROOT / "README.md").read_text()
+    for file in ("examples/python/blocks.py", "examples/cxx/blocks.cpp"):
+        assert (ROOT / file).read_text().strip() in readme, f"{file} is not what the README shows"
+    output = mpirun((ROOT / "examples/python/blocks.py").read_text(), 4)
+    assert "(512, 512)" in output
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/DESIGN.md", "docs/hints.md", "docs/glossary.md", "CONTRIBUTING.md"])
+def test_links_of_the_documentation_lead_somewhere(file):
+    text = (ROOT / file).read_text()
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (ROOT / file).parent.joinpath(target).exists(), f"{file} links to {target}"
