@@ -10,7 +10,10 @@ build=build/$flavour
 labels=(-LE slow) marks="not slow"
 [ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
 status=0
-(cd "$build" && ctest --output-on-failure "${labels[@]}" --output-junit ctest.xml) || status=1
+# Only what failed, and the summary: there are hundreds of small C++ tests.
+(cd "$build" && ctest --output-on-failure "${labels[@]}" --output-junit ctest.xml >ctest.log 2>&1) ||
+  { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }
+grep -E 'tests passed' "$build/ctest.log"
 PYTHONPATH=$PWD/$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
 code=$?
 [ $code = 0 ] || [ $code = 5 ] || status=1   # 5: no test with this mark

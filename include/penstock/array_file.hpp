@@ -66,9 +66,12 @@ struct Part {
 
 class PENSTOCK_EXPORT ArrayFile {
  public:
-  /// Collective over `comm`. MPI_COMM_NULL: this process alone; MPI need not be running.
+  /// Collective over `comm`.
   static ArrayFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                         const ArraySpec& spec = {}, const Hints& hints = {});
+  /// This process alone; MPI need not be running.
+  static ArrayFile open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec = {},
+                        const Hints& hints = {});
   ArrayFile(ArrayFile&&) noexcept;
   ArrayFile& operator=(ArrayFile&&) noexcept;
   ~ArrayFile();  ///< lets go of the file, alone; close() is the collective way
@@ -102,7 +105,7 @@ class PENSTOCK_EXPORT ArrayFile {
   }
 
   /// For doors that find a fault before the call: this rank takes part in the collective call
-  /// with `error` in place of a request, and all ranks throw it. MPI_COMM_NULL: just this one.
+  /// with `error` in place of a request, and all ranks throw it.
   void take_part_with_error(bool reading, const Error& error);
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 

@@ -128,7 +128,8 @@ ArrayFile* open_file(std::uintptr_t comm_address, const std::string& path, const
                      const std::vector<std::int64_t>& shape, const std::string& dtype, std::int64_t element_size,
                      const std::string& order, std::int64_t offset, const std::string& container,
                      const HintText& hints, const std::optional<std::string>& problem) {
-  const MPI_Comm comm = comm_address == 0 ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
+  const bool alone = comm_address == 0;
+  const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
   Mode parsed_mode = Mode::read;
   ArraySpec spec;
   Hints parsed;
@@ -142,8 +143,10 @@ ArrayFile* open_file(std::uintptr_t comm_address, const std::string& path, const
     error = found;
   }
   nb::gil_scoped_release without_gil;
+  if (error && alone) throw Error(*error);
   if (error) ArrayFile::take_part_in_open_with_error(comm, *error);
-  return new ArrayFile(ArrayFile::open(comm, path, parsed_mode, spec, parsed));
+  return new ArrayFile(alone ? ArrayFile::open(path, parsed_mode, spec, parsed)
+                             : ArrayFile::open(comm, path, parsed_mode, spec, parsed));
 }
 
 }  // namespace

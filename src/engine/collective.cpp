@@ -3,6 +3,8 @@
 //      there; nobody ever holds the requests of all ranks)
 //   2. windows are exchanged and moved, see sides.hpp
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "access/wire.hpp"
 #include "engine/operation.hpp"
@@ -36,6 +38,30 @@ std::vector<Letter> tell_aggregators(const Context& context, const Access& acces
   return deliver(context.comm, letters, context.letter_tag());
 }
 
+void exchange(Requester& requester, Aggregator& aggregator, Slots& mine, Slots& others) {
+  std::vector<std::pair<Slots*, int>> completed;
+  for (;;) {
+    requester.post();
+    aggregator.post();
+    if (requester.done() && aggregator.done()) return;
+    completed.clear();
+    wait_some({&mine, &others}, completed);
+    if (completed.empty()) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
+    for (const auto& [pool, slot] : completed)
+      pool == &mine ? requester.completed(slot) : aggregator.completed(slot);
+  }
+}
+
+/// Storage errors never get here. What does (no memory for a buffer, an error of MPI itself)
+/// leaves other ranks waiting for bytes that will not come: an end is better than a hang.
+[[noreturn]] void end_program(const Communicator& comm, const Error& error) {
+  if (comm.alone()) throw Error(error);
+  std::fprintf(stderr, "penstock: rank %d cannot go on with an exchange, so the program ends: %s\n",
+               comm.rank(), error.what());
+  MPI_Abort(comm.handle(), 1);
+  std::abort();
+}
+
 }  // namespace
 
 void move_collectively(Context& context, const Access& access, const Plan& plan,
@@ -47,17 +73,8 @@ void move_collectively(Context& context, const Access& access, const Plan& plan,
   Slots others(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
   Requester requester(context, access, plan, touched, mine);
   Aggregator aggregator(context, access, plan, hints, letters, others);
-  std::vector<std::pair<Slots*, int>> completed;
-  for (;;) {
-    requester.post();
-    aggregator.post();
-    if (requester.done() && aggregator.done()) break;
-    completed.clear();
-    wait_some({&mine, &others}, completed);
-    if (completed.empty()) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
-    for (const auto& [pool, slot_index] : completed)
-      pool == &mine ? requester.completed(slot_index) : aggregator.completed(slot_index);
-  }
+  const std::optional<Error> broken = attempt([&] { exchange(requester, aggregator, mine, others); });
+  if (broken) end_program(context.comm, *broken);
   context.counts.messages += mine.messages() + others.messages();
   context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
   if (aggregator.error()) throw Error(*aggregator.error());

@@ -74,9 +74,9 @@ Statistics& Statistics::operator+=(const Statistics& o) {
 
 class ArrayFile::Impl {
  public:
-  Impl(MPI_Comm comm, const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+  Impl(Communicator comm, const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
        const Hints& hints)
-      : comm_(comm), path_(path.string()), mode_(mode), hints_(hints) {
+      : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
     agree_on_entry(comm_, common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); }));
     open_everywhere();
     settle(spec);
@@ -126,6 +126,7 @@ class ArrayFile::Impl {
     comm_.barrier();
     context_.reset();
     storage_.reset();
+    comm_.release();
   }
 
   /// The file of one rank, when the others cannot be expected to take part.
@@ -281,7 +282,11 @@ class ArrayFile::Impl {
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                           const ArraySpec& spec, const Hints& hints) {
-  return ArrayFile(std::make_unique<Impl>(comm, path, mode, spec, hints));
+  return ArrayFile(std::make_unique<Impl>(Communicator(comm), path, mode, spec, hints));
+}
+ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+                          const Hints& hints) {
+  return ArrayFile(std::make_unique<Impl>(Communicator(), path, mode, spec, hints));
 }
 
 ArrayFile::ArrayFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -15,6 +15,29 @@ bool mpi_is_running() {
   return initialized && !finalized;
 }
 
+/// While this lives, MPI calls with a bad communicator return an error. What handler MPI asks
+/// then, that of MPI_COMM_WORLD or of MPI_COMM_SELF, depends on its version.
+class ErrorsReturned {
+ public:
+  ErrorsReturned() {
+    for (int i = 0; i < 2; ++i) {
+      MPI_Comm_get_errhandler(comms_[i], &before_[i]);
+      MPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
+    }
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ~ErrorsReturned() {
+    for (int i = 0; i < 2; ++i) {
+      MPI_Comm_set_errhandler(comms_[i], before_[i]);
+      MPI_Errhandler_free(&before_[i]);
+    }
+  }
+
+ private:
+  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before_[2];
+};
+
 }  // namespace
 
 void Communicator::check(int code, const char* call) {
@@ -27,13 +50,19 @@ void Communicator::check(int code, const char* call) {
 }
 
 Communicator::Communicator(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) return;
+  if (comm == MPI_COMM_NULL)
+    throw Error(ErrorClass::argument,
+                "communicator: it is MPI_COMM_NULL: it was freed, or this process is not in it");
   if (!mpi_is_running())
     throw Error(ErrorClass::argument,
                 "communicator: MPI is not initialised or already finalised; call MPI_Init first, or "
                 "pass no communicator to work in this process alone");
   int inter = 0;
-  check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  {
+    const ErrorsReturned guard;
+    if (MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS)
+      throw Error(ErrorClass::argument, "communicator: MPI says that it is not valid; was it freed?");
+  }
   if (inter != 0)
     throw Error(ErrorClass::argument, "communicator: an intra-communicator is needed");
   check(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
@@ -61,8 +90,9 @@ Communicator::Communicator(Communicator&& other) noexcept
   other.comm_ = MPI_COMM_NULL;
 }
 
-Communicator::~Communicator() {
+void Communicator::release() noexcept {
   if (comm_ != MPI_COMM_NULL && mpi_is_running()) MPI_Comm_free(&comm_);
+  comm_ = MPI_COMM_NULL;
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) const {

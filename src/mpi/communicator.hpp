@@ -13,11 +13,14 @@ namespace penstock {
 
 class Communicator {
  public:
-  /// MPI_COMM_NULL: this process alone; MPI is then never called.
+  /// This process alone; MPI is never called.
+  Communicator() = default;
   explicit Communicator(MPI_Comm comm);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) = delete;
-  ~Communicator();
+  ~Communicator() { release(); }
+  /// Gives the duplicate back. Afterwards only rank() and size() may be called.
+  void release() noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }

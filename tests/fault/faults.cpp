@@ -229,6 +229,13 @@ TEST_F(BadInput, FilesThatCannotBeOpened) {
   expect(C::argument, "device", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::create, spec_, bad); });
 }
 
+TEST_F(BadInput, CommunicatorsThatWereFreed) {
+  MPI_Comm freed;
+  MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+  MPI_Comm_free(&freed);
+  expect(ps::ErrorClass::argument, "MPI_COMM_NULL", [&] { ps::ArrayFile::open(freed, path_of("bad"), ps::Mode::create, spec_); });
+}
+
 TEST_F(BadInput, WritingToAFileOpenForReading) {
   auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, spec_);
   expect(ps::ErrorClass::state, "reading only", [&] { file.write(data_, ps::Section{{0, 16}, {0, 16}}); });
