@@ -32,7 +32,7 @@ bench: build
 	@build/$(FLAVOUR)/bench/plan_scaling
 
 format:
-	@git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+	@git ls-files '*.cpp' '*.hpp' ':!examples' | xargs clang-format -i
 
 clean:
 	rm -rf build .venv .venv-*

@@ -30,7 +30,9 @@ void operator delete(void* pointer) noexcept {
   live_bytes -= static_cast<std::int64_t>(*block);
   std::free(block);
 }
-void operator delete(void* pointer, std::size_t) noexcept { operator delete(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept {
+  operator delete(pointer);
+}
 
 namespace {
 
@@ -45,8 +47,8 @@ struct Cost {
 
 /// Everything one rank does before its first byte moves: locate, plan, find its aggregators and
 /// the first round with each.
-Cost plan_one_rank(const ArrayLayout& layout, const Section& section, const Demand& all, const Hints& hints,
-                   const Machine& machine) {
+Cost plan_one_rank(const ArrayLayout& layout, const Section& section, const Demand& all,
+                   const Hints& hints, const Machine& machine) {
   peak_bytes = live_bytes;
   const std::int64_t before = live_bytes;
   const double begin = now();
@@ -54,7 +56,8 @@ Cost plan_one_rank(const ArrayLayout& layout, const Section& section, const Dema
   const Plan plan = make_plan(layout, all, hints, machine);
   std::int64_t bytes = 0;
   for (const std::int64_t aggregator : touched_aggregators(plan.domains, footprint))
-    bytes += footprint.bytes_in(plan.domains.window(aggregator, next_round(plan.domains, aggregator, footprint, 0)));
+    bytes += footprint.bytes_in(
+        plan.domains.window(aggregator, next_round(plan.domains, aggregator, footprint, 0)));
   const double seconds = now() - begin;
   if (bytes < 0) std::abort();  // keeps the work from being optimised away
   return {seconds, peak_bytes - before};
@@ -97,7 +100,8 @@ void billion_runs() {
     worst = {std::max(worst.seconds, cost.seconds), std::max(worst.bytes, cost.bytes)};
   }
   std::printf("cyclic section, %lld runs: %.1f us, %lld bytes (limits: 1000 us, 1048576 bytes)\n",
-              static_cast<long long>(all.runs), worst.seconds * 1e6, static_cast<long long>(worst.bytes));
+              static_cast<long long>(all.runs), worst.seconds * 1e6,
+              static_cast<long long>(worst.bytes));
   if (worst.seconds > 1e-3 || worst.bytes > 1 << 20) std::exit(1);
 }
 
@@ -111,6 +115,7 @@ int main() {
     for (const std::int64_t ranks : {1000, 3000, 10000, 30000, 100000}) {
       const Cost cost = plan_all_ranks(ranks, ranks / per_aggregator);
       std::printf("%8lld %12lld %12.2f %14lld\n", static_cast<long long>(ranks),
-                  static_cast<long long>(ranks / per_aggregator), cost.seconds * 1e6, static_cast<long long>(cost.bytes));
+                  static_cast<long long>(ranks / per_aggregator), cost.seconds * 1e6,
+                  static_cast<long long>(cost.bytes));
     }
 }

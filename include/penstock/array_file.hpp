@@ -24,11 +24,11 @@ enum class Container { automatic, raw, npy };
 /// What the array in the file looks like. Where the file says so itself (.npy), fields may be
 /// left empty, and those given must agree with it.
 struct ArraySpec {
-  std::vector<std::int64_t> shape;     ///< 1 to 8 dimensions
-  std::int64_t element_size = 0;       ///< bytes, 1 to 65536
-  std::string dtype;                   ///< NumPy descr ("<f8"), needed to create .npy files
-  std::optional<Order> order;          ///< default: C
-  std::int64_t offset = 0;             ///< byte offset where the array (or its header) starts
+  std::vector<std::int64_t> shape;  ///< 1 to 8 dimensions
+  std::int64_t element_size = 0;    ///< bytes, 1 to 65536
+  std::string dtype;                ///< NumPy descr ("<f8"), needed to create .npy files
+  std::optional<Order> order;       ///< default: C
+  std::int64_t offset = 0;          ///< byte offset where the array (or its header) starts
   Container container = Container::automatic;  ///< by file name (create) or content (open)
 };
 
@@ -39,10 +39,11 @@ struct MemoryView {
   Byte* data = nullptr;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
-  std::size_t size_bytes = 0;  ///< without strides: bytes available
+  std::size_t size_bytes = 0;     ///< without strides: bytes available
+  std::int64_t element_size = 0;  ///< of the memory's type, to be compared; 0: any
 };
-using ReadView = MemoryView<std::byte>;          // a read fills it
-using WriteView = MemoryView<const std::byte>;   // a write takes from it
+using ReadView = MemoryView<std::byte>;         // a read fills it
+using WriteView = MemoryView<const std::byte>;  // a write takes from it
 
 /// What this rank did since the file was opened, or during one call. All counts are exact.
 struct Statistics {
@@ -82,11 +83,16 @@ class PENSTOCK_EXPORT ArrayFile {
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
 
-  /// One section from dense memory, in the file's order.
+  /// One section from dense memory, in the file's order. T is the element's type, or a type of
+  /// one byte.
   template <class T>
-  void write(std::span<const T> data, const Section& section, const Hints* hints = nullptr) {
-    const Part<WriteView> part{section, {reinterpret_cast<const std::byte*>(data.data()), {}, {},
-                                         data.size_bytes()}};
+  void write(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
+    const Part<WriteView> part{section,
+                               {reinterpret_cast<const std::byte*>(data.data()),
+                                {},
+                                {},
+                                data.size_bytes(),
+                                sizeof(T) == 1 ? 0 : sizeof(T)}};
     write(std::span<const Part<WriteView>>(&part, 1), hints);
   }
   template <class T>
@@ -95,8 +101,12 @@ class PENSTOCK_EXPORT ArrayFile {
   }
   template <class T>
   void read(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
-    const Part<ReadView> part{section, {reinterpret_cast<std::byte*>(data.data()), {}, {},
-                                        data.size_bytes()}};
+    const Part<ReadView> part{section,
+                              {reinterpret_cast<std::byte*>(data.data()),
+                               {},
+                               {},
+                               data.size_bytes(),
+                               sizeof(T) == 1 ? 0 : sizeof(T)}};
     read(std::span<const Part<ReadView>>(&part, 1), hints);
   }
   template <class T>
@@ -111,13 +121,14 @@ class PENSTOCK_EXPORT ArrayFile {
 
   void sync();   ///< collective: the bytes are on the device
   void close();  ///< collective; a second call does nothing
-  void abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
+  void
+  abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
   bool closed() const noexcept;
 
-  const ArraySpec& spec() const;        ///< shape, element size, order as they are in the file
-  std::int64_t data_offset() const;     ///< byte offset of the first element
-  std::int64_t end_offset() const;      ///< byte offset just past the array
-  const Hints& hints() const;           ///< effective values
+  const ArraySpec& spec() const;     ///< shape, element size, order as they are in the file
+  std::int64_t data_offset() const;  ///< byte offset of the first element
+  std::int64_t end_offset() const;   ///< byte offset just past the array
+  const Hints& hints() const;        ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
   const Statistics& statistics() const;       ///< of this rank, since open
   const Statistics& last_call() const;        ///< of this rank, of the last read or write

@@ -24,9 +24,9 @@ struct DimensionKind {
 /// section.shape() and the owned elements begin at `halo_before` in each dimension.
 struct Share {
   Section section;
-  std::vector<std::int64_t> local_shape;   ///< memory: owned elements and halo cells
-  std::vector<std::int64_t> halo_before;   ///< halo cells before the owned ones
-  Section with_halo;                       ///< owned elements and those under the halo
+  std::vector<std::int64_t> local_shape;  ///< memory: owned elements and halo cells
+  std::vector<std::int64_t> halo_before;  ///< halo cells before the owned ones
+  Section with_halo;                      ///< owned elements and those under the halo
 };
 
 class PENSTOCK_EXPORT Distribution {

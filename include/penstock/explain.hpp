@@ -17,30 +17,33 @@ struct RequestDescription {
   Order order = Order::c;
   std::int64_t offset = 0;
   bool write = true;
-  int cores = 1;                                 ///< processors of the machine that will run it
-  std::vector<std::vector<Section>> sections;    ///< per rank
+  int cores = 1;                               ///< processors of the machine that will run it
+  std::vector<std::vector<Section>> sections;  ///< per rank
 };
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.
 struct PENSTOCK_EXPORT PlanReport {
   struct Domain {
     int aggregator_rank;
-    std::int64_t begin, end;       ///< byte range of the domain (block-cyclic: first and last)
-    std::int64_t blocks;           ///< pieces it consists of (1 unless block-cyclic)
-    std::int64_t wanted_bytes;     ///< bytes of it that some rank asks for, overlaps counted once
+    std::int64_t begin, end;    ///< byte range of the domain (block-cyclic: first and last)
+    std::int64_t blocks;        ///< pieces it consists of (1 unless block-cyclic)
+    std::int64_t wanted_bytes;  ///< bytes of it that some rank asks for, overlaps counted once
     std::int64_t rounds;
-    std::int64_t hole_bytes;       ///< bytes between the first and last wanted byte of its rounds
-    std::int64_t sieved_rounds;    ///< rounds that read before they write
+    std::int64_t hole_bytes;     ///< bytes between the first and last wanted byte of its rounds
+    std::int64_t sieved_rounds;  ///< rounds that read before they write
   };
-  struct Flow { int rank, aggregator_rank; std::int64_t bytes; };
+  struct Flow {
+    int rank, aggregator_rank;
+    std::int64_t bytes;
+  };
   Method method;
   DomainRule rule;
-  std::string reason;                             ///< why this method
+  std::string reason;                                                   ///< why this method
   std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section;  ///< per dimension
-  std::int64_t span_begin, span_end;              ///< bytes that the domains divide
+  std::int64_t span_begin, span_end;  ///< bytes that the domains divide
   std::int64_t buffer_size;
   std::vector<Domain> domains;
-  std::vector<Flow> flows;                        ///< bytes that each rank sends or receives
+  std::vector<Flow> flows;  ///< bytes that each rank sends or receives
   std::string to_text() const;
 };
 

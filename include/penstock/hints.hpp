@@ -40,12 +40,12 @@ enum class Locks { automatic, never };
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
-  std::int64_t aggregators = 0;              ///< 0: chosen; else 1 .. ranks
-  std::int64_t buffer_size = 4 << 20;        ///< staging buffer of an aggregator, bytes
-  std::int64_t stripe_size = 0;              ///< bytes; 0: the buffer size
+  std::int64_t aggregators = 0;        ///< 0: chosen; else 1 .. ranks
+  std::int64_t buffer_size = 4 << 20;  ///< staging buffer of an aggregator, bytes
+  std::int64_t stripe_size = 0;        ///< bytes; 0: the buffer size
   SieveWrites sieve_writes = SieveWrites::automatic;
   Locks locks = Locks::automatic;
-  std::string device;                        ///< "" or "fault:..." (see docs/hints.md)
+  std::string device;  ///< "" or "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.

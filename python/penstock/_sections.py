@@ -5,13 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from ._core import Section, SectionError
-
-SectionLike = Union[Section, tuple, slice, int, "Distribution", None]  # noqa: F821
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,11 @@ def normalize(entries: Any, shape: Sequence[int]) -> Normalized:
         return Normalized(entries)
     if not isinstance(entries, tuple):
         entries = (entries,)
-    if sum(1 for e in entries if e is Ellipsis) > 1:
+    places = [axis for axis, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) > 1:
         raise SectionError("section: only one '...' can stand in it")
-    if Ellipsis in [e for e in entries if e is Ellipsis]:
-        at = next(i for i, e in enumerate(entries) if e is Ellipsis)
+    if places:
+        at = places[0]
         missing = len(shape) - (len(entries) - 1)
         entries = entries[:at] + (slice(None),) * missing + entries[at + 1 :]
     if len(entries) != len(shape):

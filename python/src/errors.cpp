@@ -12,7 +12,8 @@ PyObject* classes[8] = {};
 void add_class(nb::module_& m, ErrorClass cls, const char* name, PyObject* base, PyObject* builtin,
                const char* doc) {
   PyObject* bases = builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base);
-  PyObject* created = PyErr_NewExceptionWithDoc(("penstock." + std::string(name)).c_str(), doc, bases, nullptr);
+  PyObject* created =
+      PyErr_NewExceptionWithDoc(("penstock." + std::string(name)).c_str(), doc, bases, nullptr);
   Py_DECREF(bases);
   if (created == nullptr) throw nb::python_error();
   m.attr(name) = nb::handle(created);
@@ -38,10 +39,10 @@ void raise(const Error& error) {
 }  // namespace
 
 void bind_errors(nb::module_& m) {
-  PyObject* base = PyErr_NewExceptionWithDoc(
-      "penstock.Error",
-      "Base of all errors. Attributes: rank (that failed first), path, offset; None where not known.",
-      PyExc_Exception, nullptr);
+  PyObject* base = PyErr_NewExceptionWithDoc("penstock.Error",
+                                             "Base of all errors. Attributes: rank (that failed "
+                                             "first), path, offset; None where not known.",
+                                             PyExc_Exception, nullptr);
   m.attr("Error") = nb::handle(base);
   classes[0] = base;
   add_class(m, ErrorClass::argument, "ArgumentError", base, PyExc_ValueError,

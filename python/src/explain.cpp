@@ -31,7 +31,8 @@ nb::dict to_dict(const PlanReport& report) {
   }
   d["domains"] = domains;
   nb::list flows;
-  for (const auto& flow : report.flows) flows.append(nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes));
+  for (const auto& flow : report.flows)
+    flows.append(nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes));
   d["flows"] = flows;
   d["text"] = report.to_text();
   return d;
@@ -40,16 +41,17 @@ nb::dict to_dict(const PlanReport& report) {
 }  // namespace
 
 void bind_explain(nb::module_& m) {
-  m.def("_explain",
-        [](const std::vector<std::int64_t>& shape, std::int64_t element_size, const std::string& order,
-           std::int64_t offset, bool write, int cores, const std::vector<std::vector<Section>>& sections,
-           const std::map<std::string, std::string>& hints) {
-          RequestDescription request{shape, element_size, order == "F" ? Order::fortran : Order::c, offset, write,
-                                     cores, sections};
-          Hints parsed;
-          parsed.set(hints);
-          return to_dict(explain(request, parsed));
-        });
+  m.def("_explain", [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
+                       const std::string& order, std::int64_t offset, bool write, int cores,
+                       const std::vector<std::vector<Section>>& sections,
+                       const std::map<std::string, std::string>& hints) {
+    RequestDescription request{shape,   element_size, order == "F" ? Order::fortran : Order::c,
+                               offset,  write,        cores,
+                               sections};
+    Hints parsed;
+    parsed.set(hints);
+    return to_dict(explain(request, parsed));
+  });
 }
 
 }  // namespace penstock::python

@@ -22,11 +22,13 @@ class Pinned {
     const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
       PyErr_Clear();
-      throw Error(ErrorClass::argument, writable ? "buffer: it is not writable" : "buffer: it has no memory to read");
+      throw Error(ErrorClass::argument,
+                  writable ? "buffer: it is not writable" : "buffer: it has no memory to read");
     }
     held_ = true;
   }
-  Pinned(Pinned&& other) noexcept : buffer_(other.buffer_), held_(std::exchange(other.held_, false)) {}
+  Pinned(Pinned&& other) noexcept
+      : buffer_(other.buffer_), held_(std::exchange(other.held_, false)) {}
   Pinned& operator=(Pinned&&) = delete;
   ~Pinned() {
     if (held_) PyBuffer_Release(&buffer_);
@@ -50,7 +52,8 @@ Part<View> part_of(const Section& section, const Py_buffer& buffer) {
 /// `error`: what the package found wrong on this rank; the call is made all the same, so that the
 /// other ranks hear of it.
 template <class View>
-std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, std::vector<Pinned>& pinned) {
+std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable,
+                            std::vector<Pinned>& pinned) {
   std::vector<Part<View>> parts;
   for (std::size_t i = 0; i < nb::len(sections); ++i) {
     pinned.emplace_back(arrays[i], writable);
@@ -75,7 +78,8 @@ void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintTex
   Hints call_hints = file.hints();
   try {
     if (problem)
-      throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument, problem->second);
+      throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
+                  problem->second);
     call_hints = merged(file.hints(), hints);
     parts = pin<View>(arrays, sections, reads, pinned);
   } catch (const Error& found) {
@@ -114,7 +118,8 @@ Container container_of(const std::string& name) {
   if (name == "auto") return Container::automatic;
   if (name == "raw") return Container::raw;
   if (name == "npy") return Container::npy;
-  throw Error(ErrorClass::argument, "container '" + name + "' is not known; known are auto, raw, npy");
+  throw Error(ErrorClass::argument,
+              "container '" + name + "' is not known; known are auto, raw, npy");
 }
 
 std::optional<Order> order_of(const std::string& order) {
@@ -125,9 +130,10 @@ std::optional<Order> order_of(const std::string& order) {
 }
 
 ArrayFile* open_file(std::uintptr_t comm_address, const std::string& path, const std::string& mode,
-                     const std::vector<std::int64_t>& shape, const std::string& dtype, std::int64_t element_size,
-                     const std::string& order, std::int64_t offset, const std::string& container,
-                     const HintText& hints, const std::optional<std::string>& problem) {
+                     const std::vector<std::int64_t>& shape, const std::string& dtype,
+                     std::int64_t element_size, const std::string& order, std::int64_t offset,
+                     const std::string& container, const HintText& hints,
+                     const std::optional<std::string>& problem) {
   const bool alone = comm_address == 0;
   const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
   Mode parsed_mode = Mode::read;
@@ -166,8 +172,9 @@ void bind_file(nb::module_& m) {
     for (const auto& [name, value] : Hints().text()) names.push_back(name);
     return names;
   });
-  m.def("parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
-        "'64', '64K', '4M' or '1G' in bytes. Raises ArgumentError.");
+  m.def(
+      "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
+      "'64', '64K', '4M' or '1G' in bytes. Raises ArgumentError.");
   nb::class_<ArrayFile>(m, "_ArrayFile")
       .def("write", &transfer<WriteView>)
       .def("read", &transfer<ReadView>)
@@ -178,15 +185,19 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
       .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
       .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
-      .def_prop_ro("order", [](const ArrayFile& f) { return f.spec().order == Order::fortran ? "F" : "C"; })
-      .def_prop_ro("container", [](const ArrayFile& f) { return f.spec().container == Container::npy ? "npy" : "raw"; })
+      .def_prop_ro("order",
+                   [](const ArrayFile& f) { return f.spec().order == Order::fortran ? "F" : "C"; })
+      .def_prop_ro(
+          "container",
+          [](const ArrayFile& f) { return f.spec().container == Container::npy ? "npy" : "raw"; })
       .def_prop_ro("data_offset", &ArrayFile::data_offset)
       .def_prop_ro("end_offset", &ArrayFile::end_offset)
       .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
       .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
       .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
       .def_prop_ro("last_call", [](const ArrayFile& f) { return to_dict(f.last_call()); })
-      .def_prop_ro("last_method", [](const ArrayFile& f) { return std::string(to_string(f.last_method())); });
+      .def_prop_ro("last_method",
+                   [](const ArrayFile& f) { return std::string(to_string(f.last_method())); });
 }
 
 }  // namespace penstock::python

@@ -7,10 +7,13 @@ NB_MODULE(_core, m) {
   penstock::python::bind_file(m);
   penstock::python::bind_explain(m);
   // The library of the running process: which mpiexec fits it.
-  m.def("mpi_library_version", [] {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    return nb::str(text, static_cast<std::size_t>(length));
-  }, "Version text of the MPI library that the engine is linked with. MPI need not be running.");
+  m.def(
+      "mpi_library_version",
+      [] {
+        char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+        int length = 0;
+        MPI_Get_library_version(text, &length);
+        return nb::str(text, static_cast<std::size_t>(length));
+      },
+      "Version text of the MPI library that the engine is linked with. MPI need not be running.");
 }

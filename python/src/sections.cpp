@@ -13,12 +13,15 @@ using namespace nb::literals;
 using RangeTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 using IndicesArgument = std::variant<RangeTuple, std::vector<std::int64_t>>;
 
-Range range_of(const RangeTuple& t) { return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)}; }
+Range range_of(const RangeTuple& t) {
+  return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
+}
 
 Section make_section(const std::vector<IndicesArgument>& dimensions) {
   std::vector<Indices> indices;
   for (const auto& dimension : dimensions) {
-    if (const auto* range = std::get_if<RangeTuple>(&dimension)) indices.emplace_back(range_of(*range));
+    if (const auto* range = std::get_if<RangeTuple>(&dimension))
+      indices.emplace_back(range_of(*range));
     else indices.emplace_back(std::get<std::vector<std::int64_t>>(dimension));
   }
   return Section(std::move(indices));
@@ -40,43 +43,48 @@ nb::list dimensions_of(const Section& section) {
 void bind_sections(nb::module_& m) {
   nb::class_<Section>(m, "Section", "A section of an array; see penstock.section().")
       .def_static("_of", &make_section, "dimensions"_a)
-      .def_static("_extents",
-                  [](const std::vector<std::pair<std::int64_t, std::int64_t>>& runs) {
-                    std::vector<ElementExtent> extents;
-                    for (const auto& [begin, end] : runs) extents.push_back({begin, end});
-                    return Section::extents(std::move(extents));
-                  },
-                  "runs"_a)
-      .def_static("paper",
-                  [](const std::string& text, std::int64_t p, std::int64_t nprocs) {
-                    return Section::paper(text, p, nprocs);
-                  },
-                  "text"_a, "p"_a = 0, "nprocs"_a = 1,
-                  "A section as the papers print it: '(1:100:1, 1+10p:100+10p:1)'.\n\n"
-                  "1-based, upper bound included; p is the rank, nprocs the number of ranks\n"
-                  "(Thakur & Choudhary, Tables 1-8). Raises SectionError.")
-      .def_prop_ro("shape", [](const Section& s) { return nb::tuple(nb::cast(s.shape())); },
-                   "Number of elements per dimension, in memory.")
+      .def_static(
+          "_extents",
+          [](const std::vector<std::pair<std::int64_t, std::int64_t>>& runs) {
+            std::vector<ElementExtent> extents;
+            for (const auto& [begin, end] : runs) extents.push_back({begin, end});
+            return Section::extents(std::move(extents));
+          },
+          "runs"_a)
+      .def_static(
+          "paper",
+          [](const std::string& text, std::int64_t p, std::int64_t nprocs) {
+            return Section::paper(text, p, nprocs);
+          },
+          "text"_a, "p"_a = 0, "nprocs"_a = 1,
+          "A section as the papers print it: '(1:100:1, 1+10p:100+10p:1)'.\n\n"
+          "1-based, upper bound included; p is the rank, nprocs the number of ranks\n"
+          "(Thakur & Choudhary, Tables 1-8). Raises SectionError.")
+      .def_prop_ro(
+          "shape", [](const Section& s) { return nb::tuple(nb::cast(s.shape())); },
+          "Number of elements per dimension, in memory.")
       .def_prop_ro("size", &Section::element_count, "Number of elements.")
       .def_prop_ro("dimensions", &dimensions_of,
                    "Per dimension (lower, upper, stride, block), half-open, or a list of indices.")
       .def_prop_ro("is_extents", &Section::is_extents)
-      .def("check", [](const Section& s, const std::vector<std::int64_t>& shape) { s.check(shape); },
-           "shape"_a, "Raises SectionError unless the section fits an array of this shape.")
-      .def("__eq__", [](const Section& a, const Section& b) { return a == b; }, nb::is_operator())
+      .def(
+          "check", [](const Section& s, const std::vector<std::int64_t>& shape) { s.check(shape); },
+          "shape"_a, "Raises SectionError unless the section fits an array of this shape.")
+      .def(
+          "__eq__", [](const Section& a, const Section& b) { return a == b; }, nb::is_operator())
       .def("__hash__", [](const Section& s) { return std::hash<std::string>{}(s.to_string()); })
       .def("__repr__", [](const Section& s) { return "penstock.Section" + s.to_string(); });
 
-  m.def("_share",
-        [](const std::vector<std::int64_t>& shape, std::int64_t ranks, const std::vector<std::string>& kinds,
-           const std::vector<std::int64_t>& grid, const std::vector<std::int64_t>& halo, std::int64_t rank) {
-          std::vector<DimensionKind> parsed;
-          for (const auto& kind : kinds) parsed.push_back(DimensionKind::parse(kind));
-          const Distribution distribution(shape, ranks, parsed, grid, halo);
-          const Share share = distribution.share(rank);
-          return nb::make_tuple(share.section, share.with_halo, share.local_shape, share.halo_before,
-                                distribution.grid(), distribution.coordinates(rank));
-        });
+  m.def("_share", [](const std::vector<std::int64_t>& shape, std::int64_t ranks,
+                     const std::vector<std::string>& kinds, const std::vector<std::int64_t>& grid,
+                     const std::vector<std::int64_t>& halo, std::int64_t rank) {
+    std::vector<DimensionKind> parsed;
+    for (const auto& kind : kinds) parsed.push_back(DimensionKind::parse(kind));
+    const Distribution distribution(shape, ranks, parsed, grid, halo);
+    const Share share = distribution.share(rank);
+    return nb::make_tuple(share.section, share.with_halo, share.local_shape, share.halo_before,
+                          distribution.grid(), distribution.coordinates(rank));
+  });
 }
 
 }  // namespace penstock::python

@@ -7,8 +7,9 @@ Footprint::Footprint(const ArrayLayout& layout, std::span<const Section> section
   for (std::size_t s = 0; s < sections.size(); ++s)
     for (Runs& runs : Runs::of(layout, sections[s], strides ? &(*strides)[s] : nullptr)) {
       const Extent hull = runs.hull();
-      hull_ = pieces_.empty() ? hull
-                              : Extent{std::min(hull_.begin, hull.begin), std::max(hull_.end, hull.end)};
+      hull_ = pieces_.empty()
+                  ? hull
+                  : Extent{std::min(hull_.begin, hull.begin), std::max(hull_.end, hull.end)};
       bytes_ += runs.size();
       pieces_.push_back(std::move(runs));
       sections_.push_back(s);

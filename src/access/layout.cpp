@@ -6,13 +6,14 @@ namespace penstock {
 
 void ArrayLayout::check() const {
   if (shape.empty() || shape.size() > max_dimensions)
-    throw Error(ErrorClass::argument, "shape must have 1 to 8 dimensions, not " +
-                                          std::to_string(shape.size()));
+    throw Error(ErrorClass::argument,
+                "shape must have 1 to 8 dimensions, not " + std::to_string(shape.size()));
   if (element_size < 1 || element_size > max_element_size)
-    throw Error(ErrorClass::argument, "element size must be 1 to 65536 bytes, not " +
-                                          std::to_string(element_size));
+    throw Error(ErrorClass::argument,
+                "element size must be 1 to 65536 bytes, not " + std::to_string(element_size));
   if (offset < 0)
-    throw Error(ErrorClass::argument, "offset must not be negative, but is " + std::to_string(offset));
+    throw Error(ErrorClass::argument,
+                "offset must not be negative, but is " + std::to_string(offset));
   std::int64_t bytes = element_size;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] < 0)

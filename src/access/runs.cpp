@@ -51,8 +51,8 @@ std::vector<Runs> Runs::of(const ArrayLayout& layout, const Section& section,
                            const std::vector<std::int64_t>* memory_strides) {
   if (section.empty()) return {};
   if (section.is_extents())
-    return {of_extents(layout, section,
-                       memory_strides ? memory_strides->at(0) : layout.element_size)};
+    return {
+        of_extents(layout, section, memory_strides ? memory_strides->at(0) : layout.element_size)};
   const std::vector<std::int64_t> pitches = layout.pitches();
   std::vector<Runs> pieces(1);
   pieces[0].file_base_ = layout.offset;
@@ -99,8 +99,7 @@ Runs Runs::of_extents(const ArrayLayout& layout, const Section& section, std::in
   Runs runs;
   runs.size_ = table->prefix.back();
   const std::size_t n = table->file.size();
-  runs.hull_ = {table->file.front(),
-                table->file.back() + table->prefix[n] - table->prefix[n - 1]};
+  runs.hull_ = {table->file.front(), table->file.back() + table->prefix[n] - table->prefix[n - 1]};
   runs.table_ = std::move(table);
   return runs;
 }
@@ -175,7 +174,8 @@ std::int64_t Runs::run_count(std::int64_t begin, std::int64_t end) const noexcep
   if (begin >= end) return 0;
   if (!table_) return (end - 1) / run_ - begin / run_ + 1;
   const auto run_of = [&](std::int64_t p) {
-    return std::upper_bound(table_->prefix.begin(), table_->prefix.end(), p) - table_->prefix.begin();
+    return std::upper_bound(table_->prefix.begin(), table_->prefix.end(), p) -
+           table_->prefix.begin();
   };
   return run_of(end - 1) - run_of(begin) + 1;
 }

@@ -63,10 +63,12 @@ class Runs {
     std::shared_ptr<const List> list;
     std::int64_t inner = 0;  // selected bytes of one index
     std::int64_t file_at(std::int64_t i) const { return list ? list->file[i] : i * file_step; }
-    std::int64_t memory_at(std::int64_t i) const { return list ? list->memory[i] : i * memory_step; }
+    std::int64_t memory_at(std::int64_t i) const {
+      return list ? list->memory[i] : i * memory_step;
+    }
     std::int64_t last_not_above(std::int64_t offset) const noexcept;
   };
-  struct Table {  // extents: runs of any length, memory one-dimensional
+  struct Table {                             // extents: runs of any length, memory one-dimensional
     std::vector<std::int64_t> file, prefix;  // prefix has one more entry
     std::int64_t element_size, memory_stride;
   };

@@ -12,7 +12,8 @@ class Reader {
   explicit Reader(std::span<const std::int64_t> words) : words_(words) {}
   bool done() const noexcept { return at_ == words_.size(); }
   std::int64_t next() {
-    if (at_ >= words_.size()) throw Error(ErrorClass::internal, "a section description was cut off");
+    if (at_ >= words_.size())
+      throw Error(ErrorClass::internal, "a section description was cut off");
     return words_[at_++];
   }
 

@@ -8,7 +8,9 @@
 namespace penstock {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorClass::argument, message); }
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorClass::argument, message);
+}
 
 /// Splits `ranks` over the distributed dimensions: each prime factor, largest first, goes to the
 /// dimension whose blocks are longest so far, so that blocks come out as cubic as they can.
@@ -33,7 +35,8 @@ std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, st
       }
     }
     if (best == shape.size())
-      fail("distribution: every dimension is '*', but there are " + std::to_string(ranks) + " ranks");
+      fail("distribution: every dimension is '*', but there are " + std::to_string(ranks) +
+           " ranks");
     grid[best] *= factor;
   }
   return grid;
@@ -54,7 +57,8 @@ DimensionKind DimensionKind::parse(std::string_view text) {
       return {Kind::block_cyclic, block};
   }
   fail("distribution kind '" + std::string(text) +
-       "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not distributed)");
+       "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not "
+       "distributed)");
 }
 
 std::string DimensionKind::to_string() const {
@@ -70,8 +74,11 @@ std::string DimensionKind::to_string() const {
 Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
                            std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid,
                            std::vector<std::int64_t> halo)
-    : shape_(std::move(shape)), grid_(std::move(grid)), halo_(std::move(halo)),
-      kinds_(std::move(kinds)), ranks_(ranks) {
+    : shape_(std::move(shape)),
+      grid_(std::move(grid)),
+      halo_(std::move(halo)),
+      kinds_(std::move(kinds)),
+      ranks_(ranks) {
   const std::string dims = std::to_string(shape_.size()) + " dimensions";
   if (shape_.empty() || shape_.size() > max_dimensions)
     fail("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
@@ -97,7 +104,8 @@ Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
     fail("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " + dims);
   std::int64_t product = 1;
   for (std::size_t d = 0; d < grid_.size(); ++d) {
-    if (grid_[d] < 1) fail("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
+    if (grid_[d] < 1)
+      fail("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
     if (grid_[d] > 1 && kinds_[d].kind == DimensionKind::Kind::collapsed)
       fail("distribution: dimension " + std::to_string(d) + " is '*', its grid must be 1, not " +
            std::to_string(grid_[d]));
@@ -132,7 +140,8 @@ Range Distribution::owned(std::size_t d, std::int64_t coordinate) const {
     case DimensionKind::Kind::cyclic:
     case DimensionKind::Kind::block_cyclic: {
       const std::int64_t block = kinds_[d].block;
-      const std::int64_t stride = checked_multiply(block, parts, "distribution: block-cyclic stride");
+      const std::int64_t stride =
+          checked_multiply(block, parts, "distribution: block-cyclic stride");
       const std::int64_t lower = std::min(n, coordinate * block);
       return {lower, n, stride, block};
     }

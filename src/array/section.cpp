@@ -9,29 +9,32 @@
 namespace penstock {
 namespace {
 
-std::string where(std::size_t dimension) { return "section, dimension " + std::to_string(dimension); }
+std::string where(std::size_t dimension) {
+  return "section, dimension " + std::to_string(dimension);
+}
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorClass::section, message); }
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorClass::section, message);
+}
 
 void check_range(const Range& r, std::size_t d, std::int64_t extent) {
   const std::string bounds = std::to_string(r.lower) + ":" + std::to_string(r.upper);
-  if (r.stride < 1)
-    fail(where(d) + ": stride " + std::to_string(r.stride) + " must be at least 1");
+  if (r.stride < 1) fail(where(d) + ": stride " + std::to_string(r.stride) + " must be at least 1");
   if (r.block < 1 || r.block > r.stride)
     if (r.block != 1)
       fail(where(d) + ": block " + std::to_string(r.block) + " must be from 1 to the stride (" +
            std::to_string(r.stride) + ")");
   if (r.upper < r.lower) fail(where(d) + ": upper bound is below lower bound in " + bounds);
   if (r.lower < 0 || r.upper > extent)
-    fail(where(d) + ": " + bounds + " is out of the array, whose indices are 0:" +
-         std::to_string(extent));
+    fail(where(d) + ": " + bounds +
+         " is out of the array, whose indices are 0:" + std::to_string(extent));
 }
 
 void check_list(const IndexList& list, std::size_t d, std::int64_t extent) {
   for (const std::int64_t index : list)
     if (index < 0 || index >= extent)
-      fail(where(d) + ": index " + std::to_string(index) + " is out of the array, whose indices are 0:" +
-           std::to_string(extent));
+      fail(where(d) + ": index " + std::to_string(index) +
+           " is out of the array, whose indices are 0:" + std::to_string(extent));
   if (std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) == list.end()) return;
   IndexList sorted = list;
   std::sort(sorted.begin(), sorted.end());
@@ -83,7 +86,7 @@ bool progressions_meet(const Range& a, const Range& b) {
 bool ranges_may_meet(const Range& a, const Range& b) {
   if (a.block == 1 && b.block == 1) return progressions_meet(a, b);
   if (a.block == a.stride && b.block == b.stride) return true;  // both contiguous; hulls overlap
-  if (a.stride != b.stride) return true;                         // not worth the exact answer
+  if (a.stride != b.stride) return true;                        // not worth the exact answer
   const std::int64_t shift = ((b.lower - a.lower) % a.stride + a.stride) % a.stride;
   return shift < a.block || shift + b.block > a.stride;
 }
@@ -156,10 +159,11 @@ void Section::check(std::span<const std::int64_t> array_shape) const {
     for (const ElementExtent& run : *extents_) {
       const std::string text = std::to_string(run.begin) + ":" + std::to_string(run.end);
       if (run.end < run.begin) fail("section, extent " + text + ": end is below begin");
-      if (run.begin < last) fail("section, extent " + text + " overlaps or precedes the one before");
+      if (run.begin < last)
+        fail("section, extent " + text + " overlaps or precedes the one before");
       if (run.end > elements)
-        fail("section, extent " + text + " is out of the array, whose elements are 0:" +
-             std::to_string(elements));
+        fail("section, extent " + text +
+             " is out of the array, whose elements are 0:" + std::to_string(elements));
       last = run.end;
     }
     return;
@@ -171,8 +175,7 @@ void Section::check(std::span<const std::int64_t> array_shape) const {
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     if (const auto* range = std::get_if<Range>(&dimensions_[d]))
       check_range(*range, d, array_shape[d]);
-    else
-      check_list(std::get<IndexList>(dimensions_[d]), d, array_shape[d]);
+    else check_list(std::get<IndexList>(dimensions_[d]), d, array_shape[d]);
   }
 }
 

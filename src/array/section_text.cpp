@@ -1,6 +1,7 @@
 // Sections as text: to_string, and the papers' printed form.
 //   section = [ "(" ] range { "," range } [ ")" ]      range = sum ":" sum [ ":" sum ]
-//   sum = term { ("+" | "-") term }                    term = [ integer [ "*" ] ] [ "p" | "nprocs" ]
+//   sum = term { ("+" | "-") term }                    term = [ integer [ "*" ] ] [ "p" | "nprocs"
+//   ]
 #include <cctype>
 #include <charconv>
 
@@ -39,12 +40,9 @@ class PaperReader {
   std::int64_t sum() {
     std::int64_t total = accept('-') ? -term() : term();
     for (;;) {
-      if (accept('+'))
-        total = checked_add(total, term(), "section bound");
-      else if (accept('-'))
-        total = checked_add(total, -term(), "section bound");
-      else
-        return total;
+      if (accept('+')) total = checked_add(total, term(), "section bound");
+      else if (accept('-')) total = checked_add(total, -term(), "section bound");
+      else return total;
     }
   }
 
@@ -60,7 +58,8 @@ class PaperReader {
       accept('*');
     }
     skip_space();
-    if (accept_word("nprocs") || accept_word("n procs")) return checked_multiply(factor, nprocs_, "section bound");
+    if (accept_word("nprocs") || accept_word("n procs"))
+      return checked_multiply(factor, nprocs_, "section bound");
     if (accept_word("p")) return checked_multiply(factor, p_, "section bound");
     if (!number) fail("expected a number, 'p' or 'nprocs'");
     return factor;
@@ -78,7 +77,8 @@ class PaperReader {
   bool accept_word(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
     const std::size_t after = at_ + word.size();
-    if (after < text_.size() && std::isalnum(static_cast<unsigned char>(text_[after]))) return false;
+    if (after < text_.size() && std::isalnum(static_cast<unsigned char>(text_[after])))
+      return false;
     at_ = after;
     return true;
   }
@@ -104,7 +104,8 @@ std::string text_of(const Range& r) {
 std::string text_of(const IndexList& list) {
   std::string text = "[";
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (i == 4 && list.size() > 6) return text + ", ... " + std::to_string(list.size()) + " indices]";
+    if (i == 4 && list.size() > 6)
+      return text + ", ... " + std::to_string(list.size()) + " indices]";
     text += (i == 0 ? "" : ", ") + std::to_string(list[i]);
   }
   return text + "]";

@@ -21,18 +21,16 @@ To checked_cast(From value) {
 inline std::int64_t checked_multiply(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))
-    throw Error(ErrorClass::argument,
-                std::string(what) + " does not fit 64 bits: " + std::to_string(a) + " * " +
-                    std::to_string(b));
+    throw Error(ErrorClass::argument, std::string(what) + " does not fit 64 bits: " +
+                                          std::to_string(a) + " * " + std::to_string(b));
   return product;
 }
 
 inline std::int64_t checked_add(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum))
-    throw Error(ErrorClass::argument,
-                std::string(what) + " does not fit 64 bits: " + std::to_string(a) + " + " +
-                    std::to_string(b));
+    throw Error(ErrorClass::argument, std::string(what) + " does not fit 64 bits: " +
+                                          std::to_string(a) + " + " + std::to_string(b));
   return sum;
 }
 

@@ -10,7 +10,10 @@ namespace penstock {
 
 Aggregator::Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
                        const std::vector<Letter>& letters, Slots& slots)
-    : context_(context), access_(access), plan_(plan), slots_(slots),
+    : context_(context),
+      access_(access),
+      plan_(plan),
+      slots_(slots),
       io_(context, hints, access.direction, /*exclusive=*/false),
       aggregator_(plan.aggregator_of(context.comm.rank())) {
   sources_.reserve(letters.size());
@@ -152,16 +155,14 @@ void Aggregator::copy_own(const Arrival& arrival) {
     std::byte* const in_memory = access_.memory[section] + b.memory;
     if (access_.writes())
       copy_runs(io_.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
-    else
-      copy_runs(in_memory, b.memory_step, io_.at(b.file), b.file_step, b.run, b.count);
+    else copy_runs(in_memory, b.memory_step, io_.at(b.file), b.file_step, b.run, b.count);
   });
 }
 
 void Aggregator::pack(const Arrival& chunk, std::byte* to) {
-  sources_[chunk.source].stream.for_each(
-      chunk.begin, chunk.end, [&](std::size_t, const Batch& b) {
-        copy_runs(to + b.packed, b.run, io_.at(b.file), b.file_step, b.run, b.count);
-      });
+  sources_[chunk.source].stream.for_each(chunk.begin, chunk.end, [&](std::size_t, const Batch& b) {
+    copy_runs(to + b.packed, b.run, io_.at(b.file), b.file_step, b.run, b.count);
+  });
 }
 
 }  // namespace penstock

@@ -34,7 +34,8 @@ std::vector<Letter> tell_aggregators(const Context& context, const Access& acces
   std::vector<Letter> letters;
   if (touched.empty()) return deliver(context.comm, letters, context.letter_tag());
   const std::vector<std::int64_t> words = to_words(access.sections);
-  for (const std::int64_t aggregator : touched) letters.push_back({plan.rank_of(aggregator), words});
+  for (const std::int64_t aggregator : touched)
+    letters.push_back({plan.rank_of(aggregator), words});
   return deliver(context.comm, letters, context.letter_tag());
 }
 
@@ -46,7 +47,8 @@ void exchange(Requester& requester, Aggregator& aggregator, Slots& mine, Slots& 
     if (requester.done() && aggregator.done()) return;
     completed.clear();
     wait_some({&mine, &others}, completed);
-    if (completed.empty()) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
+    if (completed.empty())
+      throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
     for (const auto& [pool, slot] : completed)
       pool == &mine ? requester.completed(slot) : aggregator.completed(slot);
   }
@@ -73,7 +75,8 @@ void move_collectively(Context& context, const Access& access, const Plan& plan,
   Slots others(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
   Requester requester(context, access, plan, touched, mine);
   Aggregator aggregator(context, access, plan, hints, letters, others);
-  const std::optional<Error> broken = attempt([&] { exchange(requester, aggregator, mine, others); });
+  const std::optional<Error> broken =
+      attempt([&] { exchange(requester, aggregator, mine, others); });
   if (broken) end_program(context.comm, *broken);
   context.counts.messages += mine.messages() + others.messages();
   context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();

@@ -29,7 +29,8 @@ class DirectMover {
     const bool in_place = memory_->run_length() == file.run_length() && memory_->run_length() > 0;
     file.for_each(0, file.size(), [&](const Batch& batch) {
       for (std::int64_t i = 0; i < batch.count; ++i)
-        move_run(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run, in_place);
+        move_run(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run,
+                 in_place);
     });
     lock_.reset();
     locked_ = {};
@@ -71,14 +72,13 @@ class DirectMover {
   void hold_lock(Extent range) {
     if (range.begin >= locked_.begin && range.end <= locked_.end) return;
     lock_.reset();
-    locked_ = {range.begin,
-               std::max(range.end, std::min(hull_.end, range.begin + lock_range))};
+    locked_ = {range.begin, std::max(range.end, std::min(hull_.end, range.begin + lock_range))};
     lock_ = lock_for_writing(context_, hints_, locked_, LockKind::shared);
   }
 
   void read(std::byte* into, Extent range) {
-    const Transfer got = read_fully(
-        context_.storage, {into, static_cast<std::size_t>(range.length())}, range.begin);
+    const Transfer got =
+        read_fully(context_.storage, {into, static_cast<std::size_t>(range.length())}, range.begin);
     if (got.error != 0) throw_transfer_error(context_, "reading", range, got);
     if (got.bytes < range.length()) throw_truncated(context_, range, got.bytes);
   }
@@ -120,15 +120,15 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     const Extent window{at, std::min(at + step, wanted.hull().end)};
     const WindowStream stream(wanted, window);
     const WindowStream* const streams[] = {&stream};
-    io.open(window, streams, {wanted.next(window.begin), wanted.previous_end(window.end)}, disjoint);
+    io.open(window, streams, {wanted.next(window.begin), wanted.previous_end(window.end)},
+            disjoint);
     if (!access.writes()) io.fill();
     const WindowStream mine(access.both, window);
     mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
       std::byte* const in_memory = access.memory[section] + b.memory;
       if (access.writes())
         copy_runs(io.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
-      else
-        copy_runs(in_memory, b.memory_step, io.at(b.file), b.file_step, b.run, b.count);
+      else copy_runs(in_memory, b.memory_step, io.at(b.file), b.file_step, b.run, b.count);
     });
     if (access.writes()) io.flush();
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.

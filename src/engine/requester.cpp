@@ -76,13 +76,15 @@ std::byte* Requester::contiguous(const Chunk& chunk) const {
 
 void Requester::pack(const Chunk& chunk, std::byte* to) const {
   chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
-    copy_runs(to + b.packed, b.run, access_.memory[section] + b.memory, b.memory_step, b.run, b.count);
+    copy_runs(to + b.packed, b.run, access_.memory[section] + b.memory, b.memory_step, b.run,
+              b.count);
   });
 }
 
 void Requester::unpack(const Chunk& chunk, const std::byte* from) const {
   chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
-    copy_runs(access_.memory[section] + b.memory, b.memory_step, from + b.packed, b.run, b.run, b.count);
+    copy_runs(access_.memory[section] + b.memory, b.memory_step, from + b.packed, b.run, b.run,
+              b.count);
   });
 }
 

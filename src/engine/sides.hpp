@@ -93,7 +93,9 @@ class Aggregator {
   void overlay(const Arrival& arrival);
   void copy_own(const Arrival& arrival);
   void pack(const Arrival& chunk, std::byte* to);
-  bool is_self(std::size_t source) const noexcept { return sources_[source].rank == context_.comm.rank(); }
+  bool is_self(std::size_t source) const noexcept {
+    return sources_[source].rank == context_.comm.rank();
+  }
 
   Context& context_;
   const Access& access_;
@@ -105,7 +107,7 @@ class Aggregator {
   bool disjoint_;
   std::int64_t round_ = 0;
   bool window_open_ = false, finished_ = false;
-  std::size_t at_source_ = 0;   // the next chunk to post
+  std::size_t at_source_ = 0;  // the next chunk to post
   std::int64_t at_byte_ = 0;
   std::deque<Arrival> arrivals_;
   std::optional<Error> error_;

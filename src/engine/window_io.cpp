@@ -25,14 +25,16 @@ constexpr std::int64_t join_distance = 64 * 1024;
                                        const Transfer& transfer) {
   const std::int64_t stopped = range.begin + transfer.bytes;
   throw Error(std::string(what) + " '" + context.storage.path() + "', " +
-                  std::to_string(range.length()) + " bytes at offset " + std::to_string(range.begin) +
-                  ", stopped after " + std::to_string(transfer.bytes) + " bytes at offset " +
-                  std::to_string(stopped) + ": " + errno_text(transfer.error),
+                  std::to_string(range.length()) + " bytes at offset " +
+                  std::to_string(range.begin) + ", stopped after " +
+                  std::to_string(transfer.bytes) + " bytes at offset " + std::to_string(stopped) +
+                  ": " + errno_text(transfer.error),
               context.storage.path(), stopped, transfer.error);
 }
 
 [[noreturn]] void throw_truncated(const Context& context, Extent range, std::int64_t got) {
-  throw Error(ErrorClass::format, "reading '" + context.storage.path() + "': the file ends at byte " +
+  throw Error(ErrorClass::format, "reading '" + context.storage.path() +
+                                      "': the file ends at byte " +
                                       std::to_string(range.begin + got) + ", but bytes up to " +
                                       std::to_string(range.end) +
                                       " were asked for; it is truncated, or shape, dtype or offset "
@@ -52,7 +54,10 @@ std::unique_ptr<RangeLock> lock_for_writing(Context& context, const Hints& hints
 }
 
 WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive)
-    : context_(context), hints_(hints), direction_(direction), exclusive_(exclusive),
+    : context_(context),
+      hints_(hints),
+      direction_(direction),
+      exclusive_(exclusive),
       coverage_(&context.gauge) {}
 
 void WindowIo::open(Extent window, std::span<const WindowStream* const> streams, Extent trimmed,
@@ -104,10 +109,9 @@ void WindowIo::flush() {
     const auto held = lock(exclusive_ ? LockKind::exclusive : LockKind::shared);
     return write(trimmed_);
   }
-  const bool sieve =
-      hints_.sieve_writes == SieveWrites::always ||
-      (hints_.sieve_writes == SieveWrites::automatic && context_.locks_work &&
-       sieving_pays(trimmed_.length(), wanted_, runs_, true));
+  const bool sieve = hints_.sieve_writes == SieveWrites::always ||
+                     (hints_.sieve_writes == SieveWrites::automatic && context_.locks_work &&
+                      sieving_pays(trimmed_.length(), wanted_, runs_, true));
   if (sieve) read_modify_write();
   else write_runs();
 }

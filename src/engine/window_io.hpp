@@ -29,7 +29,9 @@ class WindowIo {
   /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice.
   void open(Extent window, std::span<const WindowStream* const> streams, Extent trimmed,
             bool disjoint);
-  std::byte* at(std::int64_t offset) noexcept { return staging_.data() + (offset - trimmed_.begin); }
+  std::byte* at(std::int64_t offset) noexcept {
+    return staging_.data() + (offset - trimmed_.begin);
+  }
   Extent trimmed() const noexcept { return trimmed_; }
   void fill();
   void flush();

@@ -8,7 +8,10 @@ namespace penstock {
 
 Slots::Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes,
              MemoryGauge* gauge)
-    : comm_(comm), tag_(tag), slot_bytes_(slot_bytes), gauge_(gauge),
+    : comm_(comm),
+      tag_(tag),
+      slot_bytes_(slot_bytes),
+      gauge_(gauge),
       requests_(static_cast<std::size_t>(count), MPI_REQUEST_NULL) {
   for (int slot = count; slot-- > 0;) free_.push_back(slot);
 }
@@ -43,12 +46,14 @@ void Slots::send(int slot, const std::byte* from, std::int64_t bytes, int to) {
 }
 
 void Slots::receive(int slot, std::byte* into, std::int64_t bytes, int from) {
-  Communicator::check(MPI_Irecv(into, checked_cast<int>(bytes), MPI_BYTE, from, tag_, comm_.handle(),
-                                &requests_[static_cast<std::size_t>(slot)]),
+  Communicator::check(MPI_Irecv(into, checked_cast<int>(bytes), MPI_BYTE, from, tag_,
+                                comm_.handle(), &requests_[static_cast<std::size_t>(slot)]),
                       "MPI_Irecv");
 }
 
-void Slots::release(int slot) { free_.push_back(slot); }
+void Slots::release(int slot) {
+  free_.push_back(slot);
+}
 
 void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
   std::vector<MPI_Request> pending;
@@ -69,7 +74,8 @@ void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, i
     if (count == 0) std::this_thread::yield();
   }
   for (int i = 0; i < count; ++i) {
-    const auto& [pool, slot] = owner[static_cast<std::size_t>(completed[static_cast<std::size_t>(i)])];
+    const auto& [pool, slot] =
+        owner[static_cast<std::size_t>(completed[static_cast<std::size_t>(i)])];
     pool->requests_[static_cast<std::size_t>(slot)] = MPI_REQUEST_NULL;
     done.emplace_back(pool, slot);
   }

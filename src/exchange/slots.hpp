@@ -31,7 +31,8 @@ class Slots {
   std::int64_t bytes_sent() const noexcept { return bytes_sent_; }
 
  private:
-  friend void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
+  friend void wait_some(const std::vector<Slots*>& pools,
+                        std::vector<std::pair<Slots*, int>>& done);
 
   const Communicator& comm_;
   int tag_;

@@ -15,7 +15,8 @@ namespace {
 
 std::string text_of(const std::vector<std::int64_t>& values) {
   std::string text = "(";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(values[i]);
   return text + ")";
 }
 
@@ -30,7 +31,9 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
           {"mode", modes[static_cast<int>(mode)]},
           {"shape", text_of(spec.shape)},
           {"dtype", spec.dtype + " (" + std::to_string(spec.element_size) + " bytes)"},
-          {"order", !spec.order ? "auto" : *spec.order == Order::c ? "C" : "F"},
+          {"order", !spec.order               ? "auto"
+                    : *spec.order == Order::c ? "C"
+                                              : "F"},
           {"offset", std::to_string(spec.offset)},
           {"container", containers[static_cast<int>(spec.container)]},
           {"hints", hint_text}};
@@ -40,11 +43,12 @@ std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, co
                                       int rank) {
   constexpr std::string_view fault = "fault:";
   if (!hints.device.empty() && !hints.device.starts_with(fault))
-    throw Error(ErrorClass::argument,
-                "device '" + hints.device + "' is not known; known is fault:... (see docs/hints.md)");
+    throw Error(ErrorClass::argument, "device '" + hints.device +
+                                          "' is not known; known is fault:... (see docs/hints.md)");
   auto storage = open_posix(path, flag);
   if (!hints.device.empty())
-    storage = inject_faults(std::move(storage), std::string_view(hints.device).substr(fault.size()), rank);
+    storage = inject_faults(std::move(storage), std::string_view(hints.device).substr(fault.size()),
+                            rank);
   return storage;
 }
 
@@ -77,7 +81,8 @@ class ArrayFile::Impl {
   Impl(Communicator comm, const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
        const Hints& hints)
       : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
-    agree_on_entry(comm_, common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); }));
+    agree_on_entry(comm_, common_values(path_, mode, spec, hints), {},
+                   attempt([&] { check(spec); }));
     open_everywhere();
     settle(spec);
     const ArraySpec& s = described_.spec;
@@ -85,7 +90,8 @@ class ArrayFile::Impl {
     const std::optional<Error> error =
         attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
     agree_on_exit(comm_, error);
-    context_.emplace(Context{*storage_, comm_, layout_, {comm_.size(), comm_.writers()}, {}, {}, true, 0});
+    context_.emplace(
+        Context{*storage_, comm_, layout_, {comm_.size(), comm_.writers()}, {}, {}, true, 0});
   }
 
   template <class View>
@@ -97,7 +103,8 @@ class ArrayFile::Impl {
     const std::optional<Error> early = attempt([&] {
       if (found != nullptr) throw Error(*found);
       if (direction == Direction::write && mode_ == Mode::read)
-        throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only; open it with r+ or w");
+        throw Error(ErrorClass::state,
+                    "'" + path_ + "' was opened for reading only; open it with r+ or w");
       for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
     });
     const StorageCounts before = storage_counts_;
@@ -160,7 +167,8 @@ class ArrayFile::Impl {
   void check(const ArraySpec& spec) const {
     if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
     if (spec.offset < 0)
-      throw Error(ErrorClass::argument, "offset must not be negative, but is " + std::to_string(spec.offset));
+      throw Error(ErrorClass::argument,
+                  "offset must not be negative, but is " + std::to_string(spec.offset));
     if (mode_ == Mode::create) {
       describe_new(path_, spec);
       check_hints(hints_, spec.element_size, comm_.size());
@@ -172,7 +180,8 @@ class ArrayFile::Impl {
     const OpenFlag flag = mode_ == Mode::read         ? OpenFlag::read
                           : mode_ == Mode::read_write ? OpenFlag::read_write
                                                       : OpenFlag::create;
-    const bool is_new = comm_.rank() == 0 && mode_ == Mode::create && !std::filesystem::exists(path_);
+    const bool is_new =
+        comm_.rank() == 0 && mode_ == Mode::create && !std::filesystem::exists(path_);
     std::optional<Error> error;
     const auto open = [&] { storage_ = open_storage(path_, flag, hints_, comm_.rank()); };
     if (comm_.rank() == 0) error = attempt(open);
@@ -208,7 +217,8 @@ class ArrayFile::Impl {
         described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
     if (mode_ == Mode::create) resize(0);
     const std::int64_t size = storage_->size();
-    if (size < 0) throw_errno("finding out the size of", path_, size);  // -errno is no size to compare
+    if (size < 0)
+      throw_errno("finding out the size of", path_, size);  // -errno is no size to compare
     if (size < end) resize(end);
     if (described_.new_header.empty()) return;
     const Transfer done = write_fully(*storage_, described_.new_header, s.offset);
@@ -217,7 +227,8 @@ class ArrayFile::Impl {
 
   void resize(std::int64_t bytes) {
     const std::int64_t code = storage_->resize(bytes);
-    if (code < 0) throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
+    if (code < 0)
+      throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
   }
 
   template <class View>
@@ -240,6 +251,10 @@ class ArrayFile::Impl {
     const std::vector<std::int64_t> shape = part.section.shape();
     const auto& memory = part.memory;
     if (memory.data == nullptr) throw Error(ErrorClass::argument, "buffer: no memory was given");
+    if (memory.element_size != 0 && memory.element_size != layout_.element_size)
+      throw Error(ErrorClass::argument,
+                  "buffer has elements of " + std::to_string(memory.element_size) +
+                      " bytes, the file of " + std::to_string(layout_.element_size));
     if (!memory.shape.empty() && memory.shape != shape)
       throw Error(ErrorClass::argument, "buffer has shape " + text_of(memory.shape) +
                                             ", the section " + part.section.to_string() +
@@ -247,9 +262,9 @@ class ArrayFile::Impl {
     if (memory.strides.empty()) {
       const std::int64_t needed = part.section.element_count() * layout_.element_size;
       if (static_cast<std::int64_t>(memory.size_bytes) < needed)
-        throw Error(ErrorClass::argument, "buffer is too small: it has " +
-                                              std::to_string(memory.size_bytes) +
-                                              " bytes, the section needs " + std::to_string(needed));
+        throw Error(ErrorClass::argument,
+                    "buffer is too small: it has " + std::to_string(memory.size_bytes) +
+                        " bytes, the section needs " + std::to_string(needed));
       return dense_strides(shape, layout_.element_size, layout_.order);
     }
     if (memory.strides.size() != shape.size())
@@ -315,18 +330,42 @@ void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) 
   agree_on_entry(Communicator(comm), {}, {}, error);
   throw Error(error);
 }
-void ArrayFile::abandon() noexcept { impl_->abandon(); }
-bool ArrayFile::closed() const noexcept { return !impl_->is_open(); }
-void ArrayFile::sync() { impl_->sync(); }
-void ArrayFile::close() { impl_->close(); }
+void ArrayFile::abandon() noexcept {
+  impl_->abandon();
+}
+bool ArrayFile::closed() const noexcept {
+  return !impl_->is_open();
+}
+void ArrayFile::sync() {
+  impl_->sync();
+}
+void ArrayFile::close() {
+  impl_->close();
+}
 
-const ArraySpec& ArrayFile::spec() const { return impl_->spec(); }
-std::int64_t ArrayFile::data_offset() const { return impl_->data_offset(); }
-std::int64_t ArrayFile::end_offset() const { return impl_->end_offset(); }
-const Hints& ArrayFile::hints() const { return impl_->hints(); }
-std::vector<int> ArrayFile::aggregator_ranks() const { return impl_->aggregator_ranks(); }
-const Statistics& ArrayFile::statistics() const { return impl_->total_; }
-const Statistics& ArrayFile::last_call() const { return impl_->last_; }
-Method ArrayFile::last_method() const { return impl_->last_method_; }
+const ArraySpec& ArrayFile::spec() const {
+  return impl_->spec();
+}
+std::int64_t ArrayFile::data_offset() const {
+  return impl_->data_offset();
+}
+std::int64_t ArrayFile::end_offset() const {
+  return impl_->end_offset();
+}
+const Hints& ArrayFile::hints() const {
+  return impl_->hints();
+}
+std::vector<int> ArrayFile::aggregator_ranks() const {
+  return impl_->aggregator_ranks();
+}
+const Statistics& ArrayFile::statistics() const {
+  return impl_->total_;
+}
+const Statistics& ArrayFile::last_call() const {
+  return impl_->last_;
+}
+Method ArrayFile::last_method() const {
+  return impl_->last_method_;
+}
 
 }  // namespace penstock

@@ -16,7 +16,9 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
-bool named_npy(const std::string& path) { return path.ends_with(".npy"); }
+bool named_npy(const std::string& path) {
+  return path.ends_with(".npy");
+}
 
 Described described_raw(const ArraySpec& spec) {
   Described described{spec, spec.offset, {}};
@@ -27,9 +29,11 @@ Described described_raw(const ArraySpec& spec) {
 
 void check_given(const ArraySpec& spec, const std::string& path) {
   if (spec.shape.empty())
-    throw Error(ErrorClass::argument, "'" + path + "': shape is needed, since the file does not tell it");
+    throw Error(ErrorClass::argument,
+                "'" + path + "': shape is needed, since the file does not tell it");
   if (spec.element_size == 0)
-    throw Error(ErrorClass::argument, "'" + path + "': dtype is needed, since the file does not tell it");
+    throw Error(ErrorClass::argument,
+                "'" + path + "': dtype is needed, since the file does not tell it");
 }
 
 void check_layout(const Described& d) {
@@ -40,8 +44,8 @@ void check_layout(const Described& d) {
 std::int64_t size_of(Storage& storage) {
   const std::int64_t size = storage.size();
   if (size < 0)
-    throw Error("cannot find out the size of '" + storage.path() + "': " +
-                    std::strerror(static_cast<int>(-size)),
+    throw Error("cannot find out the size of '" + storage.path() +
+                    "': " + std::strerror(static_cast<int>(-size)),
                 storage.path(), -1, static_cast<int>(-size));
   return size;
 }
@@ -58,7 +62,8 @@ std::vector<std::byte> read_bytes(Storage& storage, std::int64_t offset, std::in
 
 /// What the user gave must be what the file says.
 void check_against(const npy::Header& header, const ArraySpec& given, const std::string& path) {
-  const auto differ = [&](const std::string& what, const std::string& file, const std::string& user) {
+  const auto differ = [&](const std::string& what, const std::string& file,
+                          const std::string& user) {
     throw Error(ErrorClass::format, "'" + path + "' has " + what + " " + file + ", not " + user);
   };
   if (!given.shape.empty() && given.shape != header.shape)
@@ -108,8 +113,8 @@ Described describe_new(const std::string& path, const ArraySpec& spec) {
     described.spec.container = Container::npy;
     described.new_header =
         npy::format({spec.dtype, spec.element_size, *described.spec.order, spec.shape, 0});
-    described.data_offset = checked_add(spec.offset, static_cast<std::int64_t>(described.new_header.size()),
-                                        "offset");
+    described.data_offset =
+        checked_add(spec.offset, static_cast<std::int64_t>(described.new_header.size()), "offset");
   }
   check_layout(described);
   return described;
@@ -122,10 +127,10 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
   if (may_be_npy && npy::has_magic(read_bytes(storage, spec.offset, npy::preamble_size))) {
     Described described = existing_npy(storage, path, spec);
     check_layout(described);
-    const std::int64_t end = described.data_offset + ArrayLayout{described.spec.shape,
-                                                                 described.spec.element_size,
-                                                                 *described.spec.order, 0}
-                                                         .byte_count();
+    const std::int64_t end =
+        described.data_offset +
+        ArrayLayout{described.spec.shape, described.spec.element_size, *described.spec.order, 0}
+            .byte_count();
     if (size < end)
       throw Error(ErrorClass::format, "'" + path + "' is truncated: its header promises " +
                                           std::to_string(end) + " bytes, it has " +
@@ -145,11 +150,11 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
   const std::int64_t end =
       spec.offset + ArrayLayout{spec.shape, spec.element_size, Order::c, 0}.byte_count();
   if (size < end && !may_extend)
-    throw Error(ErrorClass::format, "'" + path + "' is too short: an array of shape " +
-                                        text_of(spec.shape) + " with elements of " +
-                                        std::to_string(spec.element_size) + " bytes at offset " +
-                                        std::to_string(spec.offset) + " ends at byte " +
-                                        std::to_string(end) + ", the file at " + std::to_string(size));
+    throw Error(ErrorClass::format,
+                "'" + path + "' is too short: an array of shape " + text_of(spec.shape) +
+                    " with elements of " + std::to_string(spec.element_size) + " bytes at offset " +
+                    std::to_string(spec.offset) + " ends at byte " + std::to_string(end) +
+                    ", the file at " + std::to_string(size));
   return described;
 }
 
@@ -159,8 +164,12 @@ void share(const Communicator& comm, Described& described) {
   std::array<std::int64_t, 7 + max_dimensions> fixed{};
   ArraySpec& spec = described.spec;
   if (comm.rank() == 0) {
-    fixed = {described.data_offset, spec.offset, spec.element_size, spec.order == Order::fortran,
-             static_cast<std::int64_t>(spec.container), static_cast<std::int64_t>(spec.dtype.size()),
+    fixed = {described.data_offset,
+             spec.offset,
+             spec.element_size,
+             spec.order == Order::fortran,
+             static_cast<std::int64_t>(spec.container),
+             static_cast<std::int64_t>(spec.dtype.size()),
              static_cast<std::int64_t>(spec.shape.size())};
     std::copy(spec.shape.begin(), spec.shape.end(), fixed.begin() + 7);
   }

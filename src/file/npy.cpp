@@ -21,7 +21,7 @@ constexpr std::int64_t longest_header = 1 << 20;
 /// The part of Python's literals that headers are written in.
 struct Value {
   enum Kind { string, number, boolean, sequence } kind = number;
-  std::string text;        // of a string; of anything else as written
+  std::string text;  // of a string; of anything else as written
   std::int64_t integer = 0;
   std::vector<Value> items;  // of a tuple or list; of a dict: key, value, key, value...
 };
@@ -80,7 +80,8 @@ class LiteralReader {
     Value value;
     const auto [end, status] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.integer);
-    if (status != std::errc()) fail("cannot read it at '" + std::string(text_.substr(at_, 20)) + "'");
+    if (status != std::errc())
+      fail("cannot read it at '" + std::string(text_.substr(at_, 20)) + "'");
     at_ = static_cast<std::size_t>(end - text_.data());
     accept("L");  // Python 2 wrote long integers so
     return value;
@@ -123,12 +124,14 @@ std::int64_t simple_size(const std::string& descr) {
 std::int64_t value_size(const Value& value);
 
 std::int64_t field_size(const Value& field) {
-  if (field.kind != Value::sequence || field.items.size() < 2) fail("a field of the type is malformed");
+  if (field.kind != Value::sequence || field.items.size() < 2)
+    fail("a field of the type is malformed");
   std::int64_t size = value_size(field.items[1]);
   if (field.items.size() < 3) return size;
   const Value& shape = field.items[2];
   if (shape.kind == Value::number) return checked_multiply(size, shape.integer, "type size");
-  for (const Value& extent : shape.items) size = checked_multiply(size, extent.integer, "type size");
+  for (const Value& extent : shape.items)
+    size = checked_multiply(size, extent.integer, "type size");
   return size;
 }
 
@@ -148,11 +151,14 @@ std::int64_t value_size(const Value& value) {
 
 std::uint32_t little_endian(std::span<const std::byte> bytes) {
   std::uint32_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::uint32_t>(bytes[i]);
+  for (std::size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint32_t>(bytes[i]);
   return value;
 }
 
-std::size_t length_field(int version) { return version == 1 ? 2 : 4; }
+std::size_t length_field(int version) {
+  return version == 1 ? 2 : 4;
+}
 
 }  // namespace
 
@@ -162,9 +168,11 @@ bool has_magic(std::span<const std::byte> bytes) noexcept {
 
 std::int64_t header_size(std::span<const std::byte> preamble) {
   if (!has_magic(preamble)) fail("the file does not begin with the .npy magic bytes");
-  if (preamble.size() < static_cast<std::size_t>(preamble_size)) fail("the file ends inside the header");
+  if (preamble.size() < static_cast<std::size_t>(preamble_size))
+    fail("the file ends inside the header");
   const int version = std::to_integer<int>(preamble[6]);
-  if (version < 1 || version > 3) fail("format version " + std::to_string(version) + " is not known");
+  if (version < 1 || version > 3)
+    fail("format version " + std::to_string(version) + " is not known");
   const std::size_t field = length_field(version);
   const std::int64_t size =
       static_cast<std::int64_t>(8 + field) + little_endian(preamble.subspan(8, field));
@@ -175,7 +183,8 @@ std::int64_t header_size(std::span<const std::byte> preamble) {
 Header parse(std::span<const std::byte> bytes) {
   Header header;
   header.header_size = header_size(bytes);
-  if (static_cast<std::int64_t>(bytes.size()) < header.header_size) fail("the file ends inside the header");
+  if (static_cast<std::int64_t>(bytes.size()) < header.header_size)
+    fail("the file ends inside the header");
   const std::size_t begin = 8 + length_field(std::to_integer<int>(bytes[6]));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin,
                               static_cast<std::size_t>(header.header_size) - begin);
@@ -209,9 +218,9 @@ std::vector<std::byte> format(const Header& header) {
   else shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
   const bool structured = header.descr.starts_with('[') || header.descr.starts_with('(');
   const std::string descr = structured ? header.descr : "'" + header.descr + "'";
-  std::string text = "{'descr': " + descr + ", 'fortran_order': " +
-                     (header.order == Order::fortran ? "True" : "False") + ", 'shape': (" + shape +
-                     "), }";
+  std::string text = "{'descr': " + descr +
+                     ", 'fortran_order': " + (header.order == Order::fortran ? "True" : "False") +
+                     ", 'shape': (" + shape + "), }";
   const int version = text.size() + 64 > 65535 ? 2 : 1;
   const std::size_t before = 8 + length_field(version);
   const std::size_t total = (before + text.size() + 1 + alignment - 1) / alignment * alignment;

@@ -14,11 +14,11 @@ constexpr int max_common = 12;
 struct Ballot {
   Demand demand;
   std::int64_t error_class = 0;
-  std::int64_t error_rank = -1;   // lowest rank of the gravest class
+  std::int64_t error_rank = -1;  // lowest rank of the gravest class
   std::int64_t first_rank = 0;
   std::int64_t common_count = 0;
-  std::uint64_t common[max_common] = {};    // of the lowest rank
-  std::int64_t differs_at[max_common];      // lowest rank that passed something else; -1: none
+  std::uint64_t common[max_common] = {};  // of the lowest rank
+  std::int64_t differs_at[max_common];    // lowest rank that passed something else; -1: none
 };
 
 /// Joins the ballots of lower ranks with those of higher ones. Associative, not commutative.
@@ -50,7 +50,8 @@ struct BallotOp {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
   BallotOp() {
-    Communicator::check(MPI_Type_contiguous(sizeof(Ballot), MPI_BYTE, &type), "MPI_Type_contiguous");
+    Communicator::check(MPI_Type_contiguous(sizeof(Ballot), MPI_BYTE, &type),
+                        "MPI_Type_contiguous");
     Communicator::check(MPI_Type_commit(&type), "MPI_Type_commit");
     Communicator::check(MPI_Op_create(&join_ballots, 0, &op), "MPI_Op_create");
   }
@@ -122,8 +123,8 @@ std::string shared_text(const Communicator& comm, int root, const std::string& t
   const std::string first = shared_text(comm, 0, common.value);
   const std::string other = shared_text(comm, rank, common.value);
   throw Error::from_rank(rank, ErrorClass::disagreement,
-                         "ranks disagree on " + common.name + ": rank 0 passed " + first + ", rank " +
-                             std::to_string(rank) + " passed " + other +
+                         "ranks disagree on " + common.name + ": rank 0 passed " + first +
+                             ", rank " + std::to_string(rank) + " passed " + other +
                              "; all ranks of the communicator must pass the same",
                          "", -1, 0);
 }

@@ -54,14 +54,16 @@ Communicator::Communicator(MPI_Comm comm) {
     throw Error(ErrorClass::argument,
                 "communicator: it is MPI_COMM_NULL: it was freed, or this process is not in it");
   if (!mpi_is_running())
-    throw Error(ErrorClass::argument,
-                "communicator: MPI is not initialised or already finalised; call MPI_Init first, or "
-                "pass no communicator to work in this process alone");
+    throw Error(
+        ErrorClass::argument,
+        "communicator: MPI is not initialised or already finalised; call MPI_Init first, or "
+        "pass no communicator to work in this process alone");
   int inter = 0;
   {
     const ErrorsReturned guard;
     if (MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS)
-      throw Error(ErrorClass::argument, "communicator: MPI says that it is not valid; was it freed?");
+      throw Error(ErrorClass::argument,
+                  "communicator: MPI says that it is not valid; was it freed?");
   }
   if (inter != 0)
     throw Error(ErrorClass::argument, "communicator: an intra-communicator is needed");

@@ -14,8 +14,8 @@ bool receive_one(const Communicator& comm, int tag, std::vector<Letter>& receive
   int waiting = 0;
   MPI_Status status;
   MPI_Message message = MPI_MESSAGE_NULL;
-  Communicator::check(
-      MPI_Improbe(MPI_ANY_SOURCE, tag, comm.handle(), &waiting, &message, &status), "MPI_Improbe");
+  Communicator::check(MPI_Improbe(MPI_ANY_SOURCE, tag, comm.handle(), &waiting, &message, &status),
+                      "MPI_Improbe");
   if (!waiting) return false;
   int count = 0;
   MPI_Get_count(&status, MPI_INT64_T, &count);
@@ -39,10 +39,9 @@ std::vector<Letter> deliver(const Communicator& comm, const std::vector<Letter>&
     // Synchronous mode: completion means that the receiver has it, so that the barrier below,
     // entered once all own letters have arrived, ends only after every letter has.
     sends.emplace_back();
-    Communicator::check(
-        MPI_Issend(letter.words.data(), checked_cast<int>(letter.words.size()), MPI_INT64_T,
-                   letter.rank, tag, comm.handle(), &sends.back()),
-        "MPI_Issend");
+    Communicator::check(MPI_Issend(letter.words.data(), checked_cast<int>(letter.words.size()),
+                                   MPI_INT64_T, letter.rank, tag, comm.handle(), &sends.back()),
+                        "MPI_Issend");
   }
   if (!comm.alone()) {
     MPI_Request barrier = MPI_REQUEST_NULL;

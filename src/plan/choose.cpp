@@ -24,7 +24,8 @@ Choice choose_method(const Demand& demand, const Machine& machine) {
         machine.ranks == 1 ? "one rank asks" : "ranks ask for stretches one after the other";
     if (demand.bytes / demand.runs >= long_run)
       return {Method::direct, whose + ", in long runs: no exchange is needed"};
-    return {Method::sieved, whose + ", in short runs: no exchange is needed, sieving joins the runs"};
+    return {Method::sieved,
+            whose + ", in short runs: no exchange is needed, sieving joins the runs"};
   }
   return {Method::extended, "requests of ranks interleave or overlap"};
 }
@@ -48,7 +49,8 @@ int Plan::rank_of(std::int64_t aggregator) const noexcept {
 
 std::int64_t Plan::aggregator_of(int rank) const noexcept {
   const std::int64_t n = domains.aggregators();
-  const std::int64_t candidate = (static_cast<std::int64_t>(rank) * n + machine.ranks - 1) / machine.ranks;
+  const std::int64_t candidate =
+      (static_cast<std::int64_t>(rank) * n + machine.ranks - 1) / machine.ranks;
   return candidate < n && rank_of(candidate) == rank ? candidate : -1;
 }
 
@@ -117,7 +119,8 @@ std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const F
   return rounds;
 }
 
-bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs, bool write) noexcept {
+bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs,
+                  bool write) noexcept {
   const std::int64_t unwanted = window - std::min(window, wanted);
   // A read-modify-write moves the window twice; a run by itself costs one more access.
   const std::int64_t extra_bytes = write ? window + unwanted : unwanted;

@@ -75,8 +75,7 @@ std::int64_t Domains::rounds(std::int64_t aggregator) const noexcept {
   if (cyclic()) return blocks(aggregator) * rounds_per_block();
   const Extent domain = hull(aggregator);
   if (domain.empty()) return 0;
-  const std::int64_t start =
-      buffer_ % page == 0 ? domain.begin / page * page : domain.begin;
+  const std::int64_t start = buffer_ % page == 0 ? domain.begin / page * page : domain.begin;
   return (domain.end - start + buffer_ - 1) / buffer_;
 }
 

@@ -48,9 +48,9 @@ class Domains {
   DomainRule rule_ = DomainRule::dynamic;
   Extent span_;
   std::int64_t aggregators_ = 1, buffer_ = 1;
-  std::int64_t unit_ = 1;    // bounds of domains are whole units from origin_
+  std::int64_t unit_ = 1;  // bounds of domains are whole units from origin_
   std::int64_t origin_ = 0;
-  std::int64_t units_ = 0;   // units that span_ touches
+  std::int64_t units_ = 0;  // units that span_ touches
 };
 
 }  // namespace penstock

@@ -17,7 +17,8 @@ struct RankRequest {
 };
 
 /// Smallest and largest index in each dimension over all sections; with extents, all of the array.
-std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(const RequestDescription& request) {
+std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(
+    const RequestDescription& request) {
   std::vector<std::pair<std::int64_t, std::int64_t>> box;
   const auto grow = [&](std::size_t d, std::int64_t lower, std::int64_t upper) {
     if (box.size() <= d) box.resize(d + 1, {lower, upper});
@@ -30,7 +31,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(const Reques
         if (section.is_extents()) {
           grow(d, 0, request.shape[d]);
         } else if (const auto* range = std::get_if<Range>(&section.dimensions()[d])) {
-          const std::int64_t last = range->lower + (range->count() - 1) / range->block * range->stride +
+          const std::int64_t last = range->lower +
+                                    (range->count() - 1) / range->block * range->stride +
                                     (range->count() - 1) % range->block;
           grow(d, range->lower, last + 1);
         } else {
@@ -51,8 +53,8 @@ class DomainReport {
   PlanReport::Domain of(std::int64_t aggregator) {
     const Domains& domains = plan_.domains;
     const Extent hull = domains.hull(aggregator);
-    PlanReport::Domain report{plan_.rank_of(aggregator), hull.begin, hull.end,
-                              domains.blocks(aggregator), 0, 0, 0, 0};
+    PlanReport::Domain report{
+        plan_.rank_of(aggregator), hull.begin, hull.end, domains.blocks(aggregator), 0, 0, 0, 0};
     std::vector<const Section*> sections;
     std::vector<const Footprint*> footprints;
     for (const RankRequest& request : requests_) {
@@ -118,8 +120,8 @@ void add_flows(PlanReport& report, const Plan& plan, const RankRequest& request,
     if (domains.rule() != DomainRule::block_cyclic) {
       bytes = request.footprint.bytes_in(domains.hull(aggregator));
     } else {
-      for (std::int64_t round = next_round(domains, aggregator, request.footprint, 0); round < rounds;
-           round = next_round(domains, aggregator, request.footprint, round + 1))
+      for (std::int64_t round = next_round(domains, aggregator, request.footprint, 0);
+           round < rounds; round = next_round(domains, aggregator, request.footprint, round + 1))
         bytes += request.footprint.bytes_in(domains.window(aggregator, round));
     }
     report.flows.push_back({rank, plan.rank_of(aggregator), bytes});
@@ -146,12 +148,21 @@ PlanReport explain(const RequestDescription& request, const Hints& hints) {
     requests.push_back({&sections, Footprint(layout, sections)});
     demand.join(Demand::of(requests.back().footprint));
   }
-  const Plan plan = make_plan(layout, demand, hints, {ranks, std::min(ranks, std::max(1, request.cores))});
-  PlanReport report{plan.method, plan.domains.rule(), plan.reason, bounding_section(request),
-                    plan.domains.span().begin, plan.domains.span().end, hints.buffer_size, {}, {}};
+  const Plan plan =
+      make_plan(layout, demand, hints, {ranks, std::min(ranks, std::max(1, request.cores))});
+  PlanReport report{plan.method,
+                    plan.domains.rule(),
+                    plan.reason,
+                    bounding_section(request),
+                    plan.domains.span().begin,
+                    plan.domains.span().end,
+                    hints.buffer_size,
+                    {},
+                    {}};
   if (!plan.collective()) return report;
   DomainReport domain(plan, requests, request.write);
-  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) report.domains.push_back(domain.of(a));
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a)
+    report.domains.push_back(domain.of(a));
   for (int rank = 0; rank < ranks; ++rank)
     add_flows(report, plan, requests[static_cast<std::size_t>(rank)], rank);
   return report;

@@ -35,14 +35,14 @@ Enum parse(std::string_view hint, std::string_view value, const Names<Enum, N>& 
     if (name == value) return result;
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  throw Error(ErrorClass::argument, std::string(hint) + " '" + std::string(value) +
-                                        "' is not known; known are " + known);
+  throw Error(ErrorClass::argument,
+              std::string(hint) + " '" + std::string(value) + "' is not known; known are " + known);
 }
 
 template <class Enum, std::size_t N>
 std::string_view name_of(Enum value, const Names<Enum, N>& names) {
-  const auto found =
-      std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; });
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const auto& entry) { return entry.second == value; });
   return found == names.end() ? "?" : found->first;
 }
 
@@ -51,29 +51,34 @@ std::int64_t parse_count(std::string_view hint, std::string_view value) {
   std::int64_t number = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (status != std::errc() || end != value.data() + value.size() || number < 1)
-    throw Error(ErrorClass::argument, std::string(hint) + " must be a number of at least 1, or auto; not '" +
+    throw Error(ErrorClass::argument, std::string(hint) +
+                                          " must be a number of at least 1, or auto; not '" +
                                           std::string(value) + "'");
   return number;
 }
 
 }  // namespace
 
-std::string_view to_string(Method method) noexcept { return name_of(method, method_names); }
-std::string_view to_string(DomainRule rule) noexcept { return name_of(rule, rule_names); }
+std::string_view to_string(Method method) noexcept {
+  return name_of(method, method_names);
+}
+std::string_view to_string(DomainRule rule) noexcept {
+  return name_of(rule, rule_names);
+}
 
 std::int64_t parse_bytes(std::string_view text) {
   const auto fail = [&]() -> std::int64_t {
-    throw Error(ErrorClass::argument, "'" + std::string(text) +
-                                          "' is not a size; write bytes, or a number with K, M or G");
+    throw Error(
+        ErrorClass::argument,
+        "'" + std::string(text) + "' is not a size; write bytes, or a number with K, M or G");
   };
   std::int64_t number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status != std::errc() || number < 0) return fail();
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (unit.empty() || unit == "B") return number;
-  for (const auto& [letter, factor] : {std::pair<char, std::int64_t>{'K', 1 << 10},
-                                       {'M', 1 << 20},
-                                       {'G', 1 << 30}})
+  for (const auto& [letter, factor] :
+       {std::pair<char, std::int64_t>{'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}})
     if (std::toupper(static_cast<unsigned char>(unit[0])) == letter &&
         (unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "B"))
       return checked_multiply(number, factor, "size");

@@ -28,7 +28,8 @@ std::string flows_text(const PlanReport& report) {
   std::string text = "bytes between each rank and the aggregators:\n";
   std::size_t rows = 0;
   for (const auto& [rank, flows] : by_rank) {
-    if (++rows > most_rows) return text + line("  ... and %zu more ranks", by_rank.size() - most_rows);
+    if (++rows > most_rows)
+      return text + line("  ... and %zu more ranks", by_rank.size() - most_rows);
     text += "  rank " + std::to_string(rank) + ":";
     std::size_t listed = 0;
     for (const auto& flow : flows) {
@@ -59,8 +60,8 @@ std::string PlanReport::to_text() const {
                Long(span_end - span_begin));
   text += line("file domains      %zu, rule %s, staging buffer %lld bytes", domains.size(),
                std::string(to_string(rule)).c_str(), Long(buffer_size));
-  text += line("  %-10s %14s %14s %7s %14s %7s %14s %7s", "aggregator", "from byte", "to byte", "blocks",
-               "wanted", "rounds", "holes", "sieved");
+  text += line("  %-10s %14s %14s %7s %14s %7s %14s %7s", "aggregator", "from byte", "to byte",
+               "blocks", "wanted", "rounds", "holes", "sieved");
   for (const Domain& d : domains)
     text += line("  rank %-5d %14lld %14lld %7lld %14lld %7lld %14lld %7lld", d.aggregator_rank,
                  Long(d.begin), Long(d.end), Long(d.blocks), Long(d.wanted_bytes), Long(d.rounds),

@@ -80,12 +80,9 @@ Spec parse(std::string_view text) {
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view clause = text.substr(0, comma);
-    if (!clause.starts_with(rank))
-      spec.clauses.push_back(parse_clause(clause));
-    else if (spec.rank)
-      fail(clause);
-    else
-      spec.rank = number<int>(clause.substr(rank.size()), clause);
+    if (!clause.starts_with(rank)) spec.clauses.push_back(parse_clause(clause));
+    else if (spec.rank) fail(clause);
+    else spec.rank = number<int>(clause.substr(rank.size()), clause);
     if (comma == std::string_view::npos) return spec;
     text.remove_prefix(comma + 1);
   }

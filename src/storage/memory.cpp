@@ -22,8 +22,7 @@ class MemoryStorage : public Storage {
     for (std::int64_t at = 0; at < count;) {
       const std::int64_t part = within_block(offset + at, count - at);
       const auto found = blocks_.find((offset + at) / block_size);
-      if (found == blocks_.end())
-        std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
+      if (found == blocks_.end()) std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
       else
         std::memcpy(into.data() + at, found->second.data() + (offset + at) % block_size,
                     static_cast<std::size_t>(part));

@@ -108,22 +108,15 @@ const char* advice(int number, OpenFlag flag) {
     case ENOENT:
       if (flag == OpenFlag::create) return "; make its folder first";
       return "; check the name, or create the file first";
-    case ENOTDIR:
-      return "; a part of the path is a file where a folder is needed";
+    case ENOTDIR: return "; a part of the path is a file where a folder is needed";
     case EACCES:
-    case EPERM:
-      return "; check the permissions of the file and of its folder";
-    case EISDIR:
-      return "; this is a folder, name a file in it";
-    case EROFS:
-      return "; the file system is mounted read-only, choose another folder";
+    case EPERM: return "; check the permissions of the file and of its folder";
+    case EISDIR: return "; this is a folder, name a file in it";
+    case EROFS: return "; the file system is mounted read-only, choose another folder";
     case ENOSPC:
-    case EDQUOT:
-      return "; free some space, or choose another folder";
-    case EMFILE:
-      return "; this process has too many files open, see ulimit -n";
-    default:
-      return "";
+    case EDQUOT: return "; free some space, or choose another folder";
+    case EMFILE: return "; this process has too many files open, see ulimit -n";
+    default: return "";
   }
 }
 

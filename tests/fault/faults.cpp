@@ -2,8 +2,8 @@
 // seconds, and the file must still be usable.
 #include "../mpi/mpi_main.hpp"
 
-#include <chrono>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <functional>
 
@@ -15,10 +15,13 @@ using mpi_test::size;
 
 namespace {
 
-const std::vector<ps::Method> all_methods{ps::Method::direct,    ps::Method::sieved,   ps::Method::gather,
-                                          ps::Method::two_phase, ps::Method::extended, ps::Method::automatic};
+const std::vector<ps::Method> all_methods{ps::Method::direct,   ps::Method::sieved,
+                                          ps::Method::gather,   ps::Method::two_phase,
+                                          ps::Method::extended, ps::Method::automatic};
 
-std::string path_of(const std::string& name) { return mpi_test::folder() + "/" + name; }
+std::string path_of(const std::string& name) {
+  return mpi_test::folder() + "/" + name;
+}
 
 ps::ArraySpec spec_of(std::vector<std::int64_t> shape, std::int64_t element_size) {
   ps::ArraySpec spec;
@@ -49,7 +52,9 @@ std::optional<ps::Error> error_everywhere(const std::function<void()>& call) {
 constexpr std::int64_t edge = 96;
 
 /// Columns dealt in turn: with small buffers every method has several rounds, windows and runs.
-ps::Section interleaved() { return ps::Section{{0, edge}, {rank(), edge, std::max(2, size())}}; }
+ps::Section interleaved() {
+  return ps::Section{{0, edge}, {rank(), edge, std::max(2, size())}};
+}
 
 class Faults : public testing::TestWithParam<std::tuple<ps::Method, std::string, int>> {};
 
@@ -66,12 +71,14 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::create, spec).close();
   ps::Hints faulty = hints;
   const std::size_t equals = what.find('=');
-  faulty.device = "fault:" + what.substr(0, equals) + "@" + std::to_string(at) + "+" + what.substr(equals) +
-                  ",rank=" + std::to_string(victim);
-  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, faulty);
+  faulty.device = "fault:" + what.substr(0, equals) + "@" + std::to_string(at) + "+" +
+                  what.substr(equals) + ",rank=" + std::to_string(victim);
+  auto file =
+      ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, faulty);
   const ps::Section mine = interleaved();
   std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()), rank());
-  const auto error = error_everywhere([&] { reads ? file.read(data, mine) : file.write(data, mine); });
+  const auto error =
+      error_everywhere([&] { reads ? file.read(data, mine) : file.write(data, mine); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->error_class(), ps::ErrorClass::storage);
   EXPECT_EQ(error->rank(), victim);
@@ -83,7 +90,8 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   EXPECT_NE(text.find("stopped after"), std::string::npos) << text;
   file.close();
   // The ranks are still in step: the next call on a healthy file works.
-  auto again = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, hints);
+  auto again =
+      ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, hints);
   again.write(data, mine);
   std::vector<std::int32_t> back(data.size());
   again.read(back, mine);
@@ -91,29 +99,33 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   again.close();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Everywhere, Faults,
-    testing::Combine(testing::ValuesIn(all_methods),
-                     testing::Values("write=EIO", "write=ENOSPC", "read=EIO"), testing::Values(0, 2)),
-    [](const auto& info) {
-      std::string name = std::string(ps::to_string(std::get<0>(info.param))) + "_" + std::get<1>(info.param) + "_" +
-                         std::to_string(std::get<2>(info.param));
-      for (char& c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Everywhere, Faults,
+                         testing::Combine(testing::ValuesIn(all_methods),
+                                          testing::Values("write=EIO", "write=ENOSPC", "read=EIO"),
+                                          testing::Values(0, 2)),
+                         [](const auto& info) {
+                           std::string name = std::string(ps::to_string(std::get<0>(info.param))) +
+                                              "_" + std::get<1>(info.param) + "_" +
+                                              std::to_string(std::get<2>(info.param));
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
 
 TEST(Interruptions, ShortTransfersAndSignalsLoseNothing) {
   for (const ps::Method method : all_methods)
-    for (const char* fault : {"write@*=short,read@*=short", "write@0=EINTR,write@2=EINTR,read@0=EINTR,read@1=short"}) {
+    for (const char* fault :
+         {"write@*=short,read@*=short", "write@0=EINTR,write@2=EINTR,read@0=EINTR,read@1=short"}) {
       ps::Hints hints;
       hints.method = method;
       hints.buffer_size = 1024;
       hints.device = std::string("fault:") + fault;
-      auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("short"), ps::Mode::create, spec_of({edge, edge}, 4), hints);
+      auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("short"), ps::Mode::create,
+                                      spec_of({edge, edge}, 4), hints);
       const ps::Section mine = interleaved();
       std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()));
-      for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::int32_t>(i) * 31 + rank();
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<std::int32_t>(i) * 31 + rank();
       file.write(data, mine);
       std::vector<std::int32_t> back(data.size());
       file.read(back, mine);
@@ -126,7 +138,8 @@ TEST(Locks, WithoutThemWritesStayExact) {
   ps::Hints hints;
   hints.method = ps::Method::extended;
   hints.device = "fault:lock@*=ENOLCK";
-  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("nolocks"), ps::Mode::create, spec_of({edge, edge * 2}, 4), hints);
+  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("nolocks"), ps::Mode::create,
+                                  spec_of({edge, edge * 2}, 4), hints);
   const ps::Section mine{{0, edge}, {rank() * 2, edge * 2, 2 * size()}};
   file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), 1), mine);
   EXPECT_EQ(file.last_call().bytes_read, 0) << "a read-modify-write without a lock is not safe";
@@ -182,14 +195,26 @@ TEST_F(BadInput, SectionsOnOneRank) {
 TEST_F(BadInput, BuffersAndHintsOnOneRank) {
   using C = ps::ErrorClass;
   std::vector<std::int32_t> small(10);
-  expect(C::argument, "buffer is too small", [&] { file_->write(victim() ? small : data_, ps::Section{{0, 16}, {0, 16}}); });
-  expect(C::argument, "buffer is too small", [&] { file_->read(victim() ? small : data_, ps::Section{{0, 16}, {0, 16}}); });
+  expect(C::argument, "buffer is too small", [&] {
+    file_->write(victim() ? small : data_, ps::Section{{0, 16}, {0, 16}});
+  });
+  expect(C::argument, "buffer is too small", [&] {
+    file_->read(victim() ? small : data_, ps::Section{{0, 16}, {0, 16}});
+  });
+  const std::vector<double> wide(256);
+  expect(C::argument, "elements of 8 bytes, the file of 4", [&] {
+    file_->write(wide, ps::Section{{0, 16}, {0, 16}});
+  });
   ps::Hints hints;
   hints.buffer_size = 2;
-  expect(C::argument, "buffer_size", [&] { file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &hints : nullptr); });
+  expect(C::argument, "buffer_size", [&] {
+    file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &hints : nullptr);
+  });
   ps::Hints many;
   many.aggregators = size() + 1;
-  expect(C::argument, "aggregators", [&] { file_->write(data_, ps::Section{{0, 16}, {0, 16}}, &many); });
+  expect(C::argument, "aggregators", [&] {
+    file_->write(data_, ps::Section{{0, 16}, {0, 16}}, &many);
+  });
 }
 
 TEST_F(BadInput, DisagreementsNameTheArgumentAndTheRank) {
@@ -197,15 +222,20 @@ TEST_F(BadInput, DisagreementsNameTheArgumentAndTheRank) {
   using C = ps::ErrorClass;
   ps::Hints other;
   other.method = ps::Method::gather;
-  expect(C::disagreement, "method", [&] { file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &other : nullptr); });
-  expect(C::disagreement, "rank " + std::to_string(last()),
-         [&] { file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &other : nullptr); });
+  expect(C::disagreement, "method", [&] {
+    file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &other : nullptr);
+  });
+  expect(C::disagreement, "rank " + std::to_string(last()), [&] {
+    file_->write(data_, ps::Section{{0, 16}, {0, 16}}, victim() ? &other : nullptr);
+  });
   expect(C::disagreement, "the operation", [&] {
     if (victim()) file_->read(data_, ps::Section{{0, 16}, {0, 16}});
     else file_->write(data_, ps::Section{{0, 16}, {0, 16}});
   });
   const auto open = [&](const ps::ArraySpec& spec, ps::Mode mode = ps::Mode::create) {
-    return [=, this] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), mode, victim() ? spec : spec_); };
+    return [=, this] {
+      ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), mode, victim() ? spec : spec_);
+    };
   };
   expect(C::disagreement, "shape", open(spec_of({16, 17}, 4)));
   expect(C::disagreement, "dtype", open(spec_of({16, 16}, 8)));
@@ -213,36 +243,53 @@ TEST_F(BadInput, DisagreementsNameTheArgumentAndTheRank) {
   offset.offset = 4;
   expect(C::disagreement, "offset", open(offset));
   expect(C::disagreement, "path", [&] {
-    ps::ArrayFile::open(MPI_COMM_WORLD, path_of(victim() ? "other" : "bad"), ps::Mode::create, spec_);
+    ps::ArrayFile::open(MPI_COMM_WORLD, path_of(victim() ? "other" : "bad"), ps::Mode::create,
+                        spec_);
   });
 }
 
 TEST_F(BadInput, FilesThatCannotBeOpened) {
   using C = ps::ErrorClass;
-  expect(C::storage, "No such file", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("no/such"), ps::Mode::create, spec_); });
-  expect(C::storage, "No such file", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("absent"), ps::Mode::read, spec_); });
-  expect(C::format, "too short", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, spec_of({17, 16}, 4)); });
-  expect(C::argument, "shape is needed", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, {}); });
-  expect(C::argument, "1 to 65536", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::create, spec_of({4}, 70000)); });
+  expect(C::storage, "No such file",
+         [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("no/such"), ps::Mode::create, spec_); });
+  expect(C::storage, "No such file",
+         [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("absent"), ps::Mode::read, spec_); });
+  expect(C::format, "too short", [&] {
+    ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, spec_of({17, 16}, 4));
+  });
+  expect(C::argument, "shape is needed",
+         [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, {}); });
+  expect(C::argument, "1 to 65536", [&] {
+    ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::create, spec_of({4}, 70000));
+  });
   ps::Hints bad;
   bad.device = victim() ? "nonsense" : "";
-  expect(C::argument, "device", [&] { ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::create, spec_, bad); });
+  expect(C::argument, "device", [&] {
+    ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::create, spec_, bad);
+  });
 }
 
 TEST_F(BadInput, CommunicatorsThatWereFreed) {
   MPI_Comm freed;
   MPI_Comm_dup(MPI_COMM_WORLD, &freed);
   MPI_Comm_free(&freed);
-  expect(ps::ErrorClass::argument, "MPI_COMM_NULL", [&] { ps::ArrayFile::open(freed, path_of("bad"), ps::Mode::create, spec_); });
+  expect(ps::ErrorClass::argument, "MPI_COMM_NULL",
+         [&] { ps::ArrayFile::open(freed, path_of("bad"), ps::Mode::create, spec_); });
 }
 
 TEST_F(BadInput, WritingToAFileOpenForReading) {
   auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("bad"), ps::Mode::read, spec_);
-  expect(ps::ErrorClass::state, "reading only", [&] { file.write(data_, ps::Section{{0, 16}, {0, 16}}); });
+  expect(ps::ErrorClass::state, "reading only", [&] {
+    file.write(data_, ps::Section{{0, 16}, {0, 16}});
+  });
   file.close();
-  expect(ps::ErrorClass::state, "is closed", [&] { file.read(data_, ps::Section{{0, 16}, {0, 16}}); });
+  expect(ps::ErrorClass::state, "is closed", [&] {
+    file.read(data_, ps::Section{{0, 16}, {0, 16}});
+  });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return mpi_test::main(argc, argv); }
+int main(int argc, char** argv) {
+  return mpi_test::main(argc, argv);
+}

@@ -14,10 +14,13 @@ using mpi_test::size;
 
 namespace {
 
-const std::vector<ps::Method> all_methods{ps::Method::direct,    ps::Method::sieved,   ps::Method::gather,
-                                          ps::Method::two_phase, ps::Method::extended, ps::Method::automatic};
+const std::vector<ps::Method> all_methods{ps::Method::direct,   ps::Method::sieved,
+                                          ps::Method::gather,   ps::Method::two_phase,
+                                          ps::Method::extended, ps::Method::automatic};
 
-std::string path_of(const std::string& name) { return mpi_test::folder() + "/" + name; }
+std::string path_of(const std::string& name) {
+  return mpi_test::folder() + "/" + name;
+}
 
 ps::Hints with(ps::Method method, std::int64_t buffer = 1 << 20) {
   ps::Hints hints;
@@ -31,12 +34,14 @@ std::vector<T> content(const std::string& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   std::vector<T> values(static_cast<std::size_t>(in.tellg()) / sizeof(T));
   in.seekg(0);
-  in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+  in.read(reinterpret_cast<char*>(values.data()),
+          static_cast<std::streamsize>(values.size() * sizeof(T)));
   return values;
 }
 
-ps::ArrayFile create(const std::string& name, std::vector<std::int64_t> shape, std::int64_t element_size,
-                     ps::Order order = ps::Order::c, std::int64_t offset = 0) {
+ps::ArrayFile create(const std::string& name, std::vector<std::int64_t> shape,
+                     std::int64_t element_size, ps::Order order = ps::Order::c,
+                     std::int64_t offset = 0) {
   ps::ArraySpec spec;
   spec.shape = std::move(shape);
   spec.element_size = element_size;
@@ -50,8 +55,9 @@ TEST(Field, SixteenByteGapsInMemory) {  // mpich#6985
     auto file = create("gaps", {size() * 100}, 8);
     std::vector<std::int64_t> memory(300, -1);
     for (int i = 0; i < 100; ++i) memory[i * 3] = rank() * 100 + i;  // 8 bytes, then a gap of 16
-    ps::Part<ps::WriteView> part{ps::Section{{rank() * 100, rank() * 100 + 100}},
-                                 {reinterpret_cast<const std::byte*>(memory.data()), {100}, {24}, 0}};
+    ps::Part<ps::WriteView> part{
+        ps::Section{{rank() * 100, rank() * 100 + 100}},
+        {reinterpret_cast<const std::byte*>(memory.data()), {100}, {24}, 0, 0}};
     const ps::Hints hints = with(method);
     file.write(std::span<const ps::Part<ps::WriteView>>(&part, 1), &hints);
     file.close();
@@ -75,7 +81,8 @@ TEST(Field, AColumnOfTenMillionRows) {  // mpich#2182: memory must not grow with
   file.read(back, mine, &hints);
   getrusage(RUSAGE_SELF, &after);
   EXPECT_EQ(column, back);
-  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 32 * 1024) << "KiB of memory for a request of a few words";
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 32 * 1024)
+      << "KiB of memory for a request of a few words";
   EXPECT_LE(file.statistics().staging_peak, 2 * hints.buffer_size);
   file.close();
 }
@@ -108,7 +115,8 @@ TEST(Field, EmptyRanksFirstLastAndAllButOne) {  // ompi#7414, #7809, hdf5#1227, 
       std::vector<std::int32_t> data(64 * 64, only), nothing;
       const ps::Hints hints = with(method);
       const bool mine = rank() == only;
-      file.write(mine ? data : nothing, mine ? ps::Section{{0, 64}, {0, 64}} : ps::Section{}, &hints);
+      file.write(mine ? data : nothing, mine ? ps::Section{{0, 64}, {0, 64}} : ps::Section{},
+                 &hints);
       file.read(nothing, ps::Section{}, &hints);
       file.close();
       EXPECT_EQ(content<std::int32_t>(path_of("uneven")), data);
@@ -136,19 +144,23 @@ TEST(Field, TwoGroupsWriteInterleavedBytesAtTheSameTime) {  // ompi#10546, darsh
     for (const ps::Method method : {ps::Method::extended, ps::Method::sieved}) {
       ps::Hints hints = with(method, 512);
       hints.sieve_writes = ps::SieveWrites::always;
-      file.write(std::vector<std::int8_t>(static_cast<std::size_t>(mine.element_count()), static_cast<std::int8_t>(turn * 2 + color + 1)), mine, &hints);
+      file.write(std::vector<std::int8_t>(static_cast<std::size_t>(mine.element_count()),
+                                          static_cast<std::int8_t>(turn * 2 + color + 1)),
+                 mine, &hints);
     }
   file.close();
   mpi_test::barrier();
   const auto bytes = content<std::int8_t>(path_of("groups"));
-  for (std::size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(bytes[i], 19 * 2 + static_cast<int>(i % 2) + 1) << i;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    ASSERT_EQ(bytes[i], 19 * 2 + static_cast<int>(i % 2) + 1) << i;
   MPI_Comm_free(&group);
 }
 
 TEST(Field, WithoutSievingOnlyWantedBytesAreWritten) {
   auto file = create("exact", {1000 * size()}, 4);
   const std::vector<std::int32_t> data(250, 5);
-  for (const ps::Method method : {ps::Method::sieved, ps::Method::gather, ps::Method::two_phase, ps::Method::extended}) {
+  for (const ps::Method method :
+       {ps::Method::sieved, ps::Method::gather, ps::Method::two_phase, ps::Method::extended}) {
     ps::Hints hints = with(method, 4096);
     hints.sieve_writes = ps::SieveWrites::never;
     file.write(data, ps::Section{{rank() * 1000, rank() * 1000 + 1000, 4}}, &hints);
@@ -163,10 +175,12 @@ TEST(Field, WithoutSievingOnlyWantedBytesAreWritten) {
 
 TEST(Field, AWriteWithoutHolesReadsNothingAndWritesEachByteOnce) {
   auto file = create("whole", {128, 128}, 8);
-  const ps::Distribution d({128, 128}, size(), {ps::DimensionKind::parse("block"), ps::DimensionKind::parse("cyclic")});
+  const ps::Distribution d({128, 128}, size(),
+                           {ps::DimensionKind::parse("block"), ps::DimensionKind::parse("cyclic")});
   const ps::Section mine = d.share(rank()).section;
   const std::vector<double> data(static_cast<std::size_t>(mine.element_count()), rank());
-  for (const ps::Method method : {ps::Method::gather, ps::Method::two_phase, ps::Method::extended}) {
+  for (const ps::Method method :
+       {ps::Method::gather, ps::Method::two_phase, ps::Method::extended}) {
     const ps::Hints hints = with(method, 8192);
     file.write(data, mine, &hints);
     std::int64_t counts[2] = {file.last_call().bytes_read, file.last_call().bytes_written}, all[2];
@@ -181,7 +195,8 @@ TEST(Field, ACommonSectionIsReadOnce) {
   auto file = create("common", {256, 256}, 4);
   const ps::Section common{{10, 200}, {20, 220}};
   std::vector<std::int32_t> data(190 * 200);
-  for (const ps::Method method : {ps::Method::gather, ps::Method::two_phase, ps::Method::extended, ps::Method::automatic}) {
+  for (const ps::Method method :
+       {ps::Method::gather, ps::Method::two_phase, ps::Method::extended, ps::Method::automatic}) {
     const ps::Hints hints = with(method, 1 << 20);
     file.read(data, common, &hints);
     std::int64_t read = file.last_call().bytes_read, all = 0;
@@ -192,14 +207,16 @@ TEST(Field, ACommonSectionIsReadOnce) {
 }
 
 TEST(Field, HighestRankWinsWhereSectionsOverlap) {
-  for (const ps::Method method : {ps::Method::gather, ps::Method::two_phase, ps::Method::extended, ps::Method::automatic}) {
+  for (const ps::Method method :
+       {ps::Method::gather, ps::Method::two_phase, ps::Method::extended, ps::Method::automatic}) {
     auto file = create("overlap", {100 + 10 * size()}, 4);
     const std::vector<std::int32_t> data(100, rank() + 1);
     const ps::Hints hints = with(method, 128);
     file.write(data, ps::Section{{rank() * 10, rank() * 10 + 100}}, &hints);
     file.close();
     const auto values = content<std::int32_t>(path_of("overlap"));
-    for (int i = 0; i < 100 + 10 * (size() - 1); ++i) ASSERT_EQ(values[i], std::min(i / 10, size() - 1) + 1) << ps::to_string(method) << i;
+    for (int i = 0; i < 100 + 10 * (size() - 1); ++i)
+      ASSERT_EQ(values[i], std::min(i / 10, size() - 1) + 1) << ps::to_string(method) << i;
     mpi_test::barrier();
   }
 }
@@ -211,13 +228,16 @@ TEST(Field, TheLatticePattern) {  // mpich#7935: four dimensions, block in each,
   const ps::Share share = d.share(rank());
   std::int64_t cells = 1;
   for (const auto n : share.local_shape) cells *= n;
-  std::vector<std::int64_t> local(static_cast<std::size_t>(cells) * 2, rank() + 1), back(local.size(), 0);
+  std::vector<std::int64_t> local(static_cast<std::size_t>(cells) * 2, rank() + 1),
+      back(local.size(), 0);
   std::vector<std::int64_t> strides(4, 16);
   for (int k = 1; k < 4; ++k) strides[k] = strides[k - 1] * share.local_shape[k - 1];
   std::int64_t first = 0;
   for (int k = 0; k < 4; ++k) first += share.halo_before[k] * strides[k];
-  ps::Part<ps::WriteView> out{share.section, {reinterpret_cast<const std::byte*>(local.data()) + first, {}, strides, 0}};
-  ps::Part<ps::ReadView> in{share.section, {reinterpret_cast<std::byte*>(back.data()) + first, {}, strides, 0}};
+  ps::Part<ps::WriteView> out{
+      share.section, {reinterpret_cast<const std::byte*>(local.data()) + first, {}, strides, 0, 0}};
+  ps::Part<ps::ReadView> in{share.section,
+                            {reinterpret_cast<std::byte*>(back.data()) + first, {}, strides, 0, 0}};
   file.write(std::span<const ps::Part<ps::WriteView>>(&out, 1));
   file.read(std::span<const ps::Part<ps::ReadView>>(&in, 1));
   file.close();
@@ -247,10 +267,12 @@ TEST(Field, SeveralArraysInOneFile) {
     spec.shape = {10 + array, 8};
     spec.element_size = 4;
     spec.offset = end;
-    auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("several"), array == 0 ? ps::Mode::create : ps::Mode::read_write, spec);
+    auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("several"),
+                                    array == 0 ? ps::Mode::create : ps::Mode::read_write, spec);
     const ps::Distribution d(spec.shape, size(), {{}, {}});
     const ps::Section mine = d.share(rank()).section;
-    file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), array), mine);
+    file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), array),
+               mine);
     end = file.end_offset();
     file.close();
   }
@@ -260,4 +282,6 @@ TEST(Field, SeveralArraysInOneFile) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return mpi_test::main(argc, argv); }
+int main(int argc, char** argv) {
+  return mpi_test::main(argc, argv);
+}

@@ -49,8 +49,9 @@ inline int main(int argc, char** argv) {
     struct OnlyFailures : testing::EmptyTestEventListener {
       void OnTestPartResult(const testing::TestPartResult& result) override {
         if (result.failed())
-          std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), result.file_name() ? result.file_name() : "?",
-                       result.line_number(), result.summary());
+          std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(),
+                       result.file_name() ? result.file_name() : "?", result.line_number(),
+                       result.summary());
       }
     };
     listeners.Append(new OnlyFailures);

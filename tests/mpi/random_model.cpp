@@ -31,7 +31,9 @@ struct Random {
   }
   bool chance(int percent) { return in(1, 100) <= percent; }
   template <class T>
-  T pick(std::initializer_list<T> values) { return *(values.begin() + in(0, values.size() - 1)); }
+  T pick(std::initializer_list<T> values) {
+    return *(values.begin() + in(0, values.size() - 1));
+  }
 };
 
 struct Case {
@@ -91,7 +93,7 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
     return requests;
   }
   for (int rank = 0; rank < ranks; ++rank) {
-    if (style == 1 && rank != ranks / 2) continue;              // all but one are empty
+    if (style == 1 && rank != ranks / 2) continue;                 // all but one are empty
     if (style == 2 && (rank == 0 || rank == ranks - 1)) continue;  // first and last are empty
     const std::int64_t count = style == 3 ? r.in(0, 4) : r.in(0, 1) + (style == 4);
     for (std::int64_t i = 0; i < count; ++i) requests[rank].push_back(random_section(r, c.shape));
@@ -103,14 +105,16 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
 
 ps::Hints random_hints(Random& r, const Case& c, int ranks) {
   ps::Hints h;
-  h.method = r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
-                     ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
+  h.method =
+      r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
+              ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
   h.domains = r.pick({ps::DomainRule::automatic, ps::DomainRule::static_, ps::DomainRule::dynamic,
                       ps::DomainRule::block_cyclic, ps::DomainRule::aligned});
   h.aggregators = r.in(0, ranks);
   h.buffer_size = std::max(c.element_size, r.pick<std::int64_t>({1, 7, 64, 300, 4096, 1 << 20}));
   h.stripe_size = r.pick<std::int64_t>({0, 13, 64, 500, 4096});
-  h.sieve_writes = r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
+  h.sieve_writes =
+      r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
   return h;
 }
 
@@ -120,7 +124,10 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
   const std::int64_t dims = r.chance(10) ? r.in(6, 8) : r.in(1, 4);
   std::int64_t room = r.pick<std::int64_t>({60, 600, 6000});
   for (std::int64_t d = 0; d < dims; ++d) {
-    const std::int64_t extent = r.chance(3) ? 0 : r.in(1, std::max<std::int64_t>(1, std::min<std::int64_t>(room, dims == 1 ? room : 24)));
+    const std::int64_t extent =
+        r.chance(3) ? 0
+                    : r.in(1, std::max<std::int64_t>(
+                                  1, std::min<std::int64_t>(room, dims == 1 ? room : 24)));
     c.shape.push_back(extent);
     room /= std::max<std::int64_t>(1, extent);
   }
@@ -142,7 +149,8 @@ struct Memory {
   std::int64_t first;  // of the section's first element
   std::vector<std::int64_t> shape, strides;
 
-  Memory(Random& r, const ps::Section& section, std::int64_t element_size) : shape(section.shape()) {
+  Memory(Random& r, const ps::Section& section, std::int64_t element_size)
+      : shape(section.shape()) {
     std::vector<std::size_t> order(shape.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), r.engine);
@@ -214,7 +222,9 @@ std::vector<std::int64_t> model_places(const Case& c, const ps::Section& section
 }
 
 unsigned char value_of(int rank, std::size_t part, std::int64_t k, std::int64_t byte) {
-  const std::uint64_t mixed = (static_cast<std::uint64_t>(rank) * 31 + part * 17 + k * 131 + byte * 7 + 1) * 0x9E3779B97F4A7C15ULL;
+  const std::uint64_t mixed =
+      (static_cast<std::uint64_t>(rank) * 31 + part * 17 + k * 131 + byte * 7 + 1) *
+      0x9E3779B97F4A7C15ULL;
   return static_cast<unsigned char>(mixed >> 56);
 }
 
@@ -256,7 +266,8 @@ class CaseRun {
     spec.dtype = "|V" + std::to_string(c_.element_size);
     spec.order = c_.order;
     spec.offset = c_.npy ? 0 : c_.offset;
-    auto file = ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec);
+    auto file =
+        ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec);
     start_ = file.data_offset();
     if (c_.npy) model_ = whole_file(path_);
     quiet_barrier(comm_);
@@ -271,10 +282,14 @@ class CaseRun {
  private:
   void prepare() {
     model_.resize(static_cast<std::size_t>(c_.offset + array_bytes_ + 77));
-    for (std::size_t i = 0; i < model_.size(); ++i) model_[i] = static_cast<unsigned char>(i * 37 + i / 251);
+    for (std::size_t i = 0; i < model_.size(); ++i)
+      model_[i] = static_cast<unsigned char>(i * 37 + i / 251);
     if (rank_ == 0) {
       std::filesystem::remove(path_);
-      if (!c_.npy) std::ofstream(path_, std::ios::binary).write(reinterpret_cast<char*>(model_.data()), static_cast<std::streamsize>(model_.size()));
+      if (!c_.npy)
+        std::ofstream(path_, std::ios::binary)
+            .write(reinterpret_cast<char*>(model_.data()),
+                   static_cast<std::streamsize>(model_.size()));
     }
     quiet_barrier(comm_);
   }
@@ -286,9 +301,12 @@ class CaseRun {
     for (std::size_t p = 0; p < memories.size(); ++p) {
       Memory& m = memories[p];
       m.for_each([&](std::int64_t k, std::int64_t at) {
-        for (std::int64_t b = 0; b < c_.element_size; ++b) m.bytes[at + b] = value_of(rank_, p, k, b);
+        for (std::int64_t b = 0; b < c_.element_size; ++b)
+          m.bytes[at + b] = value_of(rank_, p, k, b);
       });
-      parts.push_back({c_.writes[rank_][p], {reinterpret_cast<std::byte*>(m.bytes.data()) + m.first, m.shape, m.strides, 0}});
+      parts.push_back(
+          {c_.writes[rank_][p],
+           {reinterpret_cast<std::byte*>(m.bytes.data()) + m.first, m.shape, m.strides, 0, 0}});
     }
     file.write(parts, &c_.write_hints);
     check_memory(file, c_.write_hints);
@@ -297,11 +315,13 @@ class CaseRun {
   void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
     if (file.last_method() < ps::Method::gather || hints.buffer_size < 4096) return;
     require(file.last_call().staging_peak <= 2 * hints.buffer_size,
-            "staging memory " + std::to_string(file.last_call().staging_peak) + " is above twice the buffer");
+            "staging memory " + std::to_string(file.last_call().staging_peak) +
+                " is above twice the buffer");
   }
 
   void check_file(const Bytes& file) {
-    const bool ordered = c_.write_hints.method != ps::Method::direct && c_.write_hints.method != ps::Method::sieved;
+    const bool ordered =
+        c_.write_hints.method != ps::Method::direct && c_.write_hints.method != ps::Method::sieved;
     std::vector<std::vector<std::pair<int, std::pair<std::size_t, std::int64_t>>>> writers(
         ordered ? 0 : static_cast<std::size_t>(array_bytes_ / c_.element_size));
     for (int rank = 0; rank < size_; ++rank)
@@ -313,22 +333,26 @@ class CaseRun {
           if (!ordered) writers[places[k] / c_.element_size].push_back({rank, {p, k}});
         }
       }
-    require(file.size() == model_.size(), "file has " + std::to_string(file.size()) + " bytes, expected " + std::to_string(model_.size()));
+    require(file.size() == model_.size(), "file has " + std::to_string(file.size()) +
+                                              " bytes, expected " + std::to_string(model_.size()));
     if (!ordered)  // any one writer of an element will do, but whole; the last of its rank
       for (std::size_t e = 0; e < writers.size(); ++e) {
         for (const auto& [rank, part] : writers[e]) {
           bool all = true;
           for (std::int64_t b = 0; b < c_.element_size; ++b)
-            all = all && file[start_ + e * c_.element_size + b] == value_of(rank, part.first, part.second, b);
+            all = all && file[start_ + e * c_.element_size + b] ==
+                             value_of(rank, part.first, part.second, b);
           if (!all) continue;
-          std::copy_n(file.begin() + start_ + e * c_.element_size, c_.element_size, model_.begin() + start_ + e * c_.element_size);
+          std::copy_n(file.begin() + start_ + e * c_.element_size, c_.element_size,
+                      model_.begin() + start_ + e * c_.element_size);
           break;
         }
       }
     for (std::size_t i = 0; i < file.size(); ++i)
       if (file[i] != model_[i])
-        throw Failure{"byte " + std::to_string(i) + " of the file is " + std::to_string(file[i]) + ", expected " + std::to_string(model_[i]) +
-                      " (array begins at " + std::to_string(start_) + ")"};
+        throw Failure{"byte " + std::to_string(i) + " of the file is " + std::to_string(file[i]) +
+                      ", expected " + std::to_string(model_[i]) + " (array begins at " +
+                      std::to_string(start_) + ")"};
   }
 
   void do_read(ps::ArrayFile& file, Random& r) {
@@ -336,7 +360,9 @@ class CaseRun {
     std::vector<ps::Part<ps::ReadView>> parts;
     for (const auto& section : c_.reads[rank_]) memories.emplace_back(r, section, c_.element_size);
     for (std::size_t p = 0; p < memories.size(); ++p)
-      parts.push_back({c_.reads[rank_][p], {reinterpret_cast<std::byte*>(memories[p].bytes.data()) + memories[p].first, memories[p].shape, memories[p].strides, 0}});
+      parts.push_back({c_.reads[rank_][p],
+                       {reinterpret_cast<std::byte*>(memories[p].bytes.data()) + memories[p].first,
+                        memories[p].shape, memories[p].strides, 0, 0}});
     file.read(parts, &c_.read_hints);
     check_memory(file, c_.read_hints);
     for (std::size_t p = 0; p < memories.size(); ++p) {
@@ -345,7 +371,8 @@ class CaseRun {
       memories[p].for_each([&](std::int64_t k, std::int64_t at) {
         std::copy_n(model_.begin() + start_ + places[k], c_.element_size, expected.begin() + at);
       });
-      require(expected == memories[p].bytes, "part " + std::to_string(p) + " of rank " + std::to_string(rank_) + " was read wrongly");
+      require(expected == memories[p].bytes, "part " + std::to_string(p) + " of rank " +
+                                                 std::to_string(rank_) + " was read wrongly");
     }
   }
 
@@ -360,16 +387,19 @@ class CaseRun {
 void describe(const Case& c, int ranks) {
   std::string shape;
   for (const auto n : c.shape) shape += std::to_string(n) + " ";
-  std::fprintf(stderr, "  shape %s element %lld order %s offset %lld %s\n", shape.c_str(), static_cast<long long>(c.element_size),
-               c.order == ps::Order::c ? "C" : "F", static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
+  std::fprintf(stderr, "  shape %s element %lld order %s offset %lld %s\n", shape.c_str(),
+               static_cast<long long>(c.element_size), c.order == ps::Order::c ? "C" : "F",
+               static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
   for (const auto* hints : {&c.write_hints, &c.read_hints}) {
     std::string text;
     for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";
     std::fprintf(stderr, "  %s\n", text.c_str());
   }
   for (int rank = 0; rank < ranks; ++rank) {
-    for (const auto& s : c.writes[rank]) std::fprintf(stderr, "  rank %d writes %s\n", rank, s.to_string().c_str());
-    for (const auto& s : c.reads[rank]) std::fprintf(stderr, "  rank %d reads  %s\n", rank, s.to_string().c_str());
+    for (const auto& s : c.writes[rank])
+      std::fprintf(stderr, "  rank %d writes %s\n", rank, s.to_string().c_str());
+    for (const auto& s : c.reads[rank])
+      std::fprintf(stderr, "  rank %d reads  %s\n", rank, s.to_string().c_str());
   }
 }
 
@@ -409,15 +439,18 @@ int main(int argc, char** argv) {
     // A rank that found a fault has left the case's collectives: end the run at once.
     if (what.empty()) continue;
     failed = 1;
-    std::fprintf(stderr, "FAILED on rank %d: %s\nreplay: mpiexec -n %d random_model --replay %llu:%llu\n", rank, what.c_str(), size,
-                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(number));
+    std::fprintf(stderr,
+                 "FAILED on rank %d: %s\nreplay: mpiexec -n %d random_model --replay %llu:%llu\n",
+                 rank, what.c_str(), size, static_cast<unsigned long long>(seed),
+                 static_cast<unsigned long long>(number));
     describe(c, size);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     std::filesystem::remove_all(folder);
-    std::printf("%llu random cases on %d ranks agree with the model\n", static_cast<unsigned long long>(cases - first), size);
+    std::printf("%llu random cases on %d ranks agree with the model\n",
+                static_cast<unsigned long long>(cases - first), size);
   }
   MPI_Finalize();
   return failed;

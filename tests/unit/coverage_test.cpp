@@ -28,7 +28,8 @@ TEST(Coverage, AgreesWithABytePerByte) {
       }
       coverage.mark(batch);
       for (std::int64_t k = 0; k < batch.count; ++k)
-        for (std::int64_t b = 0; b < batch.run; ++b) model[batch.file + k * batch.file_step + b - begin] = true;
+        for (std::int64_t b = 0; b < batch.run; ++b)
+          model[batch.file + k * batch.file_step + b - begin] = true;
     }
     std::vector<bool> runs(model.size()), holes(model.size());
     std::int64_t count = 0;

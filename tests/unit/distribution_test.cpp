@@ -23,7 +23,8 @@ TEST(Distribution, EveryElementHasExactlyOneOwner) {
     for (const DimensionKind first : {DimensionKind{Kind::block, 1}, DimensionKind{Kind::cyclic, 1},
                                       DimensionKind{Kind::block_cyclic, 3}})
       for (const std::vector<std::int64_t>& shape :
-           {std::vector<std::int64_t>{13, 9}, std::vector<std::int64_t>{1, 30}, std::vector<std::int64_t>{0, 4}}) {
+           {std::vector<std::int64_t>{13, 9}, std::vector<std::int64_t>{1, 30},
+            std::vector<std::int64_t>{0, 4}}) {
         const Distribution d(shape, ranks, {first, {Kind::block, 1}});
         std::map<std::pair<std::int64_t, std::int64_t>, int> owners;
         for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -54,8 +55,10 @@ TEST(Distribution, HaloIsClippedAtTheEdge) {
 }
 
 TEST(Distribution, GridIsChosenSquareAndChecked) {
-  EXPECT_EQ(Distribution({64, 64, 64}, 8, {{}, {}, {}}).grid(), (std::vector<std::int64_t>{2, 2, 2}));
-  EXPECT_EQ(Distribution({64, 64}, 6, {{}, {Kind::collapsed, 1}}).grid(), (std::vector<std::int64_t>{6, 1}));
+  EXPECT_EQ(Distribution({64, 64, 64}, 8, {{}, {}, {}}).grid(),
+            (std::vector<std::int64_t>{2, 2, 2}));
+  EXPECT_EQ(Distribution({64, 64}, 6, {{}, {Kind::collapsed, 1}}).grid(),
+            (std::vector<std::int64_t>{6, 1}));
   EXPECT_THROW(Distribution({64, 64}, 6, {{}, {}}, {2, 2}), Error);
   EXPECT_THROW(Distribution({64}, 2, {{Kind::collapsed, 1}}), Error);
   EXPECT_THROW(Distribution({64}, 2, {{Kind::cyclic, 1}}, {}, {1}), Error);

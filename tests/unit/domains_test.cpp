@@ -16,10 +16,12 @@ TEST_P(RandomDomains, WindowsAreADisjointCoverOfTheSpan) {
   const auto in = [&](std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
   };
-  const ArrayLayout layout{{in(1, 20), in(1, 20)}, in(1, 5), in(0, 1) ? Order::c : Order::fortran, in(0, 50)};
+  const ArrayLayout layout{
+      {in(1, 20), in(1, 20)}, in(1, 5), in(0, 1) ? Order::c : Order::fortran, in(0, 50)};
   const std::int64_t begin = in(layout.offset, layout.extent().end - 1);
   const Extent span{begin, in(begin, layout.extent().end)};
-  const DomainRule rules[] = {DomainRule::static_, DomainRule::dynamic, DomainRule::block_cyclic, DomainRule::aligned};
+  const DomainRule rules[] = {DomainRule::static_, DomainRule::dynamic, DomainRule::block_cyclic,
+                              DomainRule::aligned};
   const Domains d = Domains::cut(rules[in(0, 3)], layout, span, in(1, 9), in(1, 200), in(1, 120));
   std::vector<std::int64_t> owner(static_cast<std::size_t>(span.end), -1);
   for (std::int64_t a = 0; a < d.aggregators(); ++a) {
@@ -47,8 +49,10 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomDomains, testing::Range(0, 400));
 TEST(Domains, AreWholeColumnsAsInThePaper) {
   // 4K x 4K reals in column-major order, 16 processors: 256 columns each.
   const ArrayLayout layout{{4096, 4096}, 4, Order::fortran, 0};
-  const Domains d = Domains::cut(DomainRule::static_, layout, layout.extent(), 16, 1 << 22, 1 << 22);
-  for (std::int64_t a = 0; a < 16; ++a) EXPECT_EQ(d.hull(a), (Extent{a * 256 * 4096 * 4, (a + 1) * 256 * 4096 * 4}));
+  const Domains d =
+      Domains::cut(DomainRule::static_, layout, layout.extent(), 16, 1 << 22, 1 << 22);
+  for (std::int64_t a = 0; a < 16; ++a)
+    EXPECT_EQ(d.hull(a), (Extent{a * 256 * 4096 * 4, (a + 1) * 256 * 4096 * 4}));
 }
 
 TEST(Domains, AlignedBoundsAreStripeMultiples) {
@@ -67,7 +71,8 @@ TEST(Domains, BlockCyclicDealsBlocksInTurn) {
 
 TEST(Domains, HugeFilesDoNotOverflow) {
   const ArrayLayout layout{{std::int64_t{1} << 59}, 8, Order::c, 0};
-  const Domains d = Domains::cut(DomainRule::dynamic, layout, layout.extent(), 100000, 1 << 22, 1 << 22);
+  const Domains d =
+      Domains::cut(DomainRule::dynamic, layout, layout.extent(), 100000, 1 << 22, 1 << 22);
   EXPECT_EQ(d.owner(layout.extent().end - 1), 99999);
   EXPECT_EQ(d.hull(99999).end, layout.extent().end);
 }

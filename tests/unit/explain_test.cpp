@@ -43,7 +43,7 @@ TEST(Explain, DynamicDomainsBalanceThePapersCaseThatStaticOnesDoNot) {
     busy_dynamic += domain.wanted_bytes > 0;
     wanted += domain.wanted_bytes;
   }
-  EXPECT_EQ(busy_static, 3);   // columns 400..800 of 256 columns each
+  EXPECT_EQ(busy_static, 3);  // columns 400..800 of 256 columns each
   EXPECT_EQ(busy_dynamic, 16);
   EXPECT_EQ(wanted, 401 * 401 * 4);  // the common section is read once, not 16 times
 }
@@ -58,9 +58,12 @@ TEST(Explain, GoldenText) {
             "bounding section  (0:8, 0:7)\n"
             "divided bytes     0:63 (63)\n"
             "file domains      2, rule dynamic, staging buffer 4194304 bytes\n"
-            "  aggregator      from byte        to byte  blocks         wanted  rounds          holes  sieved\n"
-            "  rank 0                  0             32       1             24       1              7       1\n"
-            "  rank 1                 32             63       1             24       1              7       1\n"
+            "  aggregator      from byte        to byte  blocks         wanted  rounds          "
+            "holes  sieved\n"
+            "  rank 0                  0             32       1             24       1             "
+            " 7       1\n"
+            "  rank 1                 32             63       1             24       1             "
+            " 7       1\n"
             "bytes between each rank and the aggregators:\n"
             "  rank 0: 16 in its own memory, 16 with rank 1\n"
             "  rank 2: 8 with rank 0, 8 with rank 1\n");

@@ -9,8 +9,13 @@ namespace {
 
 TEST(Hints, ReadWhatTheyPrint) {
   Hints hints;
-  hints.set({{"method", "two-phase"}, {"buffer_size", "16M"}, {"aggregators", "3"}, {"domains", "block-cyclic"},
-             {"stripe_size", "1M"}, {"sieve_writes", "never"}, {"locks", "never"}});
+  hints.set({{"method", "two-phase"},
+             {"buffer_size", "16M"},
+             {"aggregators", "3"},
+             {"domains", "block-cyclic"},
+             {"stripe_size", "1M"},
+             {"sieve_writes", "never"},
+             {"locks", "never"}});
   EXPECT_EQ(hints.buffer_size, 16 << 20);
   Hints again;
   again.set(hints.text());
@@ -29,9 +34,11 @@ TEST(Hints, SayWhichValueAndWhatIsKnown) {
     }
     return "";
   };
-  EXPECT_NE(message("method", "fast").find("direct, sieved, gather, two-phase, extended"), std::string::npos);
+  EXPECT_NE(message("method", "fast").find("direct, sieved, gather, two-phase, extended"),
+            std::string::npos);
   EXPECT_NE(message("buffer_size", "many").find("buffer_size: 'many'"), std::string::npos);
-  for (const char* value : {"0", "-1", "x", ""}) EXPECT_NE(message("aggregators", value), "") << value;
+  for (const char* value : {"0", "-1", "x", ""})
+    EXPECT_NE(message("aggregators", value), "") << value;
 }
 
 TEST(Hints, UnknownNamesAreReportedNotRefused) {
@@ -45,7 +52,8 @@ TEST(Bytes, AreReadWithUnits) {
   EXPECT_EQ(parse_bytes("64K"), 65536);
   EXPECT_EQ(parse_bytes("4MiB"), 4 << 20);
   EXPECT_EQ(parse_bytes("2g"), std::int64_t{2} << 30);
-  for (const char* text : {"", "K", "-1", "1.5M", "4X", "99999999999G"}) EXPECT_THROW(parse_bytes(text), Error) << text;
+  for (const char* text : {"", "K", "-1", "1.5M", "4X", "99999999999G"})
+    EXPECT_THROW(parse_bytes(text), Error) << text;
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ std::vector<std::byte> with_dict(const std::string& dict) {
 TEST(Npy, HeadersSurviveTheRoundTrip) {
   for (const Order order : {Order::c, Order::fortran})
     for (const std::vector<std::int64_t>& shape :
-         {std::vector<std::int64_t>{5}, std::vector<std::int64_t>{3, 4}, std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8},
+         {std::vector<std::int64_t>{5}, std::vector<std::int64_t>{3, 4},
+          std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8},
           std::vector<std::int64_t>{5000000000, 0}}) {
       const auto bytes = npy::format({"<f8", 8, order, shape, 0});
       EXPECT_EQ(bytes.size() % 64, 0u);
@@ -46,9 +47,11 @@ TEST(Npy, KnowsTheSizeOfTypes) {
   EXPECT_EQ(npy::element_size_of("|S13"), 13);
   EXPECT_EQ(npy::element_size_of("<M8[ns]"), 8);
   EXPECT_EQ(npy::element_size_of("|V65536"), 65536);
-  EXPECT_EQ(npy::element_size_of("[('a', '<f4'), ('b', '<i2', (3, 2)), ('c', [('d', '|u1')])]"), 17);
+  EXPECT_EQ(npy::element_size_of("[('a', '<f4'), ('b', '<i2', (3, 2)), ('c', [('d', '|u1')])]"),
+            17);
   EXPECT_EQ(npy::element_size_of("[('', '|V3'), ('x', '>c16')]"), 19);
-  for (const char* descr : {"|O", "", "<f", "q", "[('a',)]", "<x4"}) EXPECT_THROW(npy::element_size_of(descr), Error) << descr;
+  for (const char* descr : {"|O", "", "<f", "q", "[('a',)]", "<x4"})
+    EXPECT_THROW(npy::element_size_of(descr), Error) << descr;
 }
 
 TEST(Npy, RefusesForeignAndDamagedHeaders) {
@@ -58,7 +61,8 @@ TEST(Npy, RefusesForeignAndDamagedHeaders) {
   for (const char* dict :
        {"", "{", "{'descr': '<f8'}", "{'descr': '<f8', 'fortran_order': 3, 'shape': (2,)}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), 'x': 1}", "[1, 2]",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "{'descr': '<f8', 'fortran_order': False, 'shape': (2,)} x",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,)} x",
         "((((((((((((((((((((((((((((((((((((((((((((("})
     EXPECT_THROW(parse(with_dict(dict)), Error) << dict;
   EXPECT_EQ(parse(with_dict("{\"shape\": (2L, 3L), 'descr': '<f8', 'fortran_order': True}")).shape,

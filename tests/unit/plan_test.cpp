@@ -12,33 +12,40 @@ const ArrayLayout layout{{4096, 4096}, 4, Order::c, 0};
 
 Demand demand_of(const std::vector<Section>& per_rank) {
   Demand all;
-  for (const Section& section : per_rank) all.join(Demand::of(Footprint(layout, std::span(&section, 1))));
+  for (const Section& section : per_rank)
+    all.join(Demand::of(Footprint(layout, std::span(&section, 1))));
   return all;
 }
 
 TEST(Plan, ConformingRequestsNeedNoExchange) {
-  const Demand demand = demand_of({Section{{0, 2048}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
+  const Demand demand =
+      demand_of({Section{{0, 2048}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
   EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::direct);
 }
 
 TEST(Plan, InterleavedRequestsAreExchanged) {
-  const Demand demand = demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
+  const Demand demand =
+      demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
   EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
 }
 
 TEST(Plan, OverlapsAreExchangedEvenInLongRuns) {  // the highest rank has to win
-  const Demand demand = demand_of({Section{{0, 2049}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
+  const Demand demand =
+      demand_of({Section{{0, 2049}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
   EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
 }
 
 TEST(Plan, ShortRunsOfOneRankAreSieved) {
-  EXPECT_EQ(make_plan(layout, demand_of({Section{{0, 4096}, {0, 16}}}), {}, {1, 1}).method, Method::sieved);
+  EXPECT_EQ(make_plan(layout, demand_of({Section{{0, 4096}, {0, 16}}}), {}, {1, 1}).method,
+            Method::sieved);
 }
 
 TEST(Plan, DemandJoinsAssociatively) {
-  const std::vector<Section> s{Section{{0, 1}, {0, 4}}, Section(), Section{{2, 3}, {0, 4}}, Section{{1, 2}, {0, 4}}};
+  const std::vector<Section> s{Section{{0, 1}, {0, 4}}, Section(), Section{{2, 3}, {0, 4}},
+                               Section{{1, 2}, {0, 4}}};
   std::vector<Demand> d;
-  for (const Section& section : s) d.push_back(Demand::of(Footprint(layout, std::span(&section, 1))));
+  for (const Section& section : s)
+    d.push_back(Demand::of(Footprint(layout, std::span(&section, 1))));
   Demand left = d[0], right = d[2];
   left.join(d[1]);
   right.join(d[3]);
@@ -52,7 +59,8 @@ TEST(Plan, DemandJoinsAssociatively) {
 }
 
 TEST(Plan, DynamicDomainsDivideTheBoundingSectionOnly) {
-  const Demand demand = demand_of({Section{{1000, 1100}, {0, 50}}, Section{{1050, 1200}, {50, 100}}});
+  const Demand demand =
+      demand_of({Section{{1000, 1100}, {0, 50}}, Section{{1050, 1200}, {50, 100}}});
   Hints hints;
   hints.method = Method::extended;
   const Extent span = make_plan(layout, demand, hints, {4, 4}).domains.span();
@@ -93,7 +101,8 @@ TEST(Plan, RefusesHintsThatCannotBeFollowed) {
 
 TEST(Plan, RoundsAreFoundWithoutWalkingEmptyOnes) {
   const ArrayLayout huge{{std::int64_t{1} << 45}, 1, Order::c, 0};
-  const std::vector<Section> sections{Section{{0, 1}}, Section{{(std::int64_t{1} << 45) - 1, std::int64_t{1} << 45}}};
+  const std::vector<Section> sections{
+      Section{{0, 1}}, Section{{(std::int64_t{1} << 45) - 1, std::int64_t{1} << 45}}};
   const Footprint footprint(huge, sections);
   const Domains domains = Domains::cut(DomainRule::static_, huge, huge.extent(), 1, 4096, 4096);
   EXPECT_EQ(next_round(domains, 0, footprint, 0), 0);

@@ -77,7 +77,8 @@ TEST_P(RandomRuns, AnswerAsTheListOfTheirBytesDoes) {
     EXPECT_EQ(both[i].hull(), (Extent{all.file.front(), all.file.back() + 1}));
     for (std::int64_t p = 0; p < both[i].size(); ++p) EXPECT_EQ(both[i].offset_at(p), all.file[p]);
     for (std::int64_t x = 0; x < layout.extent().end + 3; ++x)
-      EXPECT_EQ(file_side[i].below(x), std::lower_bound(all.file.begin(), all.file.end(), x) - all.file.begin());
+      EXPECT_EQ(file_side[i].below(x),
+                std::lower_bound(all.file.begin(), all.file.end(), x) - all.file.begin());
     const std::int64_t begin = r.in(0, both[i].size()), end = r.in(begin, both[i].size());
     const Bytes part = bytes_of(both[i], begin, end);
     EXPECT_TRUE(std::equal(part.file.begin(), part.file.end(), all.file.begin() + begin));
@@ -92,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, testing::Range(0, 300));
 TEST(Runs, ContiguousSectionsAreOneRun) {
   const ArrayLayout layout{{100, 200, 300}, 8, Order::c, 0};
   EXPECT_EQ(Runs::of(layout, Section::all(layout.shape))[0].run_length(), 100 * 200 * 300 * 8);
-  EXPECT_EQ(Runs::of(layout, Section{{5, 9}, {0, 200}, {0, 300}})[0].run_count(0, 4 * 200 * 300 * 8), 1);
+  EXPECT_EQ(
+      Runs::of(layout, Section{{5, 9}, {0, 200}, {0, 300}})[0].run_count(0, 4 * 200 * 300 * 8), 1);
   EXPECT_EQ(Runs::of(layout, Section{{0, 100}, {0, 10}, {0, 300}})[0].run_length(), 10 * 300 * 8);
 }
 
@@ -118,7 +120,8 @@ TEST(Footprint, FindsTheNextAndThePreviousByte) {
 }
 
 TEST(Wire, SectionsArriveAsTheyWereSent) {
-  const std::vector<Section> sections{Section{{0, 5, 2, 2}, {1, 9}}, Section({IndexList{3, 1}, Range{0, 2}}),
+  const std::vector<Section> sections{Section{{0, 5, 2, 2}, {1, 9}},
+                                      Section({IndexList{3, 1}, Range{0, 2}}),
                                       Section::extents({{1, 2}, {5, 9}}), Section()};
   EXPECT_EQ(from_words(to_words(sections)), sections);
 }

@@ -26,19 +26,23 @@ TEST(Range, CountsStridesAndBlocks) {
   EXPECT_EQ((Range{0, 10, 3}).count(), 4);
   EXPECT_EQ((Range{1, 10, 3}).count(), 3);
   EXPECT_EQ((Range{5, 5, 3}).count(), 0);
-  EXPECT_EQ((Range{0, 10, 4, 2}).count(), 6);   // 0 1 4 5 8 9
-  EXPECT_EQ((Range{0, 9, 4, 2}).count(), 5);    // 0 1 4 5 8
+  EXPECT_EQ((Range{0, 10, 4, 2}).count(), 6);  // 0 1 4 5 8 9
+  EXPECT_EQ((Range{0, 9, 4, 2}).count(), 5);   // 0 1 4 5 8
 }
 
 TEST(Section, ChecksSayWhatIsWrong) {
   EXPECT_EQ(message_of(Section{{0, 10}, {0, 20}}), "");
-  EXPECT_NE(message_of(Section{{0, 10, 0}, {0, 20}}).find("dimension 0: stride 0"), std::string::npos);
-  EXPECT_NE(message_of(Section{{0, 10}, {0, 20, -1}}).find("dimension 1: stride -1"), std::string::npos);
-  EXPECT_NE(message_of(Section{{5, 2}, {0, 20}}).find("upper bound is below lower"), std::string::npos);
+  EXPECT_NE(message_of(Section{{0, 10, 0}, {0, 20}}).find("dimension 0: stride 0"),
+            std::string::npos);
+  EXPECT_NE(message_of(Section{{0, 10}, {0, 20, -1}}).find("dimension 1: stride -1"),
+            std::string::npos);
+  EXPECT_NE(message_of(Section{{5, 2}, {0, 20}}).find("upper bound is below lower"),
+            std::string::npos);
   EXPECT_NE(message_of(Section{{0, 11}, {0, 20}}).find("indices are 0:10"), std::string::npos);
   EXPECT_NE(message_of(Section{{-1, 3}, {0, 20}}).find("out of the array"), std::string::npos);
   EXPECT_NE(message_of(Section{{0, 3}}).find("1 dimensions, the array has 2"), std::string::npos);
-  EXPECT_NE(message_of(Section({IndexList{1, 2, 1}, Range{0, 1}})).find("1 is listed twice"), std::string::npos);
+  EXPECT_NE(message_of(Section({IndexList{1, 2, 1}, Range{0, 1}})).find("1 is listed twice"),
+            std::string::npos);
   EXPECT_NE(message_of(Section({IndexList{10}, Range{0, 1}})).find("index 10"), std::string::npos);
   EXPECT_NE(message_of(Section::extents({{0, 5}, {4, 6}})).find("overlaps"), std::string::npos);
   EXPECT_NE(message_of(Section::extents({{0, 201}})).find("0:200"), std::string::npos);
@@ -56,7 +60,8 @@ TEST(Section, PaperTablesAsPrinted) {
             (Section{{2, 4096, 16}, {2, 4096, 16}}));
   EXPECT_EQ(Section::paper("(1+250p:250+250p:2, 1+250p:250+250p:2)", 1),
             (Section{{250, 500, 2}, {250, 500, 2}}));
-  EXPECT_EQ(Section::paper("(500:2500:3, 1+64p:64+64p:2)", 1), (Section{{499, 2500, 3}, {64, 128, 2}}));
+  EXPECT_EQ(Section::paper("(500:2500:3, 1+64p:64+64p:2)", 1),
+            (Section{{499, 2500, 3}, {64, 128, 2}}));
   EXPECT_EQ(Section::paper(" 1 : 4096 , 1 + 8p : 16 + 8*p : 1 ", 0), (Section{{0, 4096}, {0, 16}}));
 }
 
@@ -71,7 +76,8 @@ TEST(Section, IntersectionIsNeverDeniedWrongly) {
   for (std::int64_t lower : {0, 1, 3, 7})
     for (std::int64_t upper : {8, 12, 17})
       for (std::int64_t stride : {1, 2, 3, 5, 6})
-        for (std::int64_t block : {1, 2}) if (block <= stride) ranges.push_back({lower, upper, stride, block});
+        for (std::int64_t block : {1, 2})
+          if (block <= stride) ranges.push_back({lower, upper, stride, block});
   const auto indices = [](const Range& r) {
     std::set<std::int64_t> set;
     for (auto i = r.lower; i < r.upper; ++i)
@@ -84,7 +90,8 @@ TEST(Section, IntersectionIsNeverDeniedWrongly) {
       for (const auto i : indices(a)) meet = meet || indices(b).count(i) > 0;
       const bool said = Section{a}.may_intersect(Section{b});
       if (meet) EXPECT_TRUE(said) << Section{a}.to_string() << Section{b}.to_string();
-      if (a.block == 1 && b.block == 1) EXPECT_EQ(said, meet) << Section{a}.to_string() << Section{b}.to_string();
+      if (a.block == 1 && b.block == 1)
+        EXPECT_EQ(said, meet) << Section{a}.to_string() << Section{b}.to_string();
     }
 }
 
