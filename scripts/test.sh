@@ -10,6 +10,7 @@ build=build/$flavour
 labels=(-LE slow) marks="not slow"
 [ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
 status=0
+rm -f "$build/ctest.xml" "$build/pytest.xml"
 # Only what failed, and the summary: there are hundreds of small C++ tests.
 (cd "$build" && ctest --output-on-failure "${labels[@]}" --output-junit ctest.xml >ctest.log 2>&1) ||
   { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }

@@ -46,7 +46,7 @@ using ReadView = MemoryView<std::byte>;         // a read fills it
 using WriteView = MemoryView<const std::byte>;  // a write takes from it
 
 /// What this rank did since the file was opened, or during one call. All counts are exact.
-struct Statistics {
+struct PENSTOCK_EXPORT Statistics {
   std::int64_t reads = 0, writes = 0;              ///< system calls that moved data
   std::int64_t other_calls = 0;                    ///< locks, size queries, truncations, syncs
   std::int64_t bytes_read = 0, bytes_written = 0;  ///< moved between memory and file

@@ -22,7 +22,7 @@ enum class Order { c, fortran };
 
 /// Half-open range of indices, lower:upper:stride, taking `block` neighbours at every step:
 /// { lower + j*stride + b : 0 <= b < block } below `upper`. block = 1 is the usual section.
-struct Range {
+struct PENSTOCK_EXPORT Range {
   std::int64_t lower = 0;
   std::int64_t upper = 0;
   std::int64_t stride = 1;

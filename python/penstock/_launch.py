@@ -40,9 +40,12 @@ def find_mpiexec() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Lets Open MPI run more ranks than cores, and run for root, as MPICH does unasked."""
-    extra = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
-             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+    """Lets more ranks run than there are cores, and Open MPI for root as well."""
+    # MPICH 5: a rank that waits lets others run.
+    extra = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "10",
+             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
+             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+             "OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         extra |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return {**extra, **os.environ}
