@@ -25,7 +25,8 @@ test: build
 test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
 
-demo: build
+demo: setup
+	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock demo $(ARGS)
 
 bench: build

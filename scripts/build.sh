@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Configures (once) and builds one flavour into build/FLAVOUR; prints only what went wrong.
+#   scripts/build.sh [FLAVOUR [TARGET]]     default: everything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
@@ -14,5 +15,5 @@ if [ ! -e "$build/CMakeCache.txt" ]; then
     { cat "$build/configure.log"; rm -f "$build/CMakeCache.txt"; exit 1; }
 fi
 echo "Building ($flavour)"
-cmake --build "$build" --parallel "${JOBS:-$(nproc)}" >"$build/build.log" 2>&1 ||
+cmake --build "$build" ${2:+--target "$2"} --parallel "${JOBS:-$(nproc)}" >"$build/build.log" 2>&1 ||
   { grep -E -A12 'error|FAILED' "$build/build.log" || tail -n 60 "$build/build.log"; exit 1; }

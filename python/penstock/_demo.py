@@ -86,7 +86,7 @@ class Screen:
 
         width = os.environ.get("PENSTOCK_TERMINAL_WIDTH")
         self.live = width is not None and comm.rank == 0
-        self.console = Console(soft_wrap=True, force_terminal=True if self.live else None, width=int(width) if width else 100,
+        self.console = Console(soft_wrap=True, force_terminal=self.live, width=int(width) if width else 100,
                                quiet=comm.rank != 0)
 
     def progress(self, total: int) -> Any:
