@@ -110,7 +110,11 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     address = _comm_address(comm)  # without a communicator there is nobody to tell
     try:
         path = os.fspath(path)
-        extents = [] if shape is None else [int(n) for n in (shape if np.iterable(shape) else (shape,))]
+        offset = int(offset)
+        try:
+            extents = [] if shape is None else [int(n) for n in (shape if np.iterable(shape) else (shape,))]
+        except (TypeError, ValueError):
+            raise ArgumentError(f"shape {shape!r} is not a sequence of whole numbers") from None
         if shape is not None and not extents:
             raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
         if dtype is not None:
@@ -125,8 +129,10 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
         problem = str(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         _warn_of_unknown(text)
-    inner = _core._open(address, str(path), str(mode), extents, descr, element_size, order or "", int(offset),
-                        container, text, problem)
+    if problem is not None:  # what could not be read must not stop this rank from telling
+        extents, offset = [], 0
+    inner = _core._open(address, str(path), str(mode), extents, descr, element_size, str(order or ""), offset,
+                        str(container), text, problem)
     return File(inner, str(path), str(mode), kind)
 
 
@@ -196,6 +202,9 @@ class File:
                 raise ArgumentError(f"{len(given)} arrays for {len(wanted)} sections")
             results = []
             for array, entry in zip(given, wanted):
+                if entry is None:  # nothing, as for a whole call
+                    results.append(None)
+                    continue
                 result, filled, part = self._one(array, entry, reading)
                 results.append(result)
                 arrays.append(filled)

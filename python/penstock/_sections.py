@@ -46,9 +46,16 @@ def _dimension(entry: Any, extent: int, axis: int) -> Any:
         array = np.asarray(entry)
         if array.size == 0:
             return []
+        if array.ndim == 1 and array.dtype == bool:
+            if array.size != extent:
+                raise SectionError(f"section, dimension {axis}: a mask of {array.size} for {extent} indices")
+            array = np.flatnonzero(array)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise SectionError(f"section, dimension {axis}: an index list must be a list of integers")
         return [int(i) + extent if i < 0 else int(i) for i in array]
+    if entry is None or isinstance(entry, (bool, np.bool_)):
+        raise SectionError(f"section, dimension {axis}: {entry!r} selects no index; use slices, "
+                           "integers or index lists")
     index = _bound(entry, 0, extent, axis)
     return (index, index + 1, 1, 1)
 
@@ -86,7 +93,13 @@ def section(*ranges: Any) -> Section:
         if isinstance(r, (list, np.ndarray)):
             dimensions.append([int(i) for i in r])
         else:
-            values = tuple(int(v) for v in r)
+            try:
+                values = tuple(operator.index(v) for v in r)
+            except TypeError:
+                values = ()
+            if not 2 <= len(values) <= 4:
+                raise SectionError(f"section: {r!r} is not (lower, upper), (lower, upper, stride) or "
+                                   "(lower, upper, stride, block)")
             dimensions.append(values + (1,) * (4 - len(values)))
     return Section._of(dimensions)
 

@@ -77,10 +77,18 @@ def test_eight_dimensions_and_sections_of_all_forms(tmp_path):
     with ps.open(path) as f:
         assert np.array_equal(f.read((0, slice(0, 3, 2), ..., -1, [2, 0])), whole[0, ::2][..., -1, [2, 0]])
         assert np.array_equal(f.read(ps.section(*[(0, 3, 2)] * 8)), whole[(slice(0, 3, 2),) * 8])
+        assert np.array_equal(f.read((0,) * 7 + (np.array([True, False, True]),)), whole[(0,) * 7][[0, 2]])
         assert np.array_equal(f.read(ps.extents([(5, 9), (100, 101)])), whole.ravel()[[5, 6, 7, 8, 100]])
         parts = f.read([(0,) * 7 + (slice(None),), None or (slice(1, 2),) * 8])
         assert np.array_equal(parts[0], whole[(0,) * 7]) and parts[1].shape == (1,) * 8
-        assert f.read(None) is None and f.read([]) == []
+        assert f.read(None) is None and f.read([]) == [] and f.read([None])[0] is None
+
+
+def test_sections_by_hand():
+    assert ps.section((0, 4), (1, 9, 2, 1), [3, 1]).shape == (4, 4, 2)
+    for bad in ((0,), 3, (0, 1.5), (1, 2, 3, 4, 5)):
+        with pytest.raises(ps.SectionError, match="lower, upper"):
+            ps.section(bad)
 
 
 def test_papers_tables_can_be_typed_in():
@@ -103,7 +111,8 @@ def test_several_arrays_in_one_file(tmp_path):
 @pytest.mark.parametrize(("section", "words"), [
     ((slice(0, 4, 0), 0), "stride 0"), ((slice(0, 4, -1), 0), "stride -1"), ((slice(3, 1), 0), "below lower"),
     ((slice(0, 11), 0), "out of the array"), ((slice(0, 2), -9), "out of the array"), ((slice(None),), "1 dimensions"),
-    (([1, 1], 0), "twice"), ((2.5, 0), "not an integer"), ((..., ..., 0), "only one"),
+    ((np.ones(3, bool), 0), "mask of 3"), (([1, 1], 0), "twice"), ((None, 0), "selects no index"), ((True, 0), "selects no index"),
+     ((2.5, 0), "not an integer"), ((..., ..., 0), "only one"),
 ])
 def test_bad_sections(tmp_path, section, words):
     path = tmp_path / "bad.npy"
@@ -149,7 +158,8 @@ def test_bad_arguments(tmp_path):
     ({"mode": "x"}, ps.ArgumentError, "modes are r"), ({"shape": (10, 6)}, ps.FormatError, r"shape \(10, 5\)"),
     ({"dtype": "f4"}, ps.FormatError, "dtype <f8"), ({"order": "F"}, ps.FormatError, "order C"),
     ({"order": "Z"}, ps.ArgumentError, "orders are"), ({"dtype": object}, ps.ArgumentError, "Python objects"),
-    ({"offset": -1}, ps.ArgumentError, "offset"), ({"offset": 8}, ps.FormatError, "no .npy header"),
+    ({"offset": -1}, ps.ArgumentError, "offset"), ({"offset": "x"}, ps.ArgumentError, "invalid literal"),
+    ({"shape": "abc"}, ps.ArgumentError, "whole numbers"), ({"offset": 8}, ps.FormatError, "no .npy header"),
     ({"comm": 3}, ps.ArgumentError, "communicator"), ({"hints": {"buffer_size": "x"}}, ps.ArgumentError, "buffer_size"),
     ({"mode": "w", "shape": (2,)}, ps.ArgumentError, "dtype is needed"), ({"mode": "w", "shape": ()}, ps.ArgumentError, "1 to 8"),
     ({"mode": "w", "shape": (1,) * 9, "dtype": "f8"}, ps.ArgumentError, "1 to 8"),
