@@ -17,7 +17,8 @@ def _version(wanted: bool) -> None:
     if wanted:
         from ._core import mpi_library_version
 
-        typer.echo(f"penstock {__version__}, with {mpi_library_version().splitlines()[0].strip()}")
+        library = " ".join(mpi_library_version().splitlines()[0].split())
+        typer.echo(f"penstock {__version__}, with {library}")
         raise typer.Exit
 
 
