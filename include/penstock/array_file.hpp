@@ -55,6 +55,11 @@ struct PENSTOCK_EXPORT Statistics {
   std::int64_t rounds = 0;                         ///< fills of this rank's staging buffer
   std::int64_t sieved_windows = 0;                 ///< rounds that had holes and were read first
   std::int64_t staging_peak = 0;                   ///< bytes of staging memory at most
+  std::int64_t synchronisations = 0;               ///< times that all ranks waited for each other
+  std::int64_t allocations = 0;                    ///< buffers taken from the system
+  /// Seconds of this rank: agreeing and planning; sending and receiving; copying between memory,
+  /// messages and staging buffer; storage calls (in the background ones too); waiting for others.
+  double time_plan = 0, time_exchange = 0, time_copy = 0, time_storage = 0, time_wait = 0;
   Statistics& operator+=(const Statistics& other);
 };
 

@@ -21,6 +21,21 @@ enum class Method {
   extended,   ///< dynamic file domains over the bounding section
 };
 
+/// How the bytes of one round get from the ranks to the aggregators and back. step1 to step5 are
+/// those of Dickens & Thakur, *Evaluation of Collective I/O Implementations on Parallel
+/// Architectures*, section 3.3; they differ in nothing but the exchange.
+enum class Exchange {
+  automatic,  ///< chosen from the request and the machine
+  step1,      ///< blocking sends and receives in the order of a ring, copies byte by byte
+  step2,      ///< step1 with memcpy
+  step3,      ///< posts all sends, then all receives; completes them in any order
+  step4,      ///< posts all receives, then all sends
+  step5,      ///< posts all receives; blocking sends from a single buffer
+  sparse,     ///< non-blocking messages between those who have something for each other
+  alltoallw,  ///< one MPI_Ialltoallw of all ranks per round
+  node,       ///< through memory that the ranks of a node share; one message per node beyond
+};
+
 /// How file domains are cut.
 enum class DomainRule {
   automatic,     ///< what the method's name says
@@ -37,6 +52,13 @@ enum class SieveWrites { automatic, always, never };
 /// the writes of another cannot undo each other.
 enum class Locks { automatic, never };
 
+/// Whether one round is exchanged while the one before is at the storage.
+enum class Pipeline {
+  automatic,  ///< yes, with the storage calls in a thread where windows are large enough for one
+  always,     ///< yes, always with a thread
+  never,      ///< one round after the other, with all of the buffer
+};
+
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
@@ -45,6 +67,11 @@ struct Hints {
   std::int64_t stripe_size = 0;        ///< bytes; 0: the buffer size
   SieveWrites sieve_writes = SieveWrites::automatic;
   Locks locks = Locks::automatic;
+  Exchange exchange = Exchange::automatic;
+  Pipeline pipeline = Pipeline::automatic;
+  std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
+  std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
+  std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators
   std::string device;  ///< "" or "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
@@ -58,6 +85,7 @@ struct Hints {
 
 PENSTOCK_EXPORT std::string_view to_string(Method method) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(DomainRule rule) noexcept;
+PENSTOCK_EXPORT std::string_view to_string(Exchange exchange) noexcept;
 /// "64", "64K", "4M", "1G" (powers of 1024) to bytes; throws Error(argument).
 PENSTOCK_EXPORT std::int64_t parse_bytes(std::string_view text);
 

@@ -21,7 +21,7 @@ _warned: set[str] = set()
 
 @dataclass(frozen=True)
 class Statistics:
-    """What one rank did. All counts are exact; sizes are bytes."""
+    """What one rank did. All counts are exact; sizes are bytes, times are seconds."""
 
     reads: int = 0  #: system calls that read data
     writes: int = 0  #: system calls that wrote data
@@ -34,6 +34,13 @@ class Statistics:
     rounds: int = 0  #: fills of this rank's staging buffer
     sieved_windows: int = 0  #: rounds with holes that were read as well
     staging_peak: int = 0  #: staging memory at most
+    synchronisations: int = 0  #: times that all ranks waited for each other
+    allocations: int = 0  #: staging and message buffers taken from the system
+    time_plan: float = 0.0  #: seconds: agreeing and planning
+    time_exchange: float = 0.0  #: seconds: sending and receiving
+    time_copy: float = 0.0  #: seconds: copying between memory, messages and staging buffer
+    time_storage: float = 0.0  #: seconds: storage calls, in the background ones too
+    time_wait: float = 0.0  #: seconds: waiting for other ranks
 
     @property
     def system_calls(self) -> int:

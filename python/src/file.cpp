@@ -104,6 +104,13 @@ nb::dict to_dict(const Statistics& s) {
   d["rounds"] = s.rounds;
   d["sieved_windows"] = s.sieved_windows;
   d["staging_peak"] = s.staging_peak;
+  d["synchronisations"] = s.synchronisations;
+  d["allocations"] = s.allocations;
+  d["time_plan"] = s.time_plan;
+  d["time_exchange"] = s.time_exchange;
+  d["time_copy"] = s.time_copy;
+  d["time_storage"] = s.time_storage;
+  d["time_wait"] = s.time_wait;
   return d;
 }
 

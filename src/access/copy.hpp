@@ -1,6 +1,7 @@
 // Copying runs between memory, packed messages and the staging buffer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 

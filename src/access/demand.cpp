@@ -15,9 +15,12 @@ Demand Demand::of(const Footprint& footprint) {
 }
 
 void Demand::join(const Demand& higher) {
+  words = std::max(words, higher.words);
   if (higher.empty()) return;
   if (empty()) {
+    const std::int64_t most_words = words;
     *this = higher;
+    words = most_words;
     return;
   }
   ordered = ordered && higher.ordered && end <= higher.begin;

@@ -13,6 +13,7 @@ struct Demand {
   std::int64_t end = -1;
   std::int64_t bytes = 0;
   std::int64_t runs = 0;
+  std::int64_t words = 0;  // of the longest description of a rank
   /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.
   bool ordered = true;
 

@@ -1,19 +1,16 @@
 #include "base/buffer.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
 namespace penstock {
-namespace {
-constexpr std::size_t page = 4096;
-}
-
 Buffer::Buffer(std::int64_t bytes, MemoryGauge* gauge) : size_(bytes), gauge_(gauge) {
   if (bytes <= 0) {
     size_ = 0;
     return;
   }
-  const std::size_t rounded = (static_cast<std::size_t>(bytes) + page - 1) / page * page;
+  const auto rounded = static_cast<std::size_t>((bytes + page - 1) / page * page);
   data_ = static_cast<std::byte*>(std::aligned_alloc(page, rounded));
   if (data_ == nullptr) throw std::bad_alloc();
   if (gauge_ != nullptr) gauge_->add(size_);
@@ -23,6 +20,30 @@ Buffer::~Buffer() {
   if (data_ == nullptr) return;
   std::free(data_);
   if (gauge_ != nullptr) gauge_->add(-size_);
+}
+
+Buffer BufferPool::take(std::int64_t bytes, MemoryGauge* gauge) {
+  const auto fits = [&](const Buffer& b) { return b.size() >= bytes && b.size() <= 2 * bytes; };
+  const auto found = std::find_if(idle_.begin(), idle_.end(), fits);
+  if (found == idle_.end()) {
+    idle_.clear();  // of other sizes: requests have changed, and memory is bounded
+    return Buffer(bytes, gauge);
+  }
+  Buffer buffer = std::move(*found);
+  idle_.erase(found);
+  return buffer;
+}
+
+void BufferPool::give(Buffer buffer) {
+  if (buffer.data() != nullptr) idle_.push_back(std::move(buffer));
+}
+
+void BufferPool::trim(std::int64_t bytes) {
+  std::sort(idle_.begin(), idle_.end(),
+            [](const Buffer& a, const Buffer& b) { return a.size() < b.size(); });
+  std::int64_t held = 0;
+  for (const Buffer& buffer : idle_) held += buffer.size();
+  for (; held > bytes; idle_.pop_back()) held -= idle_.back().size();
 }
 
 }  // namespace penstock

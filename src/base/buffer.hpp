@@ -5,26 +5,35 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace penstock {
 
 class MemoryGauge {
  public:
   void add(std::int64_t bytes) noexcept {
+    if (bytes > 0) ++allocations_;
     held_ += bytes;
     if (held_ > peak_) peak_ = held_;
   }
   std::int64_t held() const noexcept { return held_; }
   std::int64_t peak() const noexcept { return peak_; }
-  void restart() noexcept { peak_ = held_; }
+  std::int64_t allocations() const noexcept { return allocations_; }
+  void restart() noexcept {
+    peak_ = held_;
+    allocations_ = 0;
+  }
 
  private:
   std::int64_t held_ = 0;
   std::int64_t peak_ = 0;
+  std::int64_t allocations_ = 0;  // since the restart
 };
 
 class Buffer {
  public:
+  static constexpr std::int64_t page = 4096;
+
   Buffer() = default;
   /// `bytes` uninitialised bytes at a page boundary, entered in `gauge` while they live.
   Buffer(std::int64_t bytes, MemoryGauge* gauge);
@@ -52,6 +61,19 @@ class Buffer {
   std::byte* data_ = nullptr;
   std::int64_t size_ = 0;
   MemoryGauge* gauge_ = nullptr;
+};
+
+/// Buffers kept between calls. What is idle here still counts in the gauge.
+class BufferPool {
+ public:
+  /// A buffer of at least `bytes`. To be given back.
+  Buffer take(std::int64_t bytes, MemoryGauge* gauge);
+  void give(Buffer buffer);
+  /// Frees idle buffers, the largest first, until those that stay hold at most `bytes`.
+  void trim(std::int64_t bytes);
+
+ private:
+  std::vector<Buffer> idle_;
 };
 
 }  // namespace penstock

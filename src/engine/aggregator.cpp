@@ -1,77 +1,53 @@
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "access/copy.hpp"
-#include "access/wire.hpp"
 #include "engine/sides.hpp"
-#include "mpi/agree.hpp"
 
 namespace penstock {
 
 Aggregator::Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                       const std::vector<Letter>& letters, Slots& slots)
+                       DomainTable table, Slots& slots)
     : context_(context),
       access_(access),
-      plan_(plan),
       slots_(slots),
-      io_(context, hints, access.direction, /*exclusive=*/false),
-      aggregator_(plan.aggregator_of(context.comm.rank())) {
-  sources_.reserve(letters.size());
-  for (const Letter& letter : letters) {
-    Source source{letter.rank, from_words(letter.words), {}, 0, {}};
-    source.footprint = Footprint(context.layout, source.sections);
-    source.round = next_round(plan.domains, aggregator_, source.footprint, 0);
-    sources_.push_back(std::move(source));
-  }
-  std::vector<const Section*> sections;
-  for (const Source& source : sources_)
-    for (const Section& section : source.sections) sections.push_back(&section);
-  disjoint_ = all_disjoint(sections);
-  find_round();
+      table_(std::move(table)),
+      queue_(context, plan, hints, access.direction, /*background=*/true) {
+  next_window();
 }
 
-void Aggregator::find_round() {
-  round_ = std::numeric_limits<std::int64_t>::max();
-  for (const Source& source : sources_) round_ = std::min(round_, source.round);
-  finished_ = sources_.empty() || round_ >= plan_.domains.rounds(aggregator_);
+/// Null when no round is left. A read is under way when this returns.
+Window* Aggregator::open_window() {
+  if (table_.finished()) return nullptr;
+  Window& window = queue_.next();
+  table_.open(window);
+  if (!access_.writes()) queue_.start_fill(window);
+  return &window;
 }
 
-void Aggregator::open_window() {
-  const Extent window = plan_.domains.window(aggregator_, round_);
-  Extent trimmed{window.end, window.begin};
-  std::vector<const WindowStream*> streams;
-  for (Source& source : sources_) {
-    source.stream = WindowStream();
-    if (source.round != round_) continue;
-    source.stream = WindowStream(source.footprint, window);
-    trimmed.begin = std::min(trimmed.begin, source.footprint.next(window.begin));
-    trimmed.end = std::max(trimmed.end, source.footprint.previous_end(window.end));
-    streams.push_back(&source.stream);
-    source.round = next_round(plan_.domains, aggregator_, source.footprint, round_ + 1);
-  }
-  io_.open(window, streams, trimmed, disjoint_);
+void Aggregator::next_window() {
+  current_ = ahead_ != nullptr ? std::exchange(ahead_, nullptr) : open_window();
   at_source_ = 0;
   at_byte_ = 0;
-  window_open_ = true;
+  if (current_ == nullptr) {
+    queue_.finish_all();
+    finished_ = true;
+    return;
+  }
   if (access_.writes()) return;
-  if (!error_) error_ = attempt([&] { io_.fill(); });
-  if (error_) io_.clear();
-}
-
-void Aggregator::close_window() {
-  if (access_.writes() && !error_) error_ = attempt([&] { io_.flush(); });
-  window_open_ = false;
-  find_round();
+  queue_.finish(*current_);
+  if (queue_.deep()) ahead_ = open_window();
 }
 
 /// The next chunk of the open window, in rank order; own bytes are one chunk. Sets slot to -1.
 bool Aggregator::next_chunk(Arrival& chunk) {
-  while (at_source_ < sources_.size() && at_byte_ >= sources_[at_source_].stream.size()) {
+  while (at_source_ < current_->streams.size() &&
+         at_byte_ >= current_->streams[at_source_].size()) {
     ++at_source_;
     at_byte_ = 0;
   }
-  if (at_source_ == sources_.size()) return false;
-  const std::int64_t size = sources_[at_source_].stream.size();
+  if (at_source_ == current_->streams.size()) return false;
+  const std::int64_t size = current_->streams[at_source_].size();
   const std::int64_t most = is_self(at_source_) ? size : slots_.slot_bytes();
   chunk = {at_source_, at_byte_, std::min(size, at_byte_ + most), -1, true};
   return true;
@@ -79,7 +55,6 @@ bool Aggregator::next_chunk(Arrival& chunk) {
 
 void Aggregator::post() {
   while (!finished_) {
-    if (!window_open_) open_window();
     if (access_.writes()) {
       post_receives();
       overlay_arrived();
@@ -88,7 +63,8 @@ void Aggregator::post() {
     }
     Arrival rest;
     if (next_chunk(rest) || !arrivals_.empty()) return;  // waits for slots
-    close_window();
+    if (access_.writes()) queue_.start_flush(*current_);
+    next_window();
   }
 }
 
@@ -99,7 +75,7 @@ void Aggregator::post_receives() {
       chunk.slot = slots_.take();
       chunk.here = false;
       slots_.receive(chunk.slot, slots_.bytes(chunk.slot), chunk.end - chunk.begin,
-                     sources_[chunk.source].rank);
+                     table_.sources()[chunk.source].rank);
     }
     arrivals_.push_back(chunk);
   }
@@ -108,13 +84,13 @@ void Aggregator::post_receives() {
 void Aggregator::post_sends() {
   for (Arrival chunk; next_chunk(chunk); at_byte_ = chunk.end) {
     if (is_self(chunk.source)) {
-      copy_own(chunk);
+      copy_own_bytes(context_, access_, *current_);
       continue;
     }
     if (!slots_.has_free()) return;
     const int slot = slots_.take();
     pack(chunk, slots_.bytes(slot));
-    slots_.send(slot, slots_.bytes(slot), chunk.end - chunk.begin, sources_[chunk.source].rank);
+    slots_.send(slot, slots_.bytes(slot), chunk.end - chunk.begin, table_.sources()[chunk.source].rank);
   }
 }
 
@@ -129,7 +105,7 @@ void Aggregator::completed(int slot) {
 void Aggregator::overlay_arrived() {
   for (auto arrival = arrivals_.begin(); arrival != arrivals_.end();) {
     if (!arrival->here) {
-      if (!disjoint_) return;
+      if (!table_.disjoint()) return;
       ++arrival;
       continue;
     }
@@ -140,28 +116,31 @@ void Aggregator::overlay_arrived() {
 }
 
 void Aggregator::overlay(const Arrival& arrival) {
-  if (arrival.slot < 0) return copy_own(arrival);
+  if (arrival.slot < 0) return copy_own_bytes(context_, access_, *current_);
+  const Stopwatch watch(context_.counts.time_copy);
   const std::byte* from = slots_.bytes(arrival.slot);
-  sources_[arrival.source].stream.for_each(
+  current_->streams[arrival.source].for_each(
       arrival.begin, arrival.end, [&](std::size_t, const Batch& b) {
-        copy_runs(io_.at(b.file), b.file_step, from + b.packed, b.run, b.run, b.count);
+        copy_runs(current_->io.at(b.file), b.file_step, from + b.packed, b.run, b.run, b.count);
       });
 }
 
-/// This rank's own bytes go between user memory and staging buffer without a message.
-void Aggregator::copy_own(const Arrival& arrival) {
-  const WindowStream mine(access_.both, plan_.domains.window(aggregator_, round_));
-  mine.for_each(arrival.begin, arrival.end, [&](std::size_t section, const Batch& b) {
-    std::byte* const in_memory = access_.memory[section] + b.memory;
-    if (access_.writes())
-      copy_runs(io_.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
-    else copy_runs(in_memory, b.memory_step, io_.at(b.file), b.file_step, b.run, b.count);
-  });
+void Aggregator::pack(const Arrival& chunk, std::byte* to) {
+  const Stopwatch watch(context_.counts.time_copy);
+  current_->streams[chunk.source].for_each(
+      chunk.begin, chunk.end, [&](std::size_t, const Batch& b) {
+        copy_runs(to + b.packed, b.run, current_->io.at(b.file), b.file_step, b.run, b.count);
+      });
 }
 
-void Aggregator::pack(const Arrival& chunk, std::byte* to) {
-  sources_[chunk.source].stream.for_each(chunk.begin, chunk.end, [&](std::size_t, const Batch& b) {
-    copy_runs(to + b.packed, b.run, io_.at(b.file), b.file_step, b.run, b.count);
+void copy_own_bytes(Context& context, const Access& access, Window& window) {
+  const Stopwatch watch(context.counts.time_copy);
+  const WindowStream mine(access.both, window.extent);
+  mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
+    std::byte* const in_memory = access.memory[section] + b.memory;
+    std::byte* const staged = window.io.at(b.file);
+    if (access.writes()) copy_runs(staged, b.file_step, in_memory, b.memory_step, b.run, b.count);
+    else copy_runs(in_memory, b.memory_step, staged, b.file_step, b.run, b.count);
   });
 }
 

@@ -9,7 +9,6 @@
 #include "access/wire.hpp"
 #include "engine/operation.hpp"
 #include "engine/sides.hpp"
-#include "mpi/agree.hpp"
 
 namespace penstock {
 namespace {
@@ -29,29 +28,55 @@ struct SlotSize {
   }
 };
 
-std::vector<Letter> tell_aggregators(const Context& context, const Access& access, const Plan& plan,
-                                     const Neighbours& touched) {
+DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
+                             const Neighbours& touched) {
   std::vector<Letter> letters;
-  if (touched.empty()) return deliver(context.comm, letters, context.letter_tag());
-  const std::vector<std::int64_t> words = to_words(access.sections);
-  for (const std::int64_t aggregator : touched)
-    letters.push_back({plan.rank_of(aggregator), words});
-  return deliver(context.comm, letters, context.letter_tag());
+  if (!touched.empty()) {
+    const std::vector<std::int64_t> words = to_words(access.sections);
+    for (const std::int64_t aggregator : touched)
+      letters.push_back({plan.rank_of(aggregator), words});
+  }
+  ++context.counts.synchronisations;
+  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
+  for (const Letter& letter : deliver(context.comm, letters, context.letter_tag()))
+    table.add(letter.rank, from_words(letter.words));
+  table.settle();
+  return table;
 }
 
-void exchange(Requester& requester, Aggregator& aggregator, Slots& mine, Slots& others) {
+void exchange(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
+              Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
   for (;;) {
     requester.post();
     aggregator.post();
     if (requester.done() && aggregator.done()) return;
     completed.clear();
-    wait_some({&mine, &others}, completed);
+    {
+      const Stopwatch watch(context.counts.time_exchange);
+      wait_some({&mine, &others}, completed);
+    }
     if (completed.empty())
       throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
     for (const auto& [pool, slot] : completed)
       pool == &mine ? requester.completed(slot) : aggregator.completed(slot);
   }
+}
+
+std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
+                                       const Hints& hints, const Neighbours& touched) {
+  const SlotSize size = SlotSize::of(hints.buffer_size);
+  Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
+             &context.gauge);
+  Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
+               &context.gauge);
+  Requester requester(context, access, plan, touched, mine);
+  Aggregator aggregator(context, access, plan, hints,
+                        tell_aggregators(context, access, plan, touched), others);
+  exchange(context, requester, aggregator, mine, others);
+  context.counts.messages += mine.messages() + others.messages();
+  context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
+  return aggregator.error();
 }
 
 /// Storage errors never get here. What does (no memory for a buffer, an error of MPI itself)
@@ -67,20 +92,16 @@ void exchange(Requester& requester, Aggregator& aggregator, Slots& mine, Slots& 
 }  // namespace
 
 void move_collectively(Context& context, const Access& access, const Plan& plan,
-                       const Hints& hints) {
+                       const Hints& hints, const Demand& all) {
   const Neighbours touched = touched_aggregators(plan.domains, access.file);
-  const std::vector<Letter> letters = tell_aggregators(context, access, plan, touched);
-  const SlotSize slots = SlotSize::of(hints.buffer_size);
-  Slots mine(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
-  Slots others(context.comm, context.data_tag(), slots.count, slots.bytes, &context.gauge);
-  Requester requester(context, access, plan, touched, mine);
-  Aggregator aggregator(context, access, plan, hints, letters, others);
-  const std::optional<Error> broken =
-      attempt([&] { exchange(requester, aggregator, mine, others); });
+  std::optional<Error> error;
+  const std::optional<Error> broken = attempt([&] {
+    error = plan.exchange == Exchange::node
+                ? exchange_in_node(context, access, plan, hints, all, touched)
+                : exchange_sparsely(context, access, plan, hints, touched);
+  });
   if (broken) end_program(context.comm, *broken);
-  context.counts.messages += mine.messages() + others.messages();
-  context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
-  if (aggregator.error()) throw Error(*aggregator.error());
+  if (error) throw Error(*error);
 }
 
 }  // namespace penstock

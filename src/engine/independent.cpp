@@ -119,8 +119,7 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
   for (std::int64_t at = wanted.hull().begin; at < wanted.hull().end;) {
     const Extent window{at, std::min(at + step, wanted.hull().end)};
     const WindowStream stream(wanted, window);
-    const WindowStream* const streams[] = {&stream};
-    io.open(window, streams, {wanted.next(window.begin), wanted.previous_end(window.end)},
+    io.open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
             disjoint);
     if (!access.writes()) io.fill();
     const WindowStream mine(access.both, window);

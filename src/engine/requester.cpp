@@ -7,7 +7,7 @@ namespace penstock {
 
 Requester::Requester(Context& context, const Access& access, const Plan& plan,
                      const Neighbours& touched, Slots& slots)
-    : access_(access), plan_(plan), slots_(slots) {
+    : context_(context), access_(access), plan_(plan), slots_(slots) {
   for (const std::int64_t aggregator : touched)
     // A rank's own domain is served in memory, by its Aggregator.
     if (plan.rank_of(aggregator) != context.comm.rank())
@@ -75,6 +75,7 @@ std::byte* Requester::contiguous(const Chunk& chunk) const {
 }
 
 void Requester::pack(const Chunk& chunk, std::byte* to) const {
+  const Stopwatch watch(context_.counts.time_copy);
   chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
     copy_runs(to + b.packed, b.run, access_.memory[section] + b.memory, b.memory_step, b.run,
               b.count);
@@ -82,6 +83,7 @@ void Requester::pack(const Chunk& chunk, std::byte* to) const {
 }
 
 void Requester::unpack(const Chunk& chunk, const std::byte* from) const {
+  const Stopwatch watch(context_.counts.time_copy);
   chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
     copy_runs(access_.memory[section] + b.memory, b.memory_step, from + b.packed, b.run, b.run,
               b.count);

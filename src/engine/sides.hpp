@@ -1,4 +1,4 @@
-// The two sides of a collective call. Every rank is a Requester; some are Aggregators as well.
+// The two sides of the sparse exchange. Every rank is a Requester; some are Aggregators as well.
 //
 // A window (round k of aggregator a) travels as the WindowStreams of the ranks that want bytes of
 // it, each cut into chunks of at most one slot. Both ends derive chunks from the same sections, so
@@ -15,12 +15,11 @@
 #include <vector>
 
 #include "engine/context.hpp"
-#include "engine/window_io.hpp"
+#include "engine/domain_table.hpp"
+#include "engine/operation.hpp"
 #include "exchange/slots.hpp"
 
 namespace penstock {
-
-using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
 
 /// Moves this rank's bytes to (write) or from (read) the other ranks that are aggregators.
 class Requester {
@@ -46,6 +45,7 @@ class Requester {
   void pack(const Chunk& chunk, std::byte* to) const;
   void unpack(const Chunk& chunk, const std::byte* from) const;
 
+  Context& context_;
   const Access& access_;
   const Plan& plan_;
   Slots& slots_;
@@ -55,27 +55,19 @@ class Requester {
   std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read that has to be unpacked
 };
 
-/// Works through the rounds of one domain.
+/// Works through the rounds of one domain: while one window is exchanged, the one before is
+/// written, or the next one read.
 class Aggregator {
  public:
-  /// `letters`: the sections of all ranks that want bytes of this domain, in rank order.
   Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-             const std::vector<Letter>& letters, Slots& slots);
+             DomainTable table, Slots& slots);
   /// Goes on as far as the slots allow; may read or write the file.
   void post();
   void completed(int slot);
   bool done() const noexcept { return finished_ && slots_.idle(); }
-  /// What storage did to this rank. The exchange goes on, so that no other rank waits for ever.
-  const std::optional<Error>& error() const noexcept { return error_; }
+  const std::optional<Error>& error() const noexcept { return queue_.error(); }
 
  private:
-  struct Source {
-    int rank;
-    std::vector<Section> sections;
-    Footprint footprint;
-    std::int64_t round = 0;
-    WindowStream stream;  // of the open window
-  };
   struct Arrival {  // a chunk under way, in the order of ranks
     std::size_t source;
     std::int64_t begin, end;
@@ -83,34 +75,32 @@ class Aggregator {
     bool here;
   };
 
-  void find_round();
-  void open_window();
-  void close_window();
+  void next_window();
+  Window* open_window();
   bool next_chunk(Arrival& chunk);
   void post_receives();
   void post_sends();
   void overlay_arrived();
   void overlay(const Arrival& arrival);
-  void copy_own(const Arrival& arrival);
   void pack(const Arrival& chunk, std::byte* to);
   bool is_self(std::size_t source) const noexcept {
-    return sources_[source].rank == context_.comm.rank();
+    return table_.sources()[source].rank == context_.comm.rank();
   }
 
   Context& context_;
   const Access& access_;
-  const Plan& plan_;
   Slots& slots_;
-  WindowIo io_;
-  std::int64_t aggregator_;
-  std::vector<Source> sources_;
-  bool disjoint_;
-  std::int64_t round_ = 0;
-  bool window_open_ = false, finished_ = false;
+  DomainTable table_;
+  WindowQueue queue_;
+  Window* current_ = nullptr;
+  Window* ahead_ = nullptr;  // a read that has been started early
+  bool finished_ = false;
   std::size_t at_source_ = 0;  // the next chunk to post
   std::int64_t at_byte_ = 0;
   std::deque<Arrival> arrivals_;
-  std::optional<Error> error_;
 };
+
+/// Copies this rank's own bytes between user memory and an open window.
+void copy_own_bytes(Context& context, const Access& access, Window& window);
 
 }  // namespace penstock

@@ -58,45 +58,79 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
       hints_(hints),
       direction_(direction),
       exclusive_(exclusive),
-      coverage_(&context.gauge) {}
+      coverage_(&context.gauge, &context.pool) {}
 
-void WindowIo::open(Extent window, std::span<const WindowStream* const> streams, Extent trimmed,
-                    bool disjoint) {
+WindowIo::~WindowIo() {
+  context_.pool.give(std::move(staging_));
+  context_.pool.give(std::move(sieve_));
+  context_.pool.give(coverage_.release());
+}
+
+void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent trimmed,
+                    bool disjoint, std::byte* place) {
   trimmed_ = intersect(window, trimmed);
-  if (staging_.size() < trimmed_.length()) {
-    staging_ = Buffer();  // given back first: the peak counts
-    staging_ = Buffer(trimmed_.length(), &context_.gauge);
-  }
+  settle(place, window);
   covered_ = false;
   wanted_ = runs_ = 0;
   bool full = false;
-  for (const WindowStream* stream : streams) {
-    wanted_ += stream->size();
-    runs_ += stream->run_count();
-    full = full || (stream->run_count() == 1 && stream->size() == trimmed_.length());
+  for (const WindowStream& stream : streams) {
+    wanted_ += stream.size();
+    runs_ += stream.run_count();
+    full = full || (stream.run_count() == 1 && stream.size() == trimmed_.length());
   }
   if (full) wanted_ = trimmed_.length();
   else if (!disjoint && runs_ > 1) cover(streams);
   else if (direction_ == Direction::write && holes()) cover(streams);
   else if (holes() && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) cover(streams);
+  if (direction_ == Direction::write && holes()) prepare_sieve();
   ++context_.counts.rounds;
 }
 
-void WindowIo::cover(std::span<const WindowStream* const> streams) {
+void WindowIo::settle(std::byte* place, Extent window) {
+  origin_ = window.begin;
+  base_ = place;
+  if (place != nullptr) return;
+  origin_ = trimmed_.begin;
+  const std::int64_t ahead = lead(origin_, trimmed_.length());
+  if (staging_.size() < ahead + trimmed_.length()) {
+    context_.pool.give(std::move(staging_));
+    staging_ = context_.pool.take(ahead + trimmed_.length(), &context_.gauge);
+  }
+  base_ = staging_.data() + ahead;
+}
+
+/// Here and not where it is used: flush() may run beside the thread that owns the pool.
+void WindowIo::prepare_sieve() {
+  if (sieve_.size() == 0)
+    sieve_ = context_.pool.take(std::max<std::int64_t>(1, hints_.buffer_size / 8), &context_.gauge);
+}
+
+void WindowIo::cover(std::span<const WindowStream> streams) {
+  const Stopwatch watch(context_.counts.time_plan);
   coverage_.restart(trimmed_);
-  for (const WindowStream* stream : streams)
-    stream->for_each(0, stream->size(),
-                     [&](std::size_t, const Batch& batch) { coverage_.mark(batch); });
+  for (const WindowStream& stream : streams)
+    stream.for_each(0, stream.size(),
+                    [&](std::size_t, const Batch& batch) { coverage_.mark(batch); });
   covered_ = true;
   wanted_ = coverage_.wanted();
   runs_ = coverage_.run_count();
 }
 
 void WindowIo::clear() {
-  std::memset(staging_.data(), 0, static_cast<std::size_t>(trimmed_.length()));
+  std::memset(at(trimmed_.begin), 0, static_cast<std::size_t>(trimmed_.length()));
 }
 
 void WindowIo::fill() {
+  const Stopwatch watch(context_.counts.time_storage);
+  move_in();
+}
+
+void WindowIo::flush() {
+  const Stopwatch watch(context_.counts.time_storage);
+  move_out();
+}
+
+void WindowIo::move_in() {
   if (!holes() || !covered_ || sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
     if (holes()) ++context_.counts.sieved_windows;
     return read_exactly(trimmed_);
@@ -104,7 +138,7 @@ void WindowIo::fill() {
   coverage_.for_each_run([&](Extent run) { read_exactly(run); });
 }
 
-void WindowIo::flush() {
+void WindowIo::move_out() {
   if (!holes()) {
     const auto held = lock(exclusive_ ? LockKind::exclusive : LockKind::shared);
     return write(trimmed_);
@@ -137,8 +171,6 @@ void WindowIo::read_modify_write() {
 
 /// Brings the bytes in the holes into the staging buffer, between the new ones.
 void WindowIo::read_holes() {
-  if (sieve_.size() == 0)
-    sieve_ = Buffer(std::max<std::int64_t>(1, hints_.buffer_size / 8), &context_.gauge);
   Extent span{0, 0};  // holes gathered for one read
   int gathered = 0;
   const auto read_gathered = [&] {

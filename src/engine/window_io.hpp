@@ -1,5 +1,8 @@
 // WindowIo: one staging buffer and how it meets the file.
 //
+// The staging buffer is either WindowIo's own or a place that the caller has (memory that a node
+// shares). Either way its address and the file offset are alike modulo a page, as O_DIRECT wants.
+//
 // A window is opened for the streams of all who want bytes of it and trimmed to the first and
 // last wanted byte. Then, for a read: fill(), and the caller copies out of at(). For a write: the
 // caller copies into at(), then flush().
@@ -21,18 +24,29 @@
 
 namespace penstock {
 
+/// Where in page-aligned memory the byte at file offset `offset` goes. Buffers of a few pages, of
+/// which O_DIRECT could make no use, have no page to spare.
+constexpr std::int64_t lead(std::int64_t offset, std::int64_t window_bytes) noexcept {
+  return window_bytes < 64 * 1024 ? 0 : offset % Buffer::page;
+}
+constexpr std::int64_t lead_room(std::int64_t window_bytes) noexcept {
+  return window_bytes < 64 * 1024 ? 0 : Buffer::page;
+}
+
 class WindowIo {
  public:
   /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
   WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive);
+  WindowIo(const WindowIo&) = delete;
+  ~WindowIo();
 
-  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice.
-  void open(Extent window, std::span<const WindowStream* const> streams, Extent trimmed,
-            bool disjoint);
-  std::byte* at(std::int64_t offset) noexcept {
-    return staging_.data() + (offset - trimmed_.begin);
-  }
+  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice. `place`: where in
+  /// the caller's memory the window begins; null: in a buffer of this object.
+  void open(Extent window, std::span<const WindowStream> streams, Extent trimmed, bool disjoint,
+            std::byte* place = nullptr);
+  std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
+  /// The two that touch the file; another thread may run them.
   void fill();
   void flush();
   /// After a failed fill: what other ranks get are zeros, not what memory held before.
@@ -40,7 +54,11 @@ class WindowIo {
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
-  void cover(std::span<const WindowStream* const> streams);
+  void settle(std::byte* place, Extent window);
+  void cover(std::span<const WindowStream> streams);
+  void prepare_sieve();
+  void move_in();
+  void move_out();
   void write_runs();
   void read_modify_write();
   void read_holes();
@@ -55,10 +73,28 @@ class WindowIo {
   Direction direction_;
   bool exclusive_;
   Buffer staging_, sieve_;
+  std::byte* base_ = nullptr;  // where origin_ is
+  std::int64_t origin_ = 0;
   Coverage coverage_;
   bool covered_ = false;  // coverage_ describes this window
   Extent trimmed_;
   std::int64_t wanted_ = 0, runs_ = 0;
+};
+
+/// One of the accesses that the hint `writers` allows a node at a time; waits for it.
+class Permit {
+ public:
+  Permit(Context& context, const Hints& hints)
+      : team_(hints.writers > 0 ? context.comm.team() : nullptr) {
+    if (team_ != nullptr) team_->take_permit(static_cast<int>(hints.writers));
+  }
+  Permit(const Permit&) = delete;
+  ~Permit() {
+    if (team_ != nullptr) team_->return_permit();
+  }
+
+ private:
+  Team* team_;
 };
 
 /// A shared lock that moves along with the writes of the direct method. `work(range)` writes

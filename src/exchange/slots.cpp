@@ -7,12 +7,14 @@
 namespace penstock {
 
 Slots::Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes,
-             MemoryGauge* gauge)
+             BufferPool& pool, MemoryGauge* gauge)
     : comm_(comm),
       tag_(tag),
       slot_bytes_(slot_bytes),
+      pool_(pool),
       gauge_(gauge),
-      requests_(static_cast<std::size_t>(count), MPI_REQUEST_NULL) {
+      requests_(static_cast<std::size_t>(count), MPI_REQUEST_NULL),
+      completed_(static_cast<std::size_t>(count)) {
   for (int slot = count; slot-- > 0;) free_.push_back(slot);
 }
 
@@ -23,6 +25,7 @@ Slots::~Slots() {
       MPI_Cancel(&request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
+  pool_.give(std::move(memory_));
 }
 
 int Slots::take() {
@@ -33,7 +36,7 @@ int Slots::take() {
 
 std::byte* Slots::bytes(int slot) {
   if (memory_.data() == nullptr)
-    memory_ = Buffer(slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
+    memory_ = pool_.take(slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
   return memory_.data() + slot * slot_bytes_;
 }
 
@@ -55,30 +58,26 @@ void Slots::release(int slot) {
   free_.push_back(slot);
 }
 
+bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
+  bool any = false;
+  for (Slots* pool : pools) {
+    if (pool->idle()) continue;
+    int count = 0;
+    Communicator::check(
+        MPI_Testsome(static_cast<int>(pool->requests_.size()), pool->requests_.data(), &count,
+                     pool->completed_.data(), MPI_STATUSES_IGNORE),
+        "MPI_Testsome");
+    if (count == MPI_UNDEFINED) continue;  // taken, but nothing sent
+    any = true;
+    for (int i = 0; i < count; ++i)
+      done.emplace_back(pool, pool->completed_[static_cast<std::size_t>(i)]);
+  }
+  return any;
+}
+
+// Not MPI_Waitsome, see Communicator::wait.
 void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
-  std::vector<MPI_Request> pending;
-  std::vector<std::pair<Slots*, int>> owner;
-  for (Slots* pool : pools)
-    for (std::size_t slot = 0; slot < pool->requests_.size(); ++slot)
-      if (pool->requests_[slot] != MPI_REQUEST_NULL) {
-        pending.push_back(pool->requests_[slot]);
-        owner.emplace_back(pool, static_cast<int>(slot));
-      }
-  if (pending.empty()) return;
-  std::vector<int> completed(pending.size());
-  int count = 0;
-  while (count == 0) {  // not MPI_Waitsome, see Communicator::wait
-    Communicator::check(MPI_Testsome(static_cast<int>(pending.size()), pending.data(), &count,
-                                     completed.data(), MPI_STATUSES_IGNORE),
-                        "MPI_Testsome");
-    if (count == 0) std::this_thread::yield();
-  }
-  for (int i = 0; i < count; ++i) {
-    const auto& [pool, slot] =
-        owner[static_cast<std::size_t>(completed[static_cast<std::size_t>(i)])];
-    pool->requests_[static_cast<std::size_t>(slot)] = MPI_REQUEST_NULL;
-    done.emplace_back(pool, slot);
-  }
+  while (test_some(pools, done) && done.empty()) std::this_thread::yield();
 }
 
 }  // namespace penstock

@@ -14,7 +14,8 @@ namespace penstock {
 class Slots {
  public:
   /// Memory is taken at the first use.
-  Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes, MemoryGauge* gauge);
+  Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes, BufferPool& pool,
+        MemoryGauge* gauge);
   Slots(const Slots&) = delete;
   ~Slots();
 
@@ -31,21 +32,25 @@ class Slots {
   std::int64_t bytes_sent() const noexcept { return bytes_sent_; }
 
  private:
-  friend void wait_some(const std::vector<Slots*>& pools,
+  friend bool test_some(const std::vector<Slots*>& pools,
                         std::vector<std::pair<Slots*, int>>& done);
 
   const Communicator& comm_;
   int tag_;
   std::int64_t slot_bytes_;
+  BufferPool& pool_;
   MemoryGauge* gauge_;
   Buffer memory_;
   std::vector<MPI_Request> requests_;
+  std::vector<int> completed_;  // of MPI_Testsome
   std::vector<int> free_;
   std::int64_t messages_ = 0, bytes_sent_ = 0;
 };
 
-/// Waits until at least one slot of the pools completes; appends those that did. Nothing pending:
-/// returns at once. Completed slots stay taken until released.
+/// Appends the slots whose messages have completed since; they stay taken until released. False
+/// when no message is under way.
+bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
+/// Waits until at least one has; returns at once when none is under way.
 void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
 
 }  // namespace penstock

@@ -73,6 +73,13 @@ Statistics& Statistics::operator+=(const Statistics& o) {
   rounds += o.rounds;
   sieved_windows += o.sieved_windows;
   staging_peak = std::max(staging_peak, o.staging_peak);
+  synchronisations += o.synchronisations;
+  allocations += o.allocations;
+  time_plan += o.time_plan;
+  time_exchange += o.time_exchange;
+  time_copy += o.time_copy;
+  time_storage += o.time_storage;
+  time_wait += o.time_wait;
   return *this;
 }
 
@@ -83,6 +90,7 @@ class ArrayFile::Impl {
       : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
     agree_on_entry(comm_, common_values(path_, mode, spec, hints), {},
                    attempt([&] { check(spec); }));
+    form_team();
     open_everywhere();
     settle(spec);
     const ArraySpec& s = described_.spec;
@@ -90,8 +98,7 @@ class ArrayFile::Impl {
     const std::optional<Error> error =
         attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
     agree_on_exit(comm_, error);
-    context_.emplace(
-        Context{*storage_, comm_, layout_, {comm_.size(), comm_.writers()}, {}, {}, true, 0});
+    context_.emplace(*storage_, comm_, layout_, machine());
   }
 
   template <class View>
@@ -154,7 +161,7 @@ class ArrayFile::Impl {
   const std::string& path() const { return path_; }
 
   std::vector<int> aggregator_ranks() const {
-    Plan plan = make_plan(layout_, {}, hints_, {comm_.size(), comm_.writers()});
+    Plan plan = make_plan(layout_, {}, hints_, machine());
     std::vector<int> ranks;
     for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
     return ranks;
@@ -164,6 +171,20 @@ class ArrayFile::Impl {
   Method last_method_ = Method::automatic;
 
  private:
+  /// Not before all ranks agree on the hints: they say how large a team is.
+  void form_team() {
+    const std::string why = comm_.form_team(static_cast<int>(hints_.ranks_per_node));
+    if (!why.empty() && comm_.rank() == 0)
+      std::fprintf(stderr,
+                   "penstock: ranks of a node cannot share memory (%s); exchanging by messages\n",
+                   why.c_str());
+  }
+
+  Machine machine() const {
+    const Team* const team = comm_.team();
+    return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(), team != nullptr};
+  }
+
   void check(const ArraySpec& spec) const {
     if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
     if (spec.offset < 0)

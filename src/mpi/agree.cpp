@@ -4,11 +4,12 @@
 #include <cstring>
 #include <functional>
 #include <new>
+#include <type_traits>
 
 namespace penstock {
 namespace {
 
-constexpr int max_common = 12;
+constexpr int max_common = 20;
 
 /// What one rank, or a range of ranks, brings. Plain bytes: it travels through MPI_Allreduce.
 struct Ballot {
@@ -24,7 +25,8 @@ struct Ballot {
 /// Joins the ballots of lower ranks with those of higher ones. Associative, not commutative.
 void join(Ballot& lower, const Ballot& higher) {
   lower.demand.join(higher.demand);
-  if (higher.error_class > lower.error_class) {
+  if (higher.error_class > lower.error_class ||
+      (higher.error_class == lower.error_class && higher.error_rank < lower.error_rank)) {
     lower.error_class = higher.error_class;
     lower.error_rank = higher.error_rank;
   }
@@ -57,16 +59,41 @@ struct BallotOp {
   }
 };
 
-Ballot reduce(const Communicator& comm, const Ballot& mine) {
-  if (comm.alone()) return mine;
+Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
   static const BallotOp ballot_op;
   Ballot all;
   MPI_Request request = MPI_REQUEST_NULL;
-  Communicator::check(
-      MPI_Iallreduce(&mine, &all, 1, ballot_op.type, ballot_op.op, comm.handle(), &request),
-      "MPI_Iallreduce");
+  Communicator::check(MPI_Iallreduce(&mine, &all, 1, ballot_op.type, ballot_op.op, comm, &request),
+                      "MPI_Iallreduce");
   Communicator::wait(request, "MPI_Iallreduce");
   return all;
+}
+
+/// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
+/// the order of their lowest ranks, so that rank 0 is always the lowest.
+Ballot reduce_in_teams(Team& team, const Ballot& mine) {
+  static_assert(sizeof(Ballot) <= Team::note_bytes && std::is_trivially_copyable_v<Ballot>);
+  std::memcpy(team.own_desk().note, &mine, sizeof mine);
+  team.meet([&] {
+    Ballot all;
+    std::memcpy(&all, team.desk(0).note, sizeof all);
+    for (int place = 1; place < team.size(); ++place) {
+      Ballot next;
+      std::memcpy(&next, team.desk(place).note, sizeof next);
+      join(all, next);
+    }
+    if (team.nodes() > 1) all = reduce_by_messages(team.leaders(), all);
+    std::memcpy(team.result(), &all, sizeof all);
+  });
+  Ballot all;
+  std::memcpy(&all, team.result(), sizeof all);
+  return all;
+}
+
+Ballot reduce(const Communicator& comm, const Ballot& mine) {
+  if (comm.alone()) return mine;
+  return comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
+                                : reduce_by_messages(comm.handle(), mine);
 }
 
 Ballot ballot_of(const Communicator& comm, const std::optional<Error>& error) {
@@ -136,7 +163,7 @@ Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& commo
   Ballot mine = ballot_of(comm, error);
   mine.demand = demand;
   for (std::size_t i = 0; i < common.size() && i < max_common; ++i)
-    mine.common[i] = std::hash<std::string>{}(common[i].value);
+    mine.common[i] = common[i].hash;
   const Ballot all = reduce(comm, mine);
   // An error first: a rank that failed early may not know its common values.
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,10 +23,11 @@ namespace penstock {
 struct Common {
   std::string name;
   std::string value;
+  std::size_t hash = std::hash<std::string>{}(value);
 };
 
 /// Throws on all ranks if one of them brings an error, or if a common value differs. Returns the
-/// demands of all ranks joined. At most 12 values; all ranks pass as many, in the same order.
+/// demands of all ranks joined. At most 20 values; all ranks pass as many, in the same order.
 Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& common,
                       const Demand& demand, const std::optional<Error>& error);
 /// Throws on all ranks if one of them brings an error.

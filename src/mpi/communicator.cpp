@@ -72,27 +72,30 @@ Communicator::Communicator(MPI_Comm comm) {
   check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  if (size_ > 1) measure_nodes();
 }
 
-void Communicator::measure_nodes() {
-  MPI_Comm node = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
-  int node_rank = 0;
-  check(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
-  check(MPI_Comm_free(&node), "MPI_Comm_free");
+std::string Communicator::form_team(int most) {
+  std::string why;
+  if (alone()) return why;
+  team_ = Team::form(comm_, most, why);
+  // Without a team nothing is known of the nodes: take it that every rank has its own.
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int writes = node_rank < cores ? 1 : 0;
+  const int writes = !team_ || team_->rank() < cores ? 1 : 0;
   check(MPI_Allreduce(&writes, &writers_, 1, MPI_INT, MPI_SUM, comm_), "MPI_Allreduce");
+  return why;
 }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(other.comm_), rank_(other.rank_), size_(other.size_), writers_(other.writers_) {
+    : comm_(other.comm_),
+      team_(std::move(other.team_)),
+      rank_(other.rank_),
+      size_(other.size_),
+      writers_(other.writers_) {
   other.comm_ = MPI_COMM_NULL;
 }
 
 void Communicator::release() noexcept {
+  if (team_) team_->release();
   if (comm_ != MPI_COMM_NULL && mpi_is_running()) MPI_Comm_free(&comm_);
   comm_ = MPI_COMM_NULL;
 }

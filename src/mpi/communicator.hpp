@@ -5,9 +5,12 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "mpi/team.hpp"
 
 namespace penstock {
 
@@ -26,6 +29,11 @@ class Communicator {
   int size() const noexcept { return size_; }
   bool alone() const noexcept { return size_ == 1; }
   MPI_Comm handle() const noexcept { return comm_; }
+  /// Collective: lets the ranks of each node work through common memory. `most`: ranks of a team
+  /// at most, 0 for whole nodes. Where that cannot be had, team() stays null on all ranks and the
+  /// reason is returned on some.
+  std::string form_team(int most);
+  Team* team() const noexcept { return team_.get(); }
   /// Ranks that can use a core of their own, summed over the nodes.
   int writers() const noexcept { return writers_; }
 
@@ -40,9 +48,8 @@ class Communicator {
   static void check(int code, const char* call);
 
  private:
-  void measure_nodes();
-
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::unique_ptr<Team> team_;
   int rank_ = 0, size_ = 1, writers_ = 1;
 };
 

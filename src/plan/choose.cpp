@@ -41,6 +41,29 @@ Extent span_of(Method method, DomainRule rule, const ArrayLayout& layout, const 
   return whole_array ? layout.extent() : demand.hull();
 }
 
+Exchange choose_exchange(Exchange asked, const Machine& machine) {
+  const bool node_works = machine.shared_memory && machine.ranks > 1;
+  if (asked == Exchange::automatic) return node_works ? Exchange::node : Exchange::sparse;
+  if (asked == Exchange::node && !node_works) return Exchange::sparse;
+  return asked;
+}
+
+/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway.
+int choose_depth(const Hints& hints) {
+  constexpr std::int64_t small = 64 * 1024;
+  if (hints.pipeline == Pipeline::always) return 2;
+  return hints.pipeline == Pipeline::automatic && hints.buffer_size >= small ? 2 : 1;
+}
+
+/// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
+/// also passes on its node's bytes needs as much again for these, and for what arrives.
+std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
+  constexpr std::int64_t longest = std::int64_t{1} << 29;  // counts of MPI are ints
+  std::int64_t parts = plan.depth;
+  if (plan.exchange == Exchange::node && plan.machine.nodes > 1) parts *= 2;
+  return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, longest);
+}
+
 }  // namespace
 
 int Plan::rank_of(std::int64_t aggregator) const noexcept {
@@ -84,8 +107,10 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hin
   aggregators = std::clamp<std::int64_t>(aggregators, 1, machine.ranks);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
+  plan.exchange = choose_exchange(hints.exchange, machine);
+  plan.depth = choose_depth(hints);
   plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
-                              hints.buffer_size, stripe);
+                              window_bytes(hints, plan), stripe);
   return plan;
 }
 

@@ -12,9 +12,11 @@ namespace penstock {
 
 class Coverage {
  public:
-  explicit Coverage(MemoryGauge* gauge) : gauge_(gauge) {}
+  /// Memory comes from `pool` where there is one, and is given back by release().
+  explicit Coverage(MemoryGauge* gauge, BufferPool* pool = nullptr) : gauge_(gauge), pool_(pool) {}
 
   void restart(Extent window);
+  Buffer release() noexcept { return std::move(storage_); }
   void mark(const Batch& batch);
   std::int64_t wanted() const noexcept;  // bytes marked, each counted once
   std::int64_t run_count() const noexcept;
@@ -49,6 +51,7 @@ class Coverage {
   }
 
   MemoryGauge* gauge_;
+  BufferPool* pool_;
   Buffer storage_;
   std::uint64_t* words_ = nullptr;
   std::int64_t word_count_ = 0;

@@ -23,9 +23,20 @@ constexpr Names<DomainRule, 5> rule_names{{{"auto", DomainRule::automatic},
                                            {"dynamic", DomainRule::dynamic},
                                            {"block-cyclic", DomainRule::block_cyclic},
                                            {"aligned", DomainRule::aligned}}};
+constexpr Names<Exchange, 9> exchange_names{{{"auto", Exchange::automatic},
+                                             {"step1", Exchange::step1},
+                                             {"step2", Exchange::step2},
+                                             {"step3", Exchange::step3},
+                                             {"step4", Exchange::step4},
+                                             {"step5", Exchange::step5},
+                                             {"sparse", Exchange::sparse},
+                                             {"alltoallw", Exchange::alltoallw},
+                                             {"node", Exchange::node}}};
 constexpr Names<SieveWrites, 3> sieve_names{{{"auto", SieveWrites::automatic},
                                              {"always", SieveWrites::always},
                                              {"never", SieveWrites::never}}};
+constexpr Names<Pipeline, 3> pipeline_names{
+    {{"auto", Pipeline::automatic}, {"always", Pipeline::always}, {"never", Pipeline::never}}};
 constexpr Names<Locks, 2> lock_names{{{"auto", Locks::automatic}, {"never", Locks::never}}};
 
 template <class Enum, std::size_t N>
@@ -57,6 +68,21 @@ std::int64_t parse_count(std::string_view hint, std::string_view value) {
   return number;
 }
 
+std::int64_t parse_microseconds(std::string_view hint, std::string_view value) {
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (status != std::errc() || end != value.data() + value.size() || number < 0 ||
+      number > 60'000'000)
+    throw Error(ErrorClass::argument, std::string(hint) +
+                                          " must be microseconds from 0 to 60000000, not '" +
+                                          std::string(value) + "'");
+  return number;
+}
+
+std::string count_text(std::int64_t count) {
+  return count == 0 ? "auto" : std::to_string(count);
+}
+
 }  // namespace
 
 std::string_view to_string(Method method) noexcept {
@@ -64,6 +90,9 @@ std::string_view to_string(Method method) noexcept {
 }
 std::string_view to_string(DomainRule rule) noexcept {
   return name_of(rule, rule_names);
+}
+std::string_view to_string(Exchange exchange) noexcept {
+  return name_of(exchange, exchange_names);
 }
 
 std::int64_t parse_bytes(std::string_view text) {
@@ -101,6 +130,11 @@ void Hints::set(const std::map<std::string, std::string>& text, std::vector<std:
     else if (name == "stripe_size") stripe_size = bytes_of(name, value);
     else if (name == "sieve_writes") sieve_writes = parse(name, value, sieve_names);
     else if (name == "locks") locks = parse(name, value, lock_names);
+    else if (name == "exchange") exchange = parse(name, value, exchange_names);
+    else if (name == "pipeline") pipeline = parse(name, value, pipeline_names);
+    else if (name == "ranks_per_node") ranks_per_node = parse_count(name, value);
+    else if (name == "writers") writers = parse_count(name, value);
+    else if (name == "stagger") stagger = parse_microseconds(name, value);
     else if (name == "device") device = value;
     else if (unknown != nullptr) unknown->push_back(name);
   }
@@ -109,11 +143,16 @@ void Hints::set(const std::map<std::string, std::string>& text, std::vector<std:
 std::map<std::string, std::string> Hints::text() const {
   return {{"method", std::string(to_string(method))},
           {"domains", std::string(to_string(domains))},
-          {"aggregators", aggregators == 0 ? "auto" : std::to_string(aggregators)},
+          {"aggregators", count_text(aggregators)},
           {"buffer_size", std::to_string(buffer_size)},
           {"stripe_size", std::to_string(stripe_size)},
           {"sieve_writes", std::string(name_of(sieve_writes, sieve_names))},
           {"locks", std::string(name_of(locks, lock_names))},
+          {"exchange", std::string(to_string(exchange))},
+          {"pipeline", std::string(name_of(pipeline, pipeline_names))},
+          {"ranks_per_node", count_text(ranks_per_node)},
+          {"writers", count_text(writers)},
+          {"stagger", std::to_string(stagger)},
           {"device", device}};
 }
 

@@ -15,11 +15,15 @@ namespace penstock {
 struct Machine {
   int ranks = 1;
   int writers = 1;  // ranks that can touch storage side by side: at most one per core
+  int nodes = 1;
+  bool shared_memory = false;  // the ranks of every node have memory in common
 };
 
 struct Plan {
   Method method = Method::direct;  // never automatic
   Domains domains;                 // of the collective methods
+  Exchange exchange = Exchange::sparse;  // of the collective methods; never automatic
+  int depth = 1;                         // windows of an aggregator under way at a time
   Machine machine;
   SieveWrites sieve_writes = SieveWrites::automatic;
   std::string reason;

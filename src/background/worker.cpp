@@ -1,0 +1,53 @@
+#include "background/worker.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace penstock {
+
+Worker::~Worker() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard guard(mutex_);
+    stop_ = true;
+  }
+  has_work_.notify_one();
+  thread_.join();
+}
+
+Worker::Ticket Worker::submit(std::function<void()> job) {
+  const std::lock_guard guard(mutex_);
+  if (!thread_.joinable()) {
+    // Signals are the program's business: its own threads take them, not this one.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  jobs_.push_back(std::move(job));
+  has_work_.notify_one();
+  return ++submitted_;
+}
+
+void Worker::wait(Ticket ticket) {
+  std::unique_lock guard(mutex_);
+  has_finished_.wait(guard, [&] { return finished_ >= ticket; });
+}
+
+void Worker::run() {
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    has_work_.wait(guard, [&] { return stop_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    const std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    guard.unlock();
+    job();
+    guard.lock();
+    ++finished_;
+    has_finished_.notify_all();
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,38 @@
+// Worker: one thread that does storage calls while its owner goes on exchanging. It never calls
+// MPI. Jobs run one after the other, in the order in which they came.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace penstock {
+
+class Worker {
+ public:
+  using Ticket = std::uint64_t;  // 0: no job
+
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  ~Worker();  // after the last job
+
+  /// `job` must not throw. The thread starts with the first job.
+  Ticket submit(std::function<void()> job);
+  /// Returns when the job of `ticket`, and all before it, are done.
+  void wait(Ticket ticket);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable has_work_, has_finished_;
+  std::deque<std::function<void()>> jobs_;
+  Ticket submitted_ = 0, finished_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock

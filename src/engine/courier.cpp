@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "engine/node.hpp"
+
+namespace penstock {
+
+Courier::Courier(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
+                 std::vector<DomainTable> tables, int first_slot, Slots& messages)
+    : context_(context),
+      access_(access),
+      plan_(plan),
+      roles_(roles),
+      messages_(messages),
+      tables_(std::move(tables)),
+      first_slot_(first_slot) {}
+
+bool Courier::progress() {
+  bool moved = false;
+  for (Chunk& chunk : open_) {
+    const bool went_on = advance(chunk);
+    moved = moved || went_on;
+    // Messages to one aggregator must leave in the order in which it expects them.
+    if (access_.writes() && !went_on && chunk.slot >= 0 && chunk.message < 0) break;
+  }
+  while (!open_.empty() && open_.front().slot < 0) open_.pop_front();
+  return open_chunk() || moved;
+}
+
+/// The table whose next round has the least ticket.
+DomainTable* Courier::next_table() const {
+  DomainTable* least = nullptr;
+  for (DomainTable& table : tables_)
+    if (!table.finished() &&
+        (least == nullptr || roles_.ticket(table.round(), table.aggregator()) <
+                                 roles_.ticket(least->round(), least->aggregator())))
+      least = &table;
+  return least;
+}
+
+bool Courier::open_bundle() {
+  DomainTable* const table = next_table();
+  if (table == nullptr) return false;
+  const Team& team = *context_.comm.team();
+  bundle_.emplace(BundleAtHand{table->aggregator(), table->round(), {}, 0, 0});
+  bundle_->sizes.assign(static_cast<std::size_t>(team.size()), 0);
+  std::vector<WindowStream> streams;
+  table->take(streams);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    bundle_->sizes[static_cast<std::size_t>(team.place_of(table->sources()[i].rank))] =
+        streams[i].size();
+    bundle_->bytes += streams[i].size();
+  }
+  return true;
+}
+
+bool Courier::open_chunk() {
+  if (static_cast<int>(open_.size()) == plan_.depth || (!bundle_ && !open_bundle())) return false;
+  Team& team = *context_.comm.team();
+  const int slot = first_slot_ + next_slot_;
+  next_slot_ = (next_slot_ + 1) % plan_.depth;
+  const std::int64_t begin = bundle_->begun;
+  const std::int64_t end = std::min(bundle_->bytes, begin + messages_.slot_bytes());
+  NodeStaging::Board& board = context_.staging.board(team.rank(), slot);
+  std::int64_t start = 0;
+  int copying = 0;
+  for (int place = 0; place < team.size(); ++place) {
+    const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(place)];
+    const std::int64_t from = std::max(begin, start), to = std::min(end, start + size);
+    NodeStaging::Range& range = board.ranges()[place];
+    range = {0, 0, -1, NodeStaging::anyone};
+    if (from < to) range = {from - start, to - start, from - begin, NodeStaging::anyone};
+    if (from < to) ++copying;
+    start += size;
+  }
+  board.missing.store(copying, std::memory_order_relaxed);
+  board.turn.store(NodeStaging::anyone, std::memory_order_relaxed);
+  Chunk chunk{roles_.ticket(bundle_->round, bundle_->aggregator), slot};
+  const int peer = plan_.rank_of(bundle_->aggregator);
+  if (access_.writes()) {
+    publish(chunk);
+    chunk.peer = peer;
+    chunk.bytes = end - begin;
+  } else {
+    chunk.message = messages_.take();
+    messages_.receive(chunk.message, context_.staging.bytes(team.rank(), slot), end - begin, peer);
+  }
+  open_.push_back(chunk);
+  bundle_->begun = end;
+  if (end == bundle_->bytes) bundle_.reset();
+  return true;
+}
+
+void Courier::publish(const Chunk& chunk) {
+  Team& team = *context_.comm.team();
+  NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
+  board.ticket.store(chunk.ticket, std::memory_order_release);
+  for (int place = 0; place < team.size(); ++place)
+    if (board.ranges()[place].end > board.ranges()[place].begin && place != team.rank())
+      team.ring(place);
+}
+
+/// Once all ranks have copied: a write sends the slot, a read gives it up.
+bool Courier::advance(Chunk& chunk) {
+  if (chunk.slot < 0 || chunk.message >= 0) return false;
+  Team& team = *context_.comm.team();
+  NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
+  if (board.missing.load(std::memory_order_acquire) != 0) return false;
+  board.ticket.store(NodeStaging::no_ticket, std::memory_order_release);
+  if (!access_.writes()) {
+    chunk.slot = -1;
+    return true;
+  }
+  chunk.message = messages_.take();
+  messages_.send(chunk.message, context_.staging.bytes(team.rank(), chunk.slot), chunk.bytes,
+                 chunk.peer);
+  return true;
+}
+
+void Courier::completed(int message) {
+  messages_.release(message);
+  for (Chunk& chunk : open_) {
+    if (chunk.message != message) continue;
+    chunk.message = -1;
+    if (access_.writes()) chunk.slot = -1;
+    else publish(chunk);
+  }
+}
+
+}  // namespace penstock

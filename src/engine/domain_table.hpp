@@ -1,0 +1,100 @@
+// DomainTable: the file domain access table (FDAT) of one aggregator: who wants what of its domain.
+// Window: one round of it, from the first look to the last byte at the storage.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "engine/window_io.hpp"
+
+namespace penstock {
+
+struct Window {
+  Window(Context& context, const Hints& hints, Direction direction)
+      : io(context, hints, direction, /*exclusive=*/false) {}
+
+  WindowIo io;
+  std::int64_t round = -1;
+  Extent extent;
+  std::vector<WindowStream> streams;  // per source; empty: nothing in this round
+  Worker::Ticket ticket = 0;          // of its storage call, if it runs in the background
+  std::optional<Error> error;         // of that call
+};
+
+class DomainTable {
+ public:
+  struct Source {
+    int rank;
+    std::vector<Section> sections;
+    Footprint footprint;
+    std::int64_t round;  // the next one with bytes of it
+  };
+
+  DomainTable(const ArrayLayout& layout, const Plan& plan, std::int64_t aggregator);
+  /// In rank order. Sections without a byte of the domain are left out.
+  void add(int rank, std::vector<Section> sections);
+  /// After the last add().
+  void settle();
+
+  std::int64_t aggregator() const noexcept { return aggregator_; }
+  const std::vector<Source>& sources() const noexcept { return sources_; }
+  bool disjoint() const noexcept { return disjoint_; }
+  /// No round is left.
+  bool finished() const noexcept { return round_ >= rounds_; }
+  /// The next round with wanted bytes.
+  std::int64_t round() const noexcept { return round_; }
+  /// The streams of that round, one per source, and the extent from its first to its last wanted
+  /// byte; goes on to the next.
+  Extent take(std::vector<WindowStream>& streams);
+  /// The same, opened as `window`, see WindowIo::open. `place`: a window and lead_room() of memory
+  /// at a page boundary.
+  void open(Window& window, std::byte* place = nullptr);
+
+ private:
+  void find_round();
+
+  const ArrayLayout& layout_;
+  const Plan& plan_;
+  std::int64_t aggregator_, rounds_;
+  std::vector<Source> sources_;
+  bool disjoint_ = true;
+  std::int64_t round_ = 0;
+};
+
+/// Brings windows to storage and back, in the background where the plan has it so.
+class WindowQueue {
+ public:
+  /// `background`: storage calls may run beside the thread that exchanges.
+  WindowQueue(Context& context, const Plan& plan, const Hints& hints, Direction direction,
+              bool background);
+
+  /// The window object of the next round, once it is free. At most `depth` are in use.
+  Window& next();
+  void start_fill(Window& window) { start(window, true); }
+  void start_flush(Window& window) { start(window, false); }
+  /// Waits for what was started. After a failed fill the staging buffer is all zeros: others must
+  /// get something, but not what memory held before.
+  void finish(Window& window);
+  void finish_all();
+  bool deep() const noexcept { return windows_.size() > 1; }
+  /// The first error. Nothing touches the file after it, but the exchange goes on, so that no
+  /// other rank waits for ever.
+  const std::optional<Error>& error() const noexcept { return error_; }
+
+ private:
+  void start(Window& window, bool fill);
+  void stagger();
+
+  Context& context_;
+  const Hints& hints_;
+  std::int64_t aggregator_;
+  bool reads_, background_;
+  std::vector<std::unique_ptr<Window>> windows_;
+  std::size_t turn_ = 0;
+  bool staggered_ = false;
+  std::atomic<bool> failed_ = false;  // for jobs that were started before error_ was known
+  std::optional<Error> error_;
+};
+
+}  // namespace penstock

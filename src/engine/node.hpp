@@ -1,0 +1,168 @@
+// The node exchange. Ranks of one node copy straight between their own memory and the staging
+// buffer of their aggregator (exchange/staging.hpp has the protocol). Towards an aggregator on
+// another node they do the same with the slot of a courier of their own node, which sends the
+// bytes of all of them as one message: messages grow with nodes, not with ranks.
+//
+//   rank ----copy---> aggregator's slot ----> file             (same node: laid out as in the file)
+//   rank ----copy---> courier's slot ----message---> aggregator's slot  (packed, rank after rank)
+//
+// Reads go the same ways back. Windows are known by a ticket, round * aggregators + aggregator.
+//
+// Why nothing waits for ever: owners open windows in the order of their tickets, and what a rank
+// copies into one open window depends on no other. So of all windows that are not finished the one
+// with the least ticket always goes on.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "engine/domain_table.hpp"
+#include "exchange/slots.hpp"
+
+namespace penstock {
+
+/// Who does what in one call; the same on all ranks of a node.
+class NodeRoles {
+ public:
+  NodeRoles(const Team& team, const Plan& plan) : team_(team), plan_(plan) {}
+
+  bool is_local(std::int64_t aggregator) const noexcept {
+    return team_.node_of(plan_.rank_of(aggregator)) == team_.node();
+  }
+  /// The place whose slots take this node's bytes for `aggregator`: its own, or its courier's.
+  int owner_of(std::int64_t aggregator) const noexcept {
+    return is_local(aggregator) ? team_.place_of(plan_.rank_of(aggregator))
+                                : courier_on(team_.node(), aggregator);
+  }
+  int courier_on(int node, std::int64_t aggregator) const noexcept {
+    return static_cast<int>(aggregator % team_.size_of(node));
+  }
+  std::int64_t ticket(std::int64_t round, std::int64_t aggregator) const noexcept {
+    return round * plan_.domains.aggregators() + aggregator;
+  }
+  /// Slots of an aggregator come first, then those of a courier.
+  NodeStaging::Shape shape() const;
+
+ private:
+  const Team& team_;
+  const Plan& plan_;
+};
+
+/// Copies this rank's bytes into, or out of, the windows that are open.
+class NodeRequester {
+ public:
+  NodeRequester(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles);
+  /// Copies to or from one window. False: none of those it waits for is open.
+  bool progress();
+  bool done() const noexcept { return left_ == 0; }
+
+ private:
+  struct Neighbour {
+    std::int64_t aggregator, round;
+    int owner;
+    WindowStream stream;        // of that round
+    std::int64_t position = 0;  // bytes of it that are copied
+  };
+  bool serve(Neighbour& neighbour);
+  void open(Neighbour& neighbour);
+  void copy(const Neighbour& neighbour, const NodeStaging::Range& range, std::byte* slot);
+
+  Context& context_;
+  const Access& access_;
+  const Plan& plan_;
+  const NodeRoles& roles_;
+  std::vector<Neighbour> neighbours_;
+  std::size_t left_ = 0;
+};
+
+/// The windows of one domain, for the ranks of its own node and for couriers of others.
+class NodeAggregator {
+ public:
+  NodeAggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                 const NodeRoles& roles, DomainTable table, Slots& messages);
+  bool progress();
+  void completed(int slot);
+  bool done() const noexcept { return table_.finished() && open_.empty() && messages_.idle(); }
+  const std::optional<Error>& error() const noexcept { return queue_.error(); }
+
+ private:
+  /// What another node has in a window: streams of its ranks, one after the other.
+  struct Bundle {
+    int courier;                       // rank in the communicator
+    std::vector<std::size_t> sources;  // of the table
+    std::int64_t bytes = 0, begun = 0;
+  };
+  struct Open {
+    Window* window;
+    int slot;
+    std::vector<Bundle> bundles;
+    int under_way = 0;  // messages of writes not yet here
+  };
+  struct Message {
+    Open* open = nullptr;
+    std::size_t bundle = 0;
+    std::int64_t begin = 0, end = 0;
+  };
+
+  bool open_next();
+  bool finish_oldest();
+  void publish(Open& open);
+  void gather_bundles(Open& open);
+  bool move_messages();
+  void move_chunk(const Message& message, std::byte* packed);
+  bool complete(const Open& open);
+
+  Context& context_;
+  const Access& access_;
+  const Plan& plan_;
+  const NodeRoles& roles_;
+  Slots& messages_;
+  DomainTable table_;
+  WindowQueue queue_;
+  std::deque<Open> open_;  // oldest first
+  int next_slot_ = 0;
+  std::vector<Message> arriving_;  // per message slot
+};
+
+/// Passes the bytes of this node to and from the aggregators of other nodes that it serves.
+class Courier {
+ public:
+  Courier(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
+          std::vector<DomainTable> tables, int first_slot, Slots& messages);
+  bool progress();
+  void completed(int slot);
+  bool done() const noexcept { return !bundle_ && open_.empty() && next_table() == nullptr; }
+
+ private:
+  struct Chunk {
+    std::int64_t ticket;
+    int slot;           // -1: no longer needed
+    int message = -1;   // under way
+    int peer = -1;      // of a write
+    std::int64_t bytes = 0;
+  };
+  struct BundleAtHand {  // cut in chunks of a slot
+    std::int64_t aggregator, round;
+    std::vector<std::int64_t> sizes;  // of the streams, per place
+    std::int64_t bytes, begun;
+  };
+
+  DomainTable* next_table() const;
+  bool open_bundle();
+  bool open_chunk();
+  bool advance(Chunk& chunk);
+  void publish(const Chunk& chunk);
+
+  Context& context_;
+  const Access& access_;
+  const Plan& plan_;
+  const NodeRoles& roles_;
+  Slots& messages_;
+  mutable std::vector<DomainTable> tables_;
+  int first_slot_, next_slot_ = 0;
+  std::optional<BundleAtHand> bundle_;
+  std::deque<Chunk> open_;
+};
+
+}  // namespace penstock

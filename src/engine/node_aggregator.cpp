@@ -1,0 +1,165 @@
+#include <algorithm>
+
+#include "access/copy.hpp"
+#include "engine/node.hpp"
+
+namespace penstock {
+
+NodeAggregator::NodeAggregator(Context& context, const Access& access, const Plan& plan,
+                               const Hints& hints, const NodeRoles& roles, DomainTable table,
+                               Slots& messages)
+    : context_(context),
+      access_(access),
+      plan_(plan),
+      roles_(roles),
+      messages_(messages),
+      table_(std::move(table)),
+      // Ranks go on copying into the other slots while this one is at the storage: no thread.
+      queue_(context, plan, hints, access.direction, /*background=*/false) {}
+
+bool NodeAggregator::progress() {
+  // The storage first: it is what everybody waits for in the end.
+  bool moved = finish_oldest();
+  moved = open_next() || moved;
+  return move_messages() || moved;
+}
+
+bool NodeAggregator::open_next() {
+  if (table_.finished() || static_cast<int>(open_.size()) == plan_.depth) return false;
+  const int slot = next_slot_;
+  next_slot_ = (next_slot_ + 1) % plan_.depth;
+  Window& window = queue_.next();
+  table_.open(window, context_.staging.bytes(context_.comm.team()->rank(), slot));
+  if (!access_.writes()) {
+    queue_.start_fill(window);
+    queue_.finish(window);
+  }
+  open_.push_back({&window, slot, {}, 0});
+  gather_bundles(open_.back());
+  publish(open_.back());
+  return true;
+}
+
+void NodeAggregator::publish(Open& open) {
+  Team& team = *context_.comm.team();
+  NodeStaging::Board& board = context_.staging.board(team.rank(), open.slot);
+  NodeStaging::Range* const ranges = board.ranges();
+  std::fill_n(ranges, team.size(), NodeStaging::Range{0, 0, -1, NodeStaging::anyone});
+  const bool in_turn = access_.writes() && !table_.disjoint();
+  int copying = 0, last = NodeStaging::anyone, first = NodeStaging::anyone;
+  for (std::size_t i = 0; i < table_.sources().size(); ++i) {
+    const std::int64_t bytes = open.window->streams[i].size();
+    const int rank = table_.sources()[i].rank;
+    if (bytes == 0 || team.node_of(rank) != team.node()) continue;
+    const int place = team.place_of(rank);
+    ranges[place].end = bytes;
+    if (last == NodeStaging::anyone) first = place;
+    else ranges[last].next = place;
+    last = place;
+    ++copying;
+  }
+  board.missing.store(copying, std::memory_order_relaxed);
+  board.turn.store(in_turn ? first : NodeStaging::anyone, std::memory_order_relaxed);
+  board.ticket.store(roles_.ticket(open.window->round, table_.aggregator()),
+                     std::memory_order_release);
+  for (int place = 0; place < team.size(); ++place)
+    if (ranges[place].end > 0 && place != team.rank() && (!in_turn || place == first))
+      team.ring(place);
+}
+
+bool NodeAggregator::complete(const Open& open) {
+  const NodeStaging::Board& board =
+      context_.staging.board(context_.comm.team()->rank(), open.slot);
+  const auto begun = [](const Bundle& bundle) { return bundle.begun == bundle.bytes; };
+  return board.missing.load(std::memory_order_acquire) == 0 && open.under_way == 0 &&
+         std::all_of(open.bundles.begin(), open.bundles.end(), begun);
+}
+
+bool NodeAggregator::finish_oldest() {
+  if (open_.empty() || !complete(open_.front())) return false;
+  Open& open = open_.front();
+  if (access_.writes()) {
+    queue_.start_flush(*open.window);
+    queue_.finish(*open.window);
+  }
+  context_.staging.board(context_.comm.team()->rank(), open.slot)
+      .ticket.store(NodeStaging::no_ticket, std::memory_order_release);
+  open_.pop_front();
+  return true;
+}
+
+void NodeAggregator::gather_bundles(Open& open) {
+  const Team& team = *context_.comm.team();
+  if (team.nodes() == 1) return;
+  std::vector<int> nodes;
+  for (std::size_t i = 0; i < table_.sources().size(); ++i) {
+    const std::int64_t bytes = open.window->streams[i].size();
+    const int node = team.node_of(table_.sources()[i].rank);
+    if (bytes == 0 || node == team.node()) continue;
+    const auto known = std::find(nodes.begin(), nodes.end(), node);
+    const auto at = static_cast<std::size_t>(known - nodes.begin());
+    if (known == nodes.end()) {
+      nodes.push_back(node);
+      open.bundles.push_back(
+          {team.rank_at(node, roles_.courier_on(node, table_.aggregator())), {}, 0, 0});
+    }
+    open.bundles[at].sources.push_back(i);
+    open.bundles[at].bytes += bytes;
+  }
+}
+
+/// Posts what the message slots allow, the oldest window first.
+bool NodeAggregator::move_messages() {
+  bool moved = false;
+  for (Open& open : open_)
+    for (std::size_t b = 0; b < open.bundles.size(); ++b)
+      for (Bundle& bundle = open.bundles[b]; bundle.begun < bundle.bytes; moved = true) {
+        if (!messages_.has_free()) return moved;
+        const int slot = messages_.take();
+        const Message message{&open, b, bundle.begun,
+                              std::min(bundle.bytes, bundle.begun + messages_.slot_bytes())};
+        bundle.begun = message.end;
+        const std::int64_t bytes = message.end - message.begin;
+        if (access_.writes()) {
+          arriving_.resize(std::max(arriving_.size(), static_cast<std::size_t>(slot) + 1));
+          arriving_[static_cast<std::size_t>(slot)] = message;
+          ++open.under_way;
+          messages_.receive(slot, messages_.bytes(slot), bytes, bundle.courier);
+        } else {
+          move_chunk(message, messages_.bytes(slot));
+          messages_.send(slot, messages_.bytes(slot), bytes, bundle.courier);
+        }
+      }
+  return moved;
+}
+
+void NodeAggregator::completed(int slot) {
+  if (access_.writes()) {
+    const Message message = arriving_[static_cast<std::size_t>(slot)];
+    move_chunk(message, messages_.bytes(slot));
+    --message.open->under_way;
+  }
+  messages_.release(slot);
+}
+
+/// Bytes of a bundle between its packed form and the window.
+void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
+  const Stopwatch watch(context_.counts.time_copy);
+  std::int64_t start = 0;  // of the source's stream in the bundle
+  for (const std::size_t i : message.open->bundles[message.bundle].sources) {
+    const WindowStream& stream = message.open->window->streams[i];
+    const std::int64_t from = std::max(message.begin, start);
+    const std::int64_t to = std::min(message.end, start + stream.size());
+    std::byte* const place = packed + (from - message.begin);
+    if (from < to)
+      stream.for_each(from - start, to - start, [&](std::size_t, const Batch& b) {
+        std::byte* const staged = message.open->window->io.at(b.file);
+        if (access_.writes())
+          copy_runs(staged, b.file_step, place + b.packed, b.run, b.run, b.count);
+        else copy_runs(place + b.packed, b.run, staged, b.file_step, b.run, b.count);
+      });
+    start += stream.size();
+  }
+}
+
+}  // namespace penstock

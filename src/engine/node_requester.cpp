@@ -1,0 +1,88 @@
+#include "access/copy.hpp"
+#include "engine/node.hpp"
+
+namespace penstock {
+
+NodeStaging::Shape NodeRoles::shape() const {
+  NodeStaging::Shape shape;
+  shape.slots.assign(static_cast<std::size_t>(team_.size()), 0);
+  shape.slot_bytes = plan_.domains.buffer() + lead_room(plan_.domains.buffer());
+  std::vector<bool> courier(shape.slots.size(), false);
+  for (std::int64_t a = 0; a < plan_.domains.aggregators(); ++a) {
+    const auto owner = static_cast<std::size_t>(owner_of(a));
+    if (!is_local(a)) courier[owner] = true;
+    else shape.slots[owner] = plan_.depth;
+  }
+  for (std::size_t place = 0; place < courier.size(); ++place)
+    if (courier[place]) shape.slots[place] += plan_.depth;
+  return shape;
+}
+
+NodeRequester::NodeRequester(Context& context, const Access& access, const Plan& plan,
+                             const NodeRoles& roles)
+    : context_(context), access_(access), plan_(plan), roles_(roles) {
+  for (const std::int64_t aggregator : touched_aggregators(plan.domains, access.both)) {
+    neighbours_.push_back({aggregator, 0, roles.owner_of(aggregator), {}, 0});
+    ++left_;
+    open(neighbours_.back());
+  }
+}
+
+/// Looks up what the neighbour's next round has for this rank.
+void NodeRequester::open(Neighbour& n) {
+  n.round = next_round(plan_.domains, n.aggregator, access_.both, n.round);
+  n.position = 0;
+  if (n.round < plan_.domains.rounds(n.aggregator))
+    n.stream = WindowStream(access_.both, plan_.domains.window(n.aggregator, n.round));
+  else --left_;
+}
+
+bool NodeRequester::progress() {
+  for (Neighbour& n : neighbours_)
+    if (n.round < plan_.domains.rounds(n.aggregator) && serve(n)) return true;
+  return false;
+}
+
+bool NodeRequester::serve(Neighbour& n) {
+  Team& team = *context_.comm.team();
+  const std::int64_t ticket = roles_.ticket(n.round, n.aggregator);
+  for (int slot = 0; slot < context_.staging.slots(n.owner); ++slot) {
+    NodeStaging::Board& board = context_.staging.board(n.owner, slot);
+    if (board.ticket.load(std::memory_order_acquire) != ticket) continue;
+    const NodeStaging::Range range = board.ranges()[team.rank()];
+    if (range.begin == range.end || range.begin != n.position) continue;
+    const std::int32_t turn = board.turn.load(std::memory_order_acquire);
+    if (turn != NodeStaging::anyone && turn != team.rank()) continue;
+    copy(n, range, context_.staging.bytes(n.owner, slot));
+    if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
+      board.turn.store(range.next, std::memory_order_release);
+      team.ring(range.next);
+    }
+    if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && n.owner != team.rank())
+      team.ring(n.owner);
+    n.position = range.end;
+    if (n.position == n.stream.size()) {
+      ++n.round;
+      open(n);
+    }
+    return true;
+  }
+  return false;
+}
+
+void NodeRequester::copy(const Neighbour& n, const NodeStaging::Range& range, std::byte* slot) {
+  const Stopwatch watch(context_.counts.time_copy);
+  const Extent window = plan_.domains.window(n.aggregator, n.round);
+  const bool image = range.place < 0;
+  std::byte* const base =
+      image ? slot + lead(window.begin, plan_.domains.buffer()) - window.begin : slot;
+  n.stream.for_each(range.begin, range.end, [&](std::size_t section, const Batch& b) {
+    std::byte* const staged = image ? base + b.file : base + range.place + b.packed;
+    const std::int64_t step = image ? b.file_step : b.run;
+    std::byte* const in_memory = access_.memory[section] + b.memory;
+    if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
+    else copy_runs(in_memory, b.memory_step, staged, step, b.run, b.count);
+  });
+}
+
+}  // namespace penstock

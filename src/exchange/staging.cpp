@@ -1,0 +1,64 @@
+#include "exchange/staging.hpp"
+
+#include <new>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+std::int64_t round_up(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// Large slots begin at a page, for O_DIRECT; small ones would be mostly padding.
+std::int64_t padded(std::int64_t slot_bytes) {
+  return round_up(slot_bytes, slot_bytes < 64 * 1024 ? 64 : NodeStaging::page);
+}
+
+}  // namespace
+
+bool NodeStaging::fit(Team& team, const Shape& shape, std::string& why) {
+  int slots = 0;
+  first_.clear();
+  for (const int of_rank : shape.slots) {
+    first_.push_back(slots);
+    slots += of_rank;
+  }
+  board_bytes_ =
+      round_up(static_cast<std::int64_t>(sizeof(Board) + shape.slots.size() * sizeof(Range)), 64);
+  boards_bytes_ = round_up(slots * board_bytes_, page);
+  shape_ = shape;
+  const std::int64_t needed = boards_bytes_ + slots * padded(shape.slot_bytes);
+  if (segment_.size() < needed) {
+    segment_ = SharedSegment();  // given back first
+    segment_ = SharedSegment::make(team.node_comm(), needed, why);
+    if (!segment_) {
+      release();
+      return false;
+    }
+  }
+  // Boards may lie where bytes were before.
+  team.meet([] {});
+  for (int slot = 0; slot < shape_.slots[static_cast<std::size_t>(team.rank())]; ++slot) {
+    Board* const b = new (&board(team.rank(), slot)) Board;
+    b->missing.store(0, std::memory_order_relaxed);
+    b->ticket.store(no_ticket, std::memory_order_release);
+  }
+  team.meet([] {});
+  return true;
+}
+
+std::int64_t NodeStaging::index(int owner, int slot) const noexcept {
+  return first_[static_cast<std::size_t>(owner)] + slot;
+}
+
+NodeStaging::Board& NodeStaging::board(int owner, int slot) noexcept {
+  return *reinterpret_cast<Board*>(segment_.data() + index(owner, slot) * board_bytes_);
+}
+
+std::byte* NodeStaging::bytes(int owner, int slot) noexcept {
+  return segment_.data() + boards_bytes_ +
+         index(owner, slot) * padded(shape_.slot_bytes);
+}
+
+}  // namespace penstock
