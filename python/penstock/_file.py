@@ -154,10 +154,14 @@ class File:
         self.container: str = inner.container
         self.data_offset: int = inner.data_offset  #: byte of the first element
         self.end_offset: int = inner.end_offset  #: byte just past the array
+        # A program makes the same call again and again: what was worked out once is kept.
+        self._last: Optional[tuple[Any, Normalized, tuple[int, ...]]] = None
+        self._settings: dict[Any, dict[str, str]] = {}
         self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(
             inner.dtype, inner.element_size)
+        self._record = np.dtype((np.void, self.dtype.itemsize))
 
-    def write(self, local: Any, section: Any, method: str = "auto", **hints: Any) -> None:
+    def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:
         """Writes this rank's elements. Collective: every rank calls, those with nothing with None.
 
         Parameters
@@ -166,9 +170,10 @@ class File:
             written in place); a list of arrays for a list of sections; None for None.
         section: a tuple of slices, integers and index lists; a Section; a Distribution; a list of
             these; None.
-        method: "auto", "direct", "sieved", "gather", "two-phase" or "extended".
-        hints: settings for this call: aggregators, buffer_size, domains, stripe_size,
-            sieve_writes.
+        method: "auto", "direct", "sieved", "gather", "two-phase" or "extended"; default: what the
+            file's hints say, else "auto".
+        hints: settings for this call, see docs/hints.md: exchange, aggregators, buffer_size,
+            domains, stripe_size, sieve_writes and others.
 
         On return `local` may be reused and the bytes are in the file, as after POSIX ``write``.
         Where sections overlap, the highest rank wins (with direct and sieved: some writer of each
@@ -180,7 +185,7 @@ class File:
         arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
         self._inner.write(arrays, sections, text, problem)
 
-    def read(self, section: Any, out: Any = None, method: str = "auto", **hints: Any) -> Any:
+    def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
         """Reads a section (or a list of them) and returns the array (or list). Collective.
 
         `out`: array of the section's shape to fill, any strides, e.g. a view that leaves halo
@@ -191,17 +196,15 @@ class File:
         self._inner.read(arrays, sections, text, problem)
         return result
 
-    def _prepare(self, memory: Any, section: Any, method: str, hints: Mapping[str, Any], reading: bool) -> Any:
+    def _prepare(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any],
+                 reading: bool) -> Any:
         """Never raises: a rank that found a fault must still take part in the call."""
         arrays: list[np.ndarray] = []
         sections: list[Section] = []
         text: dict[str, str] = {}
         try:
-            text = _hint_text({"method": method, **hints})
-            unknown = _core._unknown_hints(text)
-            if unknown:
-                raise ArgumentError(f"{unknown[0]!r} is not a setting of a call; known are "
-                                    + ", ".join(_core._hint_names()))
+            if method is not None or hints:
+                text = self._call_settings(method, hints)
             many = isinstance(section, list)
             wanted = section if many else [] if section is None else [section]
             given = memory if many and memory is not None else [memory] * len(wanted)
@@ -223,6 +226,35 @@ class File:
         except Exception as error:
             return [], [], text, ("argument", str(error)), None
 
+    def _call_settings(self, method: Optional[str], hints: Mapping[str, Any]) -> dict[str, str]:
+        key = (method, *hints.items())
+        try:
+            return self._settings[key]
+        except (KeyError, TypeError):  # not seen before; not hashable
+            pass
+        text = _hint_text({"method": method, **hints})
+        unknown = _core._unknown_hints(text)
+        if unknown:
+            raise ArgumentError(f"{unknown[0]!r} is not a setting of a call; known are "
+                                + ", ".join(_core._hint_names()))
+        try:
+            if len(self._settings) < 100:
+                self._settings[key] = text
+        except TypeError:
+            pass
+        return text
+
+    def _normal(self, entry: Any) -> tuple[Normalized, tuple[int, ...]]:
+        """The section in its own terms, and its shape."""
+        if self._last is not None and self._last[0] is entry:
+            return self._last[1], self._last[2]
+        normal = normalize(entry, self.shape)
+        normal.section.check(list(self.shape))
+        shape = tuple(normal.section.shape)
+        if isinstance(entry, Section):  # does not change
+            self._last = entry, normal, shape
+        return normal, shape
+
     def _one(self, array: Any, entry: Any, reading: bool) -> tuple[Any, np.ndarray, Section]:
         if isinstance(entry, Distribution):
             if isinstance(array, np.ndarray) and array.shape == entry.local_shape:
@@ -231,28 +263,27 @@ class File:
                 array_view = array
             result, filled, part = self._one(array_view, entry.section, reading)
             return (array if array is not None else result), filled, part
-        normal = normalize(entry, self.shape)
-        normal.section.check(list(self.shape))
+        normal, shape = self._normal(entry)
         if array is None and reading:
             array = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
         elif reading and not isinstance(array, np.ndarray):
             raise ArgumentError(f"out must be a NumPy array, not {type(array).__name__}")
-        return array, self._as_bytes(array, normal), normal.section
+        return array, self._as_bytes(array, normal, shape), normal.section
 
-    def _as_bytes(self, array: Any, normal: Normalized) -> np.ndarray:
+    def _as_bytes(self, array: Any, normal: Normalized, shape: tuple[int, ...]) -> np.ndarray:
         """The array as records of bytes, its own memory, with the section's dimensions."""
         if array is None:
             raise ArgumentError("an array is needed for a section that is not None")
         array = np.asarray(array)
-        if array.dtype != self.dtype:
+        if array.dtype is not self.dtype and array.dtype != self.dtype:
             raise ArgumentError(f"array has dtype {array.dtype}, the file has {self.dtype}; "
                                 f"convert it first: array.astype({self.dtype.str!r})")
-        if array.shape not in (normal.memory_shape, normal.section.shape):
-            raise ArgumentError(f"array has shape {array.shape}, the section {normal.section!r} "
-                                f"has shape {normal.memory_shape}")
-        if array.shape != normal.section.shape:
+        if array.shape != shape:
+            if array.shape != normal.memory_shape:
+                raise ArgumentError(f"array has shape {array.shape}, the section {normal.section!r} "
+                                    f"has shape {normal.memory_shape}")
             array = np.expand_dims(array, normal.dropped)
-        return array.view(np.dtype((np.void, array.dtype.itemsize)))
+        return array.view(self._record)
 
     def sync(self) -> None:
         """Returns when the bytes are on the device (fdatasync). Collective."""

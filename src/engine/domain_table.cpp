@@ -65,6 +65,7 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
     : context_(context),
       hints_(hints),
       aggregator_(plan.aggregator_of(context.comm.rank())),
+      writers_(plan.writers),
       reads_(direction == Direction::read),
       background_(background && (hints.pipeline == Pipeline::always ||
                                  (hints.pipeline == Pipeline::automatic && plan.depth > 1 &&
@@ -87,7 +88,7 @@ void WindowQueue::start(Window& window, bool fill) {
     if (failed_) return;
     window.error = attempt([&] {
       if (!fill) stagger();
-      const Permit permit(context_, hints_);
+      const Permit permit(context_, background_ ? writers_ : 0);
       fill ? window.io.fill() : window.io.flush();
     });
     if (window.error) failed_ = true;

@@ -65,7 +65,8 @@ class DomainTable {
 /// Brings windows to storage and back, in the background where the plan has it so.
 class WindowQueue {
  public:
-  /// `background`: storage calls may run beside the thread that exchanges.
+  /// `background`: storage calls may run beside the thread that exchanges, and wait for a permit
+  /// there; else the caller sees to that.
   WindowQueue(Context& context, const Plan& plan, const Hints& hints, Direction direction,
               bool background);
 
@@ -89,6 +90,7 @@ class WindowQueue {
   Context& context_;
   const Hints& hints_;
   std::int64_t aggregator_;
+  int writers_;
   bool reads_, background_;
   std::vector<std::unique_ptr<Window>> windows_;
   std::size_t turn_ = 0;

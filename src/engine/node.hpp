@@ -112,6 +112,7 @@ class NodeAggregator {
   bool move_messages();
   void move_chunk(const Message& message, std::byte* packed);
   bool complete(const Open& open);
+  bool flush(Window& window);
 
   Context& context_;
   const Access& access_;

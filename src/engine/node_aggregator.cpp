@@ -78,13 +78,20 @@ bool NodeAggregator::complete(const Open& open) {
 bool NodeAggregator::finish_oldest() {
   if (open_.empty() || !complete(open_.front())) return false;
   Open& open = open_.front();
-  if (access_.writes()) {
-    queue_.start_flush(*open.window);
-    queue_.finish(*open.window);
-  }
+  if (access_.writes() && !flush(*open.window)) return false;
   context_.staging.board(context_.comm.team()->rank(), open.slot)
       .ticket.store(NodeStaging::no_ticket, std::memory_order_release);
   open_.pop_front();
+  return true;
+}
+
+/// False: too many others are at the storage just now. This rank goes on copying meanwhile.
+bool NodeAggregator::flush(Window& window) {
+  Team& team = *context_.comm.team();
+  if (plan_.writers > 0 && !team.try_permit(plan_.writers)) return false;
+  queue_.start_flush(window);
+  queue_.finish(window);
+  if (plan_.writers > 0) team.return_permit();
   return true;
 }
 

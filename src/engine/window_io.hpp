@@ -81,12 +81,11 @@ class WindowIo {
   std::int64_t wanted_ = 0, runs_ = 0;
 };
 
-/// One of the accesses that the hint `writers` allows a node at a time; waits for it.
+/// One of the accesses to storage that a node's ranks may make at a time (0: any number).
 class Permit {
  public:
-  Permit(Context& context, const Hints& hints)
-      : team_(hints.writers > 0 ? context.comm.team() : nullptr) {
-    if (team_ != nullptr) team_->take_permit(static_cast<int>(hints.writers));
+  Permit(Context& context, int writers) : team_(writers > 0 ? context.comm.team() : nullptr) {
+    if (team_ != nullptr) team_->take_permit(writers);
   }
   Permit(const Permit&) = delete;
   ~Permit() {

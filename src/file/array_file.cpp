@@ -182,7 +182,8 @@ class ArrayFile::Impl {
 
   Machine machine() const {
     const Team* const team = comm_.team();
-    return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(), team != nullptr};
+    return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
+            false, team != nullptr};
   }
 
   void check(const ArraySpec& spec) const {

@@ -42,6 +42,7 @@ struct Team::Common {
   alignas(64) Word arrived;
   alignas(64) Word meeting;
   alignas(64) Word permits_out;
+  Word waiting;  // for one, in take_permit
   alignas(64) std::byte result[note_bytes];
 };
 
@@ -212,21 +213,39 @@ void Team::sleep(std::uint32_t heard_before) noexcept {
   desk.asleep.store(0, std::memory_order_relaxed);
 }
 
+namespace {
+bool permit_taken(Word& out, int most) noexcept {
+  std::uint32_t now = out.load(std::memory_order_seq_cst);
+  while (now < static_cast<std::uint32_t>(most))
+    if (out.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
+  return false;
+}
+}  // namespace
+
+bool Team::try_permit(int most) noexcept {
+  if (permit_taken(common_->permits_out, most)) return true;
+  // Say so first, then look again: who returned one meanwhile may not have seen the wish.
+  own_desk().wants_permit.store(1, std::memory_order_seq_cst);
+  return permit_taken(common_->permits_out, most);
+}
+
 void Team::take_permit(int most) noexcept {
-  Word& out = common_->permits_out;
-  for (;;) {
-    std::uint32_t now = out.load(std::memory_order_seq_cst);
-    if (now >= static_cast<std::uint32_t>(most)) {
-      futex_wait(out, now);
-      continue;
-    }
-    if (out.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return;
+  while (!permit_taken(common_->permits_out, most)) {
+    const std::uint32_t now = common_->permits_out.load(std::memory_order_seq_cst);
+    common_->waiting.fetch_add(1, std::memory_order_seq_cst);
+    if (now >= static_cast<std::uint32_t>(most)) futex_wait(common_->permits_out, now);
+    common_->waiting.fetch_sub(1, std::memory_order_seq_cst);
   }
 }
 
 void Team::return_permit() noexcept {
   common_->permits_out.fetch_sub(1, std::memory_order_seq_cst);
-  futex_wake(common_->permits_out, 1);
+  if (common_->waiting.load(std::memory_order_seq_cst) != 0) futex_wake(common_->permits_out, 1);
+  for (int place = 0; place < size_; ++place)
+    if (desks_[place].wants_permit.load(std::memory_order_seq_cst) != 0) {
+      desks_[place].wants_permit.store(0, std::memory_order_seq_cst);
+      if (place != rank_) ring(place);
+    }
 }
 
 }  // namespace penstock

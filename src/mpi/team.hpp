@@ -47,7 +47,7 @@ class Team {
 
   static constexpr std::int64_t note_bytes = 1024, letter_words = 380;
   struct alignas(64) Desk {
-    std::atomic<std::uint32_t> bell, asleep;
+    std::atomic<std::uint32_t> bell, asleep, wants_permit;
     alignas(64) std::byte note[note_bytes];
     std::int64_t words;  // of the letter
     std::int64_t letter[letter_words];
@@ -71,7 +71,10 @@ class Team {
   /// Returns once the bell has rung more often than `heard`.
   void sleep(std::uint32_t heard) noexcept;
 
-  /// At most `most` threads of the team's ranks hold a permit at a time; waits for one.
+  /// At most `most` threads of the team's ranks hold a permit at a time. False: not now; the bell
+  /// rings when it is worth another try.
+  bool try_permit(int most) noexcept;
+  /// Waits for one; for threads that do not listen to the bell.
   void take_permit(int most) noexcept;
   void return_permit() noexcept;
 

@@ -48,11 +48,16 @@ Exchange choose_exchange(Exchange asked, const Machine& machine) {
   return asked;
 }
 
-/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway.
-int choose_depth(const Hints& hints) {
-  constexpr std::int64_t small = 64 * 1024;
+/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. Where
+/// ranks are not many more than cores, more and smaller windows keep all of them busy; where they
+/// are, every further hand-over costs a change of process.
+int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) {
+  constexpr std::int64_t small = 64 * 1024, large = std::int64_t{1} << 20;
+  if (hints.pipeline == Pipeline::never) return 1;
   if (hints.pipeline == Pipeline::always) return 2;
-  return hints.pipeline == Pipeline::automatic && hints.buffer_size >= small ? 2 : 1;
+  if (hints.buffer_size < small) return 1;
+  const bool crowded = machine.ranks > 2 * machine.writers;
+  return exchange == Exchange::node && !crowded && hints.buffer_size >= large ? 4 : 2;
 }
 
 /// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
@@ -108,7 +113,9 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hin
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = choose_exchange(hints.exchange, machine);
-  plan.depth = choose_depth(hints);
+  plan.depth = choose_depth(hints, machine, plan.exchange);
+  // Where storage lets one writer in at a time, the others had better copy than queue up there.
+  plan.writers = static_cast<int>(hints.writers != 0 ? hints.writers : machine.serial_writes);
   plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
                               window_bytes(hints, plan), stripe);
   return plan;

@@ -16,6 +16,7 @@ struct Machine {
   int ranks = 1;
   int writers = 1;  // ranks that can touch storage side by side: at most one per core
   int nodes = 1;
+  bool serial_writes = false;  // storage lets one write of a node in at a time
   bool shared_memory = false;  // the ranks of every node have memory in common
 };
 
@@ -25,6 +26,7 @@ struct Plan {
   Exchange exchange = Exchange::sparse;  // of the collective methods; never automatic
   int depth = 1;                         // windows of an aggregator under way at a time
   Machine machine;
+  int writers = 0;  // ranks of a node that write at a time; 0: all
   SieveWrites sieve_writes = SieveWrites::automatic;
   std::string reason;
 
