@@ -83,7 +83,7 @@ class XfsMount {
   XfsMount() {
     std::filesystem::create_directory(folder_.file("mount"));
     std::ofstream(folder_.file("image")).close();
-    std::filesystem::resize_file(folder_.file("image"), std::uintmax_t{512} << 20);
+    std::filesystem::resize_file(folder_.file("image"), std::uintmax_t{1} << 30);
     mounted_ = run("mkfs.xfs -q -d su=256k,sw=4 " + folder_.file("image")) &&
                run("mount -o loop " + folder_.file("image") + " " + folder_.file("mount"));
   }
