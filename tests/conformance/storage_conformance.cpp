@@ -82,7 +82,10 @@ class StorageConformance : public testing::TestWithParam<Kind> {
   void SetUp() override {
     if (!notice_.empty()) GTEST_SKIP() << notice_;
   }
-  std::unique_ptr<Storage> open() { return GetParam().open(path(), &notice_); }
+  std::unique_ptr<Storage> open() {
+    notice_.clear();
+    return GetParam().open(path(), &notice_);
+  }
   std::string path() const { return folder_.file("file"); }
 
   static Bytes read(Storage& storage, std::int64_t offset, std::size_t size) {
