@@ -13,6 +13,10 @@
 namespace penstock {
 namespace {
 
+/// Requests are cut at multiples of a size between these, in the file. Longer pieces are faster,
+/// shorter ones let smaller requests keep all places of the ring busy.
+constexpr std::int64_t shortest_piece = 512 << 10, longest_piece = 4 << 20;
+
 /// How often in a row the kernel may take nothing before the ring counts as broken.
 constexpr int most_refusals = 1000;
 
@@ -90,12 +94,13 @@ class RingMover : public Mover {
 
   std::int64_t move(Way way, std::byte* memory, std::int64_t size, std::int64_t offset) override {
     // One piece gains nothing from the ring.
-    if (broken_ || size <= ring_piece) return plain_->move(way, memory, size, offset);
+    if (broken_ || size <= shortest_piece) return plain_->move(way, memory, size, offset);
     way_ = way;
     memory_ = memory;
     offset_ = offset;
     next_ = error_ = 0;
     good_ = size;
+    piece_ = piece_for(memory, size);
     for (Flight& flight : flights_) start(flight);
     while (in_flight_ > 0 && !broken_) await_answers();
     if (broken_) leave_ring();
@@ -104,10 +109,16 @@ class RingMover : public Mover {
   }
 
  private:
+  std::int64_t piece_for(const std::byte* memory, std::int64_t size) const {
+    if (!aligned(memory)) return shortest_piece;  // what a bounce buffer holds
+    const std::int64_t share = size / std::ssize(flights_) / shortest_piece * shortest_piece;
+    return std::clamp(share, shortest_piece, longest_piece);
+  }
+
   /// Sends the next piece, if there is one and nothing before it has failed.
   void start(Flight& flight) {
     if (next_ >= good_ || broken_) return;
-    const std::int64_t to_bound = ring_piece - (offset_ + next_) % ring_piece;
+    const std::int64_t to_bound = piece_ - (offset_ + next_) % piece_;
     flight.active = true;
     flight.begin = next_;
     flight.size = std::min(good_ - next_, to_bound);
@@ -124,7 +135,7 @@ class RingMover : public Mover {
   }
 
   void use_bounce(Flight& flight) {
-    if (flight.bounce.size() == 0) flight.bounce = Buffer(ring_piece, nullptr);
+    if (flight.bounce.size() == 0) flight.bounce = Buffer(shortest_piece, nullptr);
     flight.memory = flight.bounce.data();
     if (way_ == Way::write)
       std::memcpy(flight.memory, memory_ + flight.begin, static_cast<std::size_t>(flight.size));
@@ -203,6 +214,7 @@ class RingMover : public Mover {
   Way way_ = Way::read;
   std::byte* memory_ = nullptr;
   std::int64_t offset_ = 0;
+  std::int64_t piece_ = shortest_piece;
   std::int64_t next_ = 0;  // where the next piece begins
   std::int64_t good_ = 0;  // nothing behind this counts: the end, or the first byte that failed
   int error_ = 0;          // why

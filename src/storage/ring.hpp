@@ -7,9 +7,6 @@
 
 namespace penstock {
 
-/// What a ring cuts requests at, in the file.
-constexpr std::int64_t ring_piece = 512 << 10;
-
 /// Null where the kernel gives no ring; `error` is then an errno.
 std::unique_ptr<Mover> make_ring_mover(const BlockFile& file, int depth, int& error);
 
