@@ -69,6 +69,10 @@ quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r require
 gtest_found() { [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ]; }
 gtest_found || apt_install libgtest-dev
 
+# io_uring is for those who have liburing; nobody needs it.
+liburing_found() { echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1; }
+liburing_found || (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
+
 bin=$PWD/$venv/bin
 case $flavour in
   mpich-debian) mpicc=$(command -v mpicc.mpich) mpiexec=$(command -v mpiexec.mpich) ;;

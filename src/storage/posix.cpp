@@ -1,46 +1,22 @@
+#include "storage/posix.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <penstock/error.hpp>
-
-#include "storage/storage.hpp"
 
 namespace penstock {
 namespace {
 
 /// Linux moves at most 2 GiB less a page in one call; stay clear of it.
-constexpr std::size_t longest_call = std::size_t{1} << 30;
+constexpr std::int64_t longest_call = std::int64_t{1} << 30;
 
 std::int64_t result(std::int64_t code) {
   return code < 0 ? -errno : code;
 }
-
-/// Repeats a system call that a signal cut short: an MPI library or a profiler may send signals
-/// at any time, and only transfers have a caller that repeats them.
-template <class Call>
-auto uninterrupted(Call&& call) {
-  auto code = call();
-  while (code < 0 && errno == EINTR) code = call();
-  return code;
-}
-
-/// Closes the file when its storage and every lock on it are gone: a lock given back on a closed
-/// number would be given back on whichever file has got that number since.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { ::close(fd_); }
-  int number() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Locks of an open file description (OFD), not of the process: they hold between two opens in
 /// one process, and closing another descriptor of the file does not drop them.
@@ -70,10 +46,11 @@ class PosixStorage : public Storage {
       : file_(std::move(file)), path_(std::move(path)) {}
 
   std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    return result(::pread(fd(), into.data(), std::min(into.size(), longest_call), offset));
+    return transfer_once(Way::read, fd(), into.data(), std::ssize(into), offset);
   }
   std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    return result(::pwrite(fd(), from.data(), std::min(from.size(), longest_call), offset));
+    auto* memory = const_cast<std::byte*>(from.data());  // only read from
+    return transfer_once(Way::write, fd(), memory, std::ssize(from), offset);
   }
   std::int64_t size() override {
     struct stat status {};
@@ -120,13 +97,6 @@ const char* advice(int number, OpenFlag flag) {
   }
 }
 
-[[noreturn]] void throw_open_error(const std::string& path, OpenFlag flag, int number) {
-  throw Error("cannot open '" + path + "' for " + (flag == OpenFlag::read ? "reading" : "writing") +
-                  ": " + std::strerror(number) + " (errno " + std::to_string(number) + ")" +
-                  (path.empty() ? "; the path is empty" : advice(number, flag)),
-              path, -1, number);
-}
-
 int open_flags(OpenFlag flag) {
   if (flag == OpenFlag::read) return O_RDONLY | O_CLOEXEC;
   // Not O_TRUNC: one rank empties the file, by resize, once all ranks have it open.
@@ -135,14 +105,40 @@ int open_flags(OpenFlag flag) {
 
 }  // namespace
 
-std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag) {
+Descriptor::~Descriptor() {
+  ::close(fd_);
+}
+
+std::int64_t transfer_once(Way way, int fd, std::byte* memory, std::int64_t size,
+                           std::int64_t offset) {
+  const auto count = static_cast<std::size_t>(std::min(size, longest_call));
+  return result(way == Way::read ? ::pread(fd, memory, count, offset)
+                                 : ::pwrite(fd, memory, count, offset));
+}
+
+void throw_open_error(const std::string& path, OpenFlag flag, int number) {
+  throw Error("cannot open '" + path + "' for " + (flag == OpenFlag::read ? "reading" : "writing") +
+                  ": " + std::strerror(number) + " (errno " + std::to_string(number) + ")" +
+                  (path.empty() ? "; the path is empty" : advice(number, flag)),
+              path, -1, number);
+}
+
+std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag flag) {
   const int fd = uninterrupted([&] { return ::open(path.c_str(), open_flags(flag), 0666); });
   if (fd < 0) throw_open_error(path, flag, errno);
   auto file = std::make_shared<Descriptor>(fd);
   struct stat status {};
   // Reading is the one thing that a folder can be opened for.
   if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
-  return std::make_unique<PosixStorage>(std::move(file), path);
+  return file;
+}
+
+std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, std::string path) {
+  return std::make_unique<PosixStorage>(std::move(file), std::move(path));
+}
+
+std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag) {
+  return make_posix_storage(open_descriptor(path, flag), path);
 }
 
 }  // namespace penstock

@@ -58,6 +58,15 @@ Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int
 
 /// A file of the operating system. Throws Error(storage).
 std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
+/// A file of the operating system, past the page cache; requests of any alignment. Where direct I/O
+/// does not work, a posix storage, and `notice` (may be null) gets one line that says so. This one
+/// and the next are used from one thread at a time.
+std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice);
+/// The same through io_uring, `direct` or through the page cache: a large request is cut and up to
+/// `depth` (1 to 1024) pieces of it are on their way at once. Where io_uring does not work, a posix
+/// or direct storage, and a line of notice.
+std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool direct, int depth,
+                                    std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
 std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);
 /// Counts calls and bytes of `inner` into `counts`, which must outlive the adapter.

@@ -30,7 +30,8 @@ StorageCounts ignored_counts;
 
 struct Kind {
   const char* name;
-  std::function<std::unique_ptr<Storage>(const std::string& path)> open;
+  // A kind that does not work here gives another storage and a notice.
+  std::function<std::unique_ptr<Storage>(const std::string& path, std::string* notice)> open;
   bool shares;  // two opens of one path are one file, and lock each other out
 };
 
@@ -38,28 +39,53 @@ void PrintTo(const Kind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
-std::unique_ptr<Storage> open_file(const std::string& path) {
+std::unique_ptr<Storage> open_file(const std::string& path, std::string* = nullptr) {
   return open_posix(path, OpenFlag::create);
 }
 
 const Kind kinds[] = {
     {"posix", open_file, true},
-    {"memory", [](const std::string& path) { return make_memory_storage(path); }, false},
+    {"memory", [](const std::string& path, std::string*) { return make_memory_storage(path); },
+     false},
     {"count_over_posix",
-     [](const std::string& path) { return count(open_file(path), ignored_counts); }, true},
+     [](const std::string& path, std::string*) { return count(open_file(path), ignored_counts); },
+     true},
     {"fault_over_memory",
-     [](const std::string& path) { return inject_faults(make_memory_storage(path), no_fault, 0); },
+     [](const std::string& path, std::string*) {
+       return inject_faults(make_memory_storage(path), no_fault, 0);
+     },
      false},
     {"fault_over_count_over_posix",
-     [](const std::string& path) {
+     [](const std::string& path, std::string*) {
        return inject_faults(count(open_file(path), ignored_counts), no_fault, 0);
+     },
+     true},
+    {"direct",
+     [](const std::string& path, std::string* notice) {
+       return open_direct(path, OpenFlag::create, notice);
+     },
+     true},
+    {"uring",
+     [](const std::string& path, std::string* notice) {
+       return open_uring(path, OpenFlag::create, false, 4, notice);
+     },
+     true},
+    {"uring_direct",
+     [](const std::string& path, std::string* notice) {
+       return open_uring(path, OpenFlag::create, true, 4, notice);
      },
      true},
 };
 
 class StorageConformance : public testing::TestWithParam<Kind> {
  protected:
-  std::unique_ptr<Storage> open() const { return GetParam().open(path()); }
+  void SetUp() override {
+    if (!notice_.empty()) GTEST_SKIP() << notice_;
+  }
+  std::unique_ptr<Storage> open() {
+    notice_.clear();
+    return GetParam().open(path(), &notice_);
+  }
   std::string path() const { return folder_.file("file"); }
 
   static Bytes read(Storage& storage, std::int64_t offset, std::size_t size) {
@@ -76,6 +102,7 @@ class StorageConformance : public testing::TestWithParam<Kind> {
   }
 
   test::TempFolder folder_;
+  std::string notice_;
   std::unique_ptr<Storage> storage_ = open();
 };
 

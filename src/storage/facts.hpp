@@ -1,0 +1,38 @@
+// What a file system tells about itself, for choosing how to access a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace penstock {
+
+struct FileSystemFacts {
+  std::string type;                   ///< "ext4", "lustre"...; the kernel's number where not known
+  std::int64_t block_size = 0;        ///< the file system's preferred access
+  std::int64_t stripe_size = 0;       ///< bytes before the next device; 0: it does not tell
+  std::int64_t direct_alignment = 0;  ///< of offsets and lengths; 0: direct I/O does not work
+};
+
+/// The facts of an existing file. Throws Error(storage) where it cannot be opened.
+FileSystemFacts find_facts(const std::string& path);
+
+/// The type of the file system of an open file; ext2 and ext3 are called ext4, as they look alike.
+std::string find_file_system_type(int fd);
+
+/// What direct I/O asks of addresses and of offsets; 0: it does not work.
+struct DirectAlignment {
+  std::int64_t memory = 0;
+  std::int64_t offset = 0;
+};
+/// `fd` is open with O_DIRECT.
+DirectAlignment find_direct_alignment(int fd);
+
+/// The stripe size of a file of which nothing but the descriptor is known; 0: nobody tells.
+std::int64_t find_stripe_size(int fd, const std::string& type, std::int64_t block_size);
+
+/// The stripe size in the attribute "lustre.lov"; 0: not a plain layout, or not one at all.
+std::int64_t lustre_stripe_size(std::span<const std::byte> attribute);
+
+}  // namespace penstock

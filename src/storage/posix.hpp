@@ -1,0 +1,50 @@
+// What all kinds that work on a file of the operating system share. Not for other rooms.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+enum class Way { read, write };
+
+/// Closes the file when its storage and every lock on it are gone: a lock given back on a closed
+/// number would be given back on whichever file has got that number since.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor();
+  int number() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Repeats a system call that a signal cut short: an MPI library or a profiler may send signals
+/// at any time, and only transfers have a caller that repeats them.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  auto code = call();
+  while (code < 0 && errno == EINTR) code = call();
+  return code;
+}
+
+/// One pread or pwrite: a count, or -errno.
+std::int64_t transfer_once(Way way, int fd, std::byte* memory, std::int64_t size,
+                           std::int64_t offset);
+
+/// Opens a file as open_posix does, with the same messages.
+std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag flag);
+std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, std::string path);
+
+/// Throws the Error(storage) of a file that could not be opened.
+[[noreturn]] void throw_open_error(const std::string& path, OpenFlag flag, int number);
+
+}  // namespace penstock
