@@ -13,6 +13,7 @@
 
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
+#include <penstock/file_system.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
 
@@ -133,6 +134,8 @@ class PENSTOCK_EXPORT ArrayFile {
   const ArraySpec& spec() const;     ///< shape, element size, order as they are in the file
   std::int64_t data_offset() const;  ///< byte offset of the first element
   std::int64_t end_offset() const;   ///< byte offset just past the array
+  /// Found out at open, the same on every rank.
+  const FileSystemFacts& file_system() const;
   const Hints& hints() const;        ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
   const Statistics& statistics() const;       ///< of this rank, since open

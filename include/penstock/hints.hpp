@@ -59,16 +59,27 @@ enum class Pipeline {
   never,      ///< one round after the other, with all of the buffer
 };
 
+/// How the file is accessed. Chosen at open, for the file as a whole.
+enum class StorageKind {
+  automatic,     ///< posix
+  posix,         ///< through the page cache
+  direct,        ///< O_DIRECT, past the page cache; any alignment of requests
+  uring,         ///< io_uring, through the page cache
+  uring_direct,  ///< io_uring and O_DIRECT
+};
+
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
   std::int64_t aggregators = 0;        ///< 0: chosen; else 1 .. ranks
-  std::int64_t buffer_size = 4 << 20;  ///< staging buffer of an aggregator, bytes
+  std::int64_t buffer_size = 0;        ///< staging buffer of an aggregator, bytes; 0: chosen
   std::int64_t stripe_size = 0;        ///< bytes; 0: the buffer size
   SieveWrites sieve_writes = SieveWrites::automatic;
   Locks locks = Locks::automatic;
   Exchange exchange = Exchange::automatic;
   Pipeline pipeline = Pipeline::automatic;
+  StorageKind storage = StorageKind::automatic;
+  std::int64_t io_depth = 8;        ///< requests that io_uring has under way, 1 to 1024
   std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
   std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
   std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators

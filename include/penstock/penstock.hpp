@@ -4,5 +4,6 @@
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
 #include <penstock/explain.hpp>
+#include <penstock/file_system.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>

@@ -303,6 +303,12 @@ class File:
         return self._inner.hints
 
     @property
+    def file_system(self) -> dict[str, Any]:
+        """What the file system told at open: type, block_size, stripe_size (0: it does not tell),
+        direct_alignment (0: direct I/O does not work). Sizes in bytes."""
+        return self._inner.file_system
+
+    @property
     def aggregators(self) -> list[int]:
         """The ranks that touch the file in collective methods."""
         return self._inner.aggregators

@@ -202,6 +202,16 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
       .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
       .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
+      .def_prop_ro("file_system",
+                   [](const ArrayFile& f) {
+                     const FileSystemFacts& facts = f.file_system();
+                     nb::dict d;
+                     d["type"] = facts.type;
+                     d["block_size"] = facts.block_size;
+                     d["stripe_size"] = facts.stripe_size;
+                     d["direct_alignment"] = facts.direct_alignment;
+                     return d;
+                   })
       .def_prop_ro("last_call", [](const ArrayFile& f) { return to_dict(f.last_call()); })
       .def_prop_ro("last_method",
                    [](const ArrayFile& f) { return std::string(to_string(f.last_method())); });

@@ -59,7 +59,13 @@ inline void copy_runs(std::byte* to, std::int64_t to_step, const std::byte* from
       case 4: return detail::copy_fixed<4>(to, to_step, from, from_step, count);
       case 8: return detail::copy_fixed<8>(to, to_step, from, from_step, count);
       case 16: return detail::copy_fixed<16>(to, to_step, from, from_step, count);
+      case 12: return detail::copy_fixed<12>(to, to_step, from, from_step, count);
+      case 24: return detail::copy_fixed<24>(to, to_step, from, from_step, count);
       case 32: return detail::copy_fixed<32>(to, to_step, from, from_step, count);
+      case 48: return detail::copy_fixed<48>(to, to_step, from, from_step, count);
+      case 64: return detail::copy_fixed<64>(to, to_step, from, from_step, count);
+      case 96: return detail::copy_fixed<96>(to, to_step, from, from_step, count);
+      case 128: return detail::copy_fixed<128>(to, to_step, from, from_step, count);
       default: break;
     }
   }

@@ -38,12 +38,4 @@ void BufferPool::give(Buffer buffer) {
   if (buffer.data() != nullptr) idle_.push_back(std::move(buffer));
 }
 
-void BufferPool::trim(std::int64_t bytes) {
-  std::sort(idle_.begin(), idle_.end(),
-            [](const Buffer& a, const Buffer& b) { return a.size() < b.size(); });
-  std::int64_t held = 0;
-  for (const Buffer& buffer : idle_) held += buffer.size();
-  for (; held > bytes; idle_.pop_back()) held -= idle_.back().size();
-}
-
 }  // namespace penstock

@@ -69,8 +69,7 @@ class BufferPool {
   /// A buffer of at least `bytes`. To be given back.
   Buffer take(std::int64_t bytes, MemoryGauge* gauge);
   void give(Buffer buffer);
-  /// Frees idle buffers, the largest first, until those that stay hold at most `bytes`.
-  void trim(std::int64_t bytes);
+  void clear() { idle_.clear(); }
 
  private:
   std::vector<Buffer> idle_;

@@ -8,6 +8,7 @@
 
 #include "access/wire.hpp"
 #include "engine/operation.hpp"
+#include "engine/rounds.hpp"
 #include "engine/sides.hpp"
 
 namespace penstock {
@@ -44,8 +45,8 @@ DomainTable tell_aggregators(Context& context, const Access& access, const Plan&
   return table;
 }
 
-void exchange(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
-              Slots& others) {
+void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator,
+                       Slots& mine, Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
   for (;;) {
     requester.post();
@@ -63,20 +64,17 @@ void exchange(Context& context, Requester& requester, Aggregator& aggregator, Sl
   }
 }
 
-std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
-                                       const Hints& hints, const Neighbours& touched) {
-  const SlotSize size = SlotSize::of(hints.buffer_size);
-  Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
-             &context.gauge);
-  Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
-               &context.gauge);
-  Requester requester(context, access, plan, touched, mine);
-  Aggregator aggregator(context, access, plan, hints,
-                        tell_aggregators(context, access, plan, touched), others);
-  exchange(context, requester, aggregator, mine, others);
-  context.counts.messages += mine.messages() + others.messages();
-  context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
-  return aggregator.error();
+std::optional<Error> exchange(Context& context, const Access& access, const Plan& plan,
+                              const Hints& hints, const Demand& all, const Neighbours& touched) {
+  switch (plan.exchange) {
+    case Exchange::node: return exchange_in_node(context, access, plan, hints, all, touched);
+    case Exchange::sparse:
+      return exchange_sparsely(context, access, plan, hints, touched,
+                               tell_aggregators(context, access, plan, touched));
+    default:
+      return exchange_in_rounds(context, access, plan, hints, touched,
+                                tell_aggregators(context, access, plan, touched));
+  }
 }
 
 /// Storage errors never get here. What does (no memory for a buffer, an error of MPI itself)
@@ -91,14 +89,28 @@ std::optional<Error> exchange_sparsely(Context& context, const Access& access, c
 
 }  // namespace
 
+std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
+                                       const Hints& hints, const Neighbours& touched,
+                                       DomainTable table) {
+  const SlotSize size = SlotSize::of(plan.domains.buffer() * plan.depth);
+  Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
+             &context.gauge);
+  Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
+               &context.gauge);
+  Requester requester(context, access, plan, touched, mine);
+  Aggregator aggregator(context, access, plan, hints, std::move(table), others);
+  exchange_messages(context, requester, aggregator, mine, others);
+  context.counts.messages += mine.messages() + others.messages();
+  context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
+  return aggregator.error();
+}
+
 void move_collectively(Context& context, const Access& access, const Plan& plan,
                        const Hints& hints, const Demand& all) {
   const Neighbours touched = touched_aggregators(plan.domains, access.file);
   std::optional<Error> error;
   const std::optional<Error> broken = attempt([&] {
-    error = plan.exchange == Exchange::node
-                ? exchange_in_node(context, access, plan, hints, all, touched)
-                : exchange_sparsely(context, access, plan, hints, touched);
+    error = exchange(context, access, plan, hints, all, touched);
   });
   if (broken) end_program(context.comm, *broken);
   if (error) throw Error(*error);

@@ -45,9 +45,11 @@ struct Context {
   std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 
-  /// Two tags of this call; those of the call before may still be in use on slower ranks.
-  int letter_tag() const noexcept { return calls % 1024 * 2; }
-  int data_tag() const noexcept { return calls % 1024 * 2 + 1; }
+  /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
+  /// its own: a rank that waits for letters must not take another's data for one.
+  int letter_tag() const noexcept { return calls % 1024 * 4; }
+  int data_tag() const noexcept { return calls % 1024 * 4 + 1; }
+  int bundle_tag() const noexcept { return calls % 1024 * 4 + 2; }  // letters between nodes
 };
 
 enum class Direction { read, write };

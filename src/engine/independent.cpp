@@ -16,10 +16,14 @@ constexpr std::int64_t longest_access = std::int64_t{1} << 30;
 /// File range that one lock of the direct method covers: few locks, short waits for others.
 constexpr std::int64_t lock_range = std::int64_t{4} << 20;
 
+/// Pieces that are packed first stay in the cache until they are written.
+constexpr std::int64_t cached_piece = std::int64_t{1} << 20;
+
 class DirectMover {
  public:
   DirectMover(Context& context, const Access& access, const Hints& hints)
       : context_(context), access_(access), hints_(hints) {}
+  ~DirectMover() { context_.pool.give(std::move(temporary_)); }
 
   void move_piece(std::size_t piece) {
     const Runs& file = access_.file.pieces()[piece];
@@ -39,7 +43,8 @@ class DirectMover {
  private:
   void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length, bool in_place) {
     const std::int64_t element = context_.layout.element_size;
-    const std::int64_t most = in_place ? longest_access : std::max(element, hints_.buffer_size);
+    const std::int64_t most =
+        in_place ? longest_access : std::max(element, std::min(hints_.buffer_size, cached_piece));
     for (std::int64_t at = 0; at < length;) {
       const std::int64_t part = std::min(length - at, most / element * element);
       move_part({offset + at, offset + at + part}, packed + at, in_place);
@@ -56,17 +61,22 @@ class DirectMover {
       return access_.writes() ? write(place, range) : read(place, range);
     }
     if (temporary_.size() < range.length()) {
-      temporary_ = Buffer();
-      temporary_ = Buffer(range.length(), &context_.gauge);
+      context_.pool.give(std::move(temporary_));
+      temporary_ = context_.pool.take(range.length(), &context_.gauge);
     }
     if (!access_.writes()) read(temporary_.data(), range);
+    copy_temporary(range, packed);
+    if (access_.writes()) write(temporary_.data(), range);
+  }
+
+  void copy_temporary(Extent range, std::int64_t packed) {
+    const Stopwatch watch(context_.counts.time_copy);
     memory_->for_each(packed, packed + range.length(), [&](const Batch& b) {
       std::byte* const in_file = temporary_.data() + (b.packed - packed);
       std::byte* const in_memory = base_ + b.memory;
       if (access_.writes()) copy_runs(in_file, b.run, in_memory, b.memory_step, b.run, b.count);
       else copy_runs(in_memory, b.memory_step, in_file, b.run, b.run, b.count);
     });
-    if (access_.writes()) write(temporary_.data(), range);
   }
 
   void hold_lock(Extent range) {
@@ -77,6 +87,8 @@ class DirectMover {
   }
 
   void read(std::byte* into, Extent range) {
+    const Stopwatch watch(context_.counts.time_storage);
+    const Permit permit(context_, static_cast<int>(hints_.writers));
     const Transfer got =
         read_fully(context_.storage, {into, static_cast<std::size_t>(range.length())}, range.begin);
     if (got.error != 0) throw_transfer_error(context_, "reading", range, got);
@@ -84,6 +96,8 @@ class DirectMover {
   }
 
   void write(const std::byte* from, Extent range) {
+    const Stopwatch watch(context_.counts.time_storage);
+    const Permit permit(context_, static_cast<int>(hints_.writers));
     const Transfer done = write_fully(
         context_.storage, {from, static_cast<std::size_t>(range.length())}, range.begin);
     if (done.error != 0) throw_transfer_error(context_, "writing", range, done);
@@ -98,6 +112,17 @@ class DirectMover {
   std::unique_ptr<RangeLock> lock_;
   Extent locked_, hull_;
 };
+
+void copy_window(Context& context, const Access& access, WindowIo& io, Extent window) {
+  const Stopwatch watch(context.counts.time_copy);
+  const WindowStream mine(access.both, window);
+  mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
+    std::byte* const in_memory = access.memory[section] + b.memory;
+    if (access.writes())
+      copy_runs(io.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
+    else copy_runs(in_memory, b.memory_step, io.at(b.file), b.file_step, b.run, b.count);
+  });
+}
 
 }  // namespace
 
@@ -122,13 +147,7 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     io.open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
             disjoint);
     if (!access.writes()) io.fill();
-    const WindowStream mine(access.both, window);
-    mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
-      std::byte* const in_memory = access.memory[section] + b.memory;
-      if (access.writes())
-        copy_runs(io.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
-      else copy_runs(in_memory, b.memory_step, io.at(b.file), b.file_step, b.run, b.count);
-    });
+    copy_window(context, access, io, window);
     if (access.writes()) io.flush();
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);

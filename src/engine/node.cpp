@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "access/wire.hpp"
-#include "engine/operation.hpp"
 
 namespace penstock {
 namespace {
@@ -67,7 +66,7 @@ Letters between_nodes(Context& context, const Plan& plan, const std::vector<Doma
   ++context.counts.synchronisations;
   context.counts.messages += static_cast<std::int64_t>(letters.size());
   Letters unpacked;
-  for (const Letter& letter : deliver(context.comm, letters, context.data_tag()))
+  for (const Letter& letter : deliver(context.comm, letters, context.bundle_tag()))
     for (std::size_t at = 0; at < letter.words.size();) {
       const auto begin = letter.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
       const std::int64_t words = letter.words[at + 1];
@@ -124,6 +123,13 @@ std::optional<Error> exchange_in_node(Context& context, const Access& access, co
       letters.push_back(std::move(letter));
   }
   DomainTable table = own_table(context, plan, std::move(letters));
+  if (team.nodes() > 1 && access.writes()) {
+    // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
+    // for each other's ranks; messages of single ranks already keep that order.
+    ++context.counts.synchronisations;
+    if (any_rank(context.comm, !table.disjoint()))
+      return exchange_sparsely(context, access, plan, hints, touched, std::move(table));
+  }
   constexpr int arriving_slots = 2;
   const std::int64_t chunk = plan.domains.buffer();
   Slots couriered(context.comm, context.data_tag(), plan.depth, chunk, context.pool,

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/domain_table.hpp"
+#include "engine/exchanges.hpp"
 #include "exchange/slots.hpp"
 
 namespace penstock {

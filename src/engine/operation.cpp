@@ -77,12 +77,13 @@ void move(Context& context, const Access& access, const Plan& plan, const Hints&
 
 }  // namespace
 
-Plan perform(Context& context, Access& access, const Hints& hints,
+Plan perform(Context& context, Access& access, const Hints& asked,
              const std::optional<Error>& early) {
+  const Hints hints = settle_hints(asked, context.machine, context.layout.element_size);
   ++context.calls;
   context.counts = {};
-  // Buffers of a call with larger ones are not kept: staging memory is bounded by this call's.
-  context.pool.trim(hints.buffer_size);
+  // What a call with other settings needed is not kept: staging memory is bounded by this call's.
+  if (!(hints == context.common_hints)) context.pool.clear();
   context.gauge.restart();
   std::optional<Error> error = early;
   std::optional<Stopwatch> watch(context.counts.time_plan);

@@ -26,11 +26,4 @@ void move_sieved(Context& context, const Access& access, const Hints& hints);
 void move_collectively(Context& context, const Access& access, const Plan& plan,
                        const Hints& hints, const Demand& all);
 
-using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
-
-/// The exchanges. Each returns what storage did to this rank as an aggregator.
-std::optional<Error> exchange_in_node(Context& context, const Access& access, const Plan& plan,
-                                      const Hints& hints, const Demand& all,
-                                      const Neighbours& touched);
-
 }  // namespace penstock

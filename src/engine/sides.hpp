@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "engine/context.hpp"
-#include "engine/domain_table.hpp"
-#include "engine/operation.hpp"
+#include "engine/exchanges.hpp"
 #include "exchange/slots.hpp"
 
 namespace penstock {
@@ -99,8 +98,5 @@ class Aggregator {
   std::int64_t at_byte_ = 0;
   std::deque<Arrival> arrivals_;
 };
-
-/// Copies this rank's own bytes between user memory and an open window.
-void copy_own_bytes(Context& context, const Access& access, Window& window);
 
 }  // namespace penstock

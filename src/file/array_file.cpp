@@ -8,6 +8,7 @@
 #include "engine/operation.hpp"
 #include "file/header.hpp"
 #include "mpi/agree.hpp"
+#include "storage/facts.hpp"
 #include "storage/fault.hpp"
 
 namespace penstock {
@@ -39,13 +40,28 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
           {"hints", hint_text}};
 }
 
+std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const Hints& hints,
+                                   std::string* notice) {
+  switch (hints.storage) {
+    case StorageKind::direct: return open_direct(path, flag, notice);
+    case StorageKind::uring:
+    case StorageKind::uring_direct:
+      return open_uring(path, flag, hints.storage == StorageKind::uring_direct,
+                        static_cast<int>(hints.io_depth), notice);
+    default: return open_posix(path, flag);
+  }
+}
+
+/// What does not work as wished is said once, by one rank.
 std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, const Hints& hints,
                                       int rank) {
   constexpr std::string_view fault = "fault:";
   if (!hints.device.empty() && !hints.device.starts_with(fault))
     throw Error(ErrorClass::argument, "device '" + hints.device +
                                           "' is not known; known is fault:... (see docs/hints.md)");
-  auto storage = open_posix(path, flag);
+  std::string notice;
+  auto storage = open_kind(path, flag, hints, &notice);
+  if (!notice.empty() && rank == 0) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
   if (!hints.device.empty())
     storage = inject_faults(std::move(storage), std::string_view(hints.device).substr(fault.size()),
                             rank);
@@ -92,12 +108,14 @@ class ArrayFile::Impl {
                    attempt([&] { check(spec); }));
     form_team();
     open_everywhere();
+    find_out();
     settle(spec);
     const ArraySpec& s = described_.spec;
     layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
     const std::optional<Error> error =
         attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
     agree_on_exit(comm_, error);
+    hints_ = settle_hints(hints_, machine(), layout_.element_size);
     context_.emplace(*storage_, comm_, layout_, machine());
   }
 
@@ -157,6 +175,7 @@ class ArrayFile::Impl {
   std::int64_t end_offset() const { return described_.data_offset + layout_.byte_count(); }
   std::int64_t data_offset() const { return described_.data_offset; }
   const Hints& hints() const { return hints_; }
+  const FileSystemFacts& file_system() const { return facts_; }
   bool is_open() const { return storage_ != nullptr; }
   const std::string& path() const { return path_; }
 
@@ -183,7 +202,29 @@ class ArrayFile::Impl {
   Machine machine() const {
     const Team* const team = comm_.team();
     return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
-            false, team != nullptr};
+            !past_page_cache(), facts_.stripe_size, team != nullptr};
+  }
+
+  bool past_page_cache() const {
+    return facts_.direct_alignment != 0 && (hints_.storage == StorageKind::direct ||
+                                            hints_.storage == StorageKind::uring_direct);
+  }
+
+  /// One rank asks the file system, all go by its answer.
+  void find_out() {
+    std::int64_t numbers[3] = {};
+    char type[32] = "";
+    if (comm_.rank() == 0) {
+      // Facts only help to choose: where they cannot be had, a file works without.
+      attempt([&] { facts_ = find_facts(path_); });
+      numbers[0] = facts_.block_size;
+      numbers[1] = facts_.stripe_size;
+      numbers[2] = facts_.direct_alignment;
+      facts_.type.copy(type, sizeof type - 1);
+    }
+    comm_.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
+    comm_.broadcast(std::as_writable_bytes(std::span(type)), 0);
+    facts_ = {type, numbers[0], numbers[1], numbers[2]};
   }
 
   void check(const ArraySpec& spec) const {
@@ -312,6 +353,7 @@ class ArrayFile::Impl {
   Hints hints_;
   StorageCounts storage_counts_;  // outlives storage_, which counts into it
   std::unique_ptr<Storage> storage_;
+  FileSystemFacts facts_;
   Described described_;
   ArrayLayout layout_;
   std::optional<Context> context_;
@@ -373,6 +415,9 @@ std::int64_t ArrayFile::data_offset() const {
 }
 std::int64_t ArrayFile::end_offset() const {
   return impl_->end_offset();
+}
+const FileSystemFacts& ArrayFile::file_system() const {
+  return impl_->file_system();
 }
 const Hints& ArrayFile::hints() const {
   return impl_->hints();

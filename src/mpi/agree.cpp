@@ -178,6 +178,12 @@ void agree_on_exit(const Communicator& comm, const std::optional<Error>& error) 
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
 }
 
+bool any_rank(const Communicator& comm, bool here) {
+  Ballot mine = ballot_of(comm, std::nullopt);
+  mine.demand.words = here ? 1 : 0;  // of which the largest survives
+  return reduce(comm, mine).demand.words != 0;
+}
+
 Error current_error() {
   try {
     throw;

@@ -33,6 +33,9 @@ Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& commo
 /// Throws on all ranks if one of them brings an error.
 void agree_on_exit(const Communicator& comm, const std::optional<Error>& error);
 
+/// Whether it is true of some rank. Collective.
+bool any_rank(const Communicator& comm, bool here);
+
 /// The exception being handled, as an Error.
 Error current_error();
 

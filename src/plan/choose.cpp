@@ -61,11 +61,13 @@ int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) 
 }
 
 /// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
-/// also passes on its node's bytes needs as much again for these, and for what arrives.
+/// also passes on its node's bytes needs as much again for these, and for what arrives; one whose
+/// rounds are in step, for a window's parcels to send and as many to receive.
 std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
   constexpr std::int64_t longest = std::int64_t{1} << 29;  // counts of MPI are ints
   std::int64_t parts = plan.depth;
-  if (plan.exchange == Exchange::node && plan.machine.nodes > 1) parts *= 2;
+  const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
+  if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
   return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, longest);
 }
 
@@ -87,16 +89,28 @@ void check_hints(const Hints& hints, std::int64_t element_size, int ranks) {
   if (hints.aggregators < 0 || hints.aggregators > ranks)
     fail("aggregators must be from 1 to the number of ranks (" + std::to_string(ranks) +
          "), or 0 to have it chosen; not " + std::to_string(hints.aggregators));
-  if (hints.buffer_size < element_size)
+  if (hints.buffer_size != 0 && hints.buffer_size < element_size)
     fail("buffer_size must hold at least one element (" + std::to_string(element_size) +
          " bytes), not " + std::to_string(hints.buffer_size) + " bytes");
   if (hints.stripe_size < 0)
     fail("stripe_size must not be negative, but is " + std::to_string(hints.stripe_size));
 }
 
-Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size) {
+  // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
+  // devices want large accesses instead.
+  constexpr std::int64_t cached = std::int64_t{4} << 20, uncached = std::int64_t{16} << 20;
+  Hints settled = hints;
+  if (hints.buffer_size == 0)
+    settled.buffer_size = std::max(machine.page_cache ? cached : uncached, element_size);
+  if (hints.stripe_size == 0) settled.stripe_size = machine.stripe_size;
+  return settled;
+}
+
+Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
                const Machine& machine) {
-  check_hints(hints, layout.element_size, machine.ranks);
+  check_hints(asked, layout.element_size, machine.ranks);
+  const Hints hints = settle_hints(asked, machine, layout.element_size);
   Plan plan;
   plan.machine = machine;
   plan.sieve_writes = hints.sieve_writes;
@@ -114,8 +128,7 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hin
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = choose_exchange(hints.exchange, machine);
   plan.depth = choose_depth(hints, machine, plan.exchange);
-  // Where storage lets one writer in at a time, the others had better copy than queue up there.
-  plan.writers = static_cast<int>(hints.writers != 0 ? hints.writers : machine.serial_writes);
+  plan.writers = static_cast<int>(hints.writers);
   plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
                               window_bytes(hints, plan), stripe);
   return plan;

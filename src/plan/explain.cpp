@@ -130,7 +130,7 @@ void add_flows(PlanReport& report, const Plan& plan, const RankRequest& request,
 
 }  // namespace
 
-PlanReport explain(const RequestDescription& request, const Hints& hints) {
+PlanReport explain(const RequestDescription& request, const Hints& asked) {
   const ArrayLayout layout{request.shape, request.element_size, request.order, request.offset};
   layout.check();
   if (request.sections.empty())
@@ -148,8 +148,12 @@ PlanReport explain(const RequestDescription& request, const Hints& hints) {
     requests.push_back({&sections, Footprint(layout, sections)});
     demand.join(Demand::of(requests.back().footprint));
   }
-  const Plan plan =
-      make_plan(layout, demand, hints, {ranks, std::min(ranks, std::max(1, request.cores))});
+  Machine machine;
+  machine.ranks = ranks;
+  machine.writers = std::min(ranks, std::max(1, request.cores));
+  machine.shared_memory = true;
+  const Hints hints = settle_hints(asked, machine, layout.element_size);
+  const Plan plan = make_plan(layout, demand, hints, machine);
   PlanReport report{plan.method,
                     plan.domains.rule(),
                     plan.reason,

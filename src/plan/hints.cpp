@@ -37,6 +37,11 @@ constexpr Names<SieveWrites, 3> sieve_names{{{"auto", SieveWrites::automatic},
                                              {"never", SieveWrites::never}}};
 constexpr Names<Pipeline, 3> pipeline_names{
     {{"auto", Pipeline::automatic}, {"always", Pipeline::always}, {"never", Pipeline::never}}};
+constexpr Names<StorageKind, 5> storage_names{{{"auto", StorageKind::automatic},
+                                               {"posix", StorageKind::posix},
+                                               {"direct", StorageKind::direct},
+                                               {"uring", StorageKind::uring},
+                                               {"uring-direct", StorageKind::uring_direct}}};
 constexpr Names<Locks, 2> lock_names{{{"auto", Locks::automatic}, {"never", Locks::never}}};
 
 template <class Enum, std::size_t N>
@@ -76,6 +81,14 @@ std::int64_t parse_microseconds(std::string_view hint, std::string_view value) {
     throw Error(ErrorClass::argument, std::string(hint) +
                                           " must be microseconds from 0 to 60000000, not '" +
                                           std::string(value) + "'");
+  return number;
+}
+
+std::int64_t parse_depth(std::string_view hint, std::string_view value) {
+  const std::int64_t number = value == "auto" ? 8 : parse_count(hint, value);
+  if (number > 1024)
+    throw Error(ErrorClass::argument,
+                std::string(hint) + " must be from 1 to 1024, not " + std::string(value));
   return number;
 }
 
@@ -122,16 +135,26 @@ void Hints::set(const std::map<std::string, std::string>& text, std::vector<std:
       throw Error(ErrorClass::argument, hint + ": " + error.what());
     }
   };
+  // 0 means that the size is to be chosen; nobody who writes 0 means that.
+  const auto buffer_bytes = [&](const std::string& value) {
+    const std::int64_t bytes = bytes_of("buffer_size", value);
+    if (bytes == 0)
+      throw Error(ErrorClass::argument,
+                  "buffer_size must hold at least one element, not 0 bytes; auto has it chosen");
+    return bytes;
+  };
   for (const auto& [name, value] : text) {
     if (name == "method") method = parse(name, value, method_names);
     else if (name == "domains") domains = parse("domain rule", value, rule_names);
     else if (name == "aggregators") aggregators = parse_count(name, value);
-    else if (name == "buffer_size") buffer_size = bytes_of(name, value);
+    else if (name == "buffer_size") buffer_size = value == "auto" ? 0 : buffer_bytes(value);
     else if (name == "stripe_size") stripe_size = bytes_of(name, value);
     else if (name == "sieve_writes") sieve_writes = parse(name, value, sieve_names);
     else if (name == "locks") locks = parse(name, value, lock_names);
     else if (name == "exchange") exchange = parse(name, value, exchange_names);
     else if (name == "pipeline") pipeline = parse(name, value, pipeline_names);
+    else if (name == "storage") storage = parse(name, value, storage_names);
+    else if (name == "io_depth") io_depth = parse_depth(name, value);
     else if (name == "ranks_per_node") ranks_per_node = parse_count(name, value);
     else if (name == "writers") writers = parse_count(name, value);
     else if (name == "stagger") stagger = parse_microseconds(name, value);
@@ -144,12 +167,14 @@ std::map<std::string, std::string> Hints::text() const {
   return {{"method", std::string(to_string(method))},
           {"domains", std::string(to_string(domains))},
           {"aggregators", count_text(aggregators)},
-          {"buffer_size", std::to_string(buffer_size)},
+          {"buffer_size", count_text(buffer_size)},
           {"stripe_size", std::to_string(stripe_size)},
           {"sieve_writes", std::string(name_of(sieve_writes, sieve_names))},
           {"locks", std::string(name_of(locks, lock_names))},
           {"exchange", std::string(to_string(exchange))},
           {"pipeline", std::string(name_of(pipeline, pipeline_names))},
+          {"storage", std::string(name_of(storage, storage_names))},
+          {"io_depth", std::to_string(io_depth)},
           {"ranks_per_node", count_text(ranks_per_node)},
           {"writers", count_text(writers)},
           {"stagger", std::to_string(stagger)},

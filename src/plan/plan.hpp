@@ -16,7 +16,8 @@ struct Machine {
   int ranks = 1;
   int writers = 1;  // ranks that can touch storage side by side: at most one per core
   int nodes = 1;
-  bool serial_writes = false;  // storage lets one write of a node in at a time
+  bool page_cache = true;      // else every access goes to the device
+  std::int64_t stripe_size = 0;  // of the file system; 0: it does not tell
   bool shared_memory = false;  // the ranks of every node have memory in common
 };
 
@@ -42,6 +43,8 @@ struct Plan {
 /// Chooses what the hints leave open. Throws Error(argument) for hints that no plan can follow.
 Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
                const Machine& machine);
+/// The hints with sizes chosen that are left to this machine.
+Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size);
 /// The checks of make_plan alone, for open().
 void check_hints(const Hints& hints, std::int64_t element_size, int ranks);
 

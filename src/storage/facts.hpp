@@ -6,14 +6,9 @@
 #include <span>
 #include <string>
 
-namespace penstock {
+#include <penstock/file_system.hpp>
 
-struct FileSystemFacts {
-  std::string type;                   ///< "ext4", "lustre"...; the kernel's number where not known
-  std::int64_t block_size = 0;        ///< the file system's preferred access
-  std::int64_t stripe_size = 0;       ///< bytes before the next device; 0: it does not tell
-  std::int64_t direct_alignment = 0;  ///< of offsets and lengths; 0: direct I/O does not work
-};
+namespace penstock {
 
 /// The facts of an existing file. Throws Error(storage) where it cannot be opened.
 FileSystemFacts find_facts(const std::string& path);

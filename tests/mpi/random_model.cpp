@@ -115,6 +115,13 @@ ps::Hints random_hints(Random& r, const Case& c, int ranks) {
   h.stripe_size = r.pick<std::int64_t>({0, 13, 64, 500, 4096});
   h.sieve_writes =
       r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
+  h.exchange = r.pick({ps::Exchange::automatic, ps::Exchange::node, ps::Exchange::sparse,
+                       ps::Exchange::step1, ps::Exchange::step2, ps::Exchange::step3,
+                       ps::Exchange::step4, ps::Exchange::step5, ps::Exchange::alltoallw});
+  h.pipeline =
+      r.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always, ps::Pipeline::never});
+  h.writers = r.pick<std::int64_t>({0, 0, 0, 1, 2});
+  h.stagger = r.chance(3) ? 50 : 0;
   return h;
 }
 
@@ -139,6 +146,17 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
   c.reads = random_requests(r, c, ranks);
   c.write_hints = random_hints(r, c, ranks);
   c.read_hints = random_hints(r, c, ranks);
+  // Chosen at open: nodes of a few ranks each, and the way to the file.
+  c.write_hints.ranks_per_node = r.pick<std::int64_t>({0, 0, 1, 2, 3});
+  c.write_hints.storage =
+      r.pick({ps::StorageKind::automatic, ps::StorageKind::automatic, ps::StorageKind::direct,
+              ps::StorageKind::uring, ps::StorageKind::uring_direct});
+  // O_DIRECT cuts a write at blocks: an element across two of them may get halves of two writers.
+  // The other methods keep writers apart.
+  if (c.write_hints.storage == ps::StorageKind::direct ||
+      c.write_hints.storage == ps::StorageKind::uring_direct)
+    if (c.write_hints.method == ps::Method::direct || c.write_hints.method == ps::Method::automatic)
+      c.write_hints.method = ps::Method::sieved;
   c.memory_seed = r.engine();
   return c;
 }
@@ -266,8 +284,11 @@ class CaseRun {
     spec.dtype = "|V" + std::to_string(c_.element_size);
     spec.order = c_.order;
     spec.offset = c_.npy ? 0 : c_.offset;
-    auto file =
-        ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec);
+    ps::Hints at_open;
+    at_open.storage = c_.write_hints.storage;
+    at_open.ranks_per_node = c_.write_hints.ranks_per_node;
+    auto file = ps::ArrayFile::open(
+        comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec, at_open);
     start_ = file.data_offset();
     if (c_.npy) model_ = whole_file(path_);
     quiet_barrier(comm_);
@@ -314,6 +335,10 @@ class CaseRun {
 
   void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
     if (file.last_method() < ps::Method::gather || hints.buffer_size < 4096) return;
+    // These hold a whole round's parcels at once, as in the paper; see docs/hints.md.
+    if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
+        hints.exchange != ps::Exchange::sparse)
+      return;
     require(file.last_call().staging_peak <= 2 * hints.buffer_size,
             "staging memory " + std::to_string(file.last_call().staging_peak) +
                 " is above twice the buffer");

@@ -1,0 +1,92 @@
+// The exchanges that go round by round, all ranks in step: step1 to step5 of Dickens & Thakur,
+// *Evaluation of Collective I/O Implementations on Parallel Architectures*, section 3.3, and one
+// MPI_Ialltoallw per round. They share everything but the way in which the messages of a round
+// travel (rounds_messages.cpp).
+//
+// A round: what each rank has for the current window of each aggregator is one parcel. A write
+// packs parcels out of user memory and unpacks them into windows; a read the other way round.
+// Both ends derive the parcels from the same sections, so only bytes are sent.
+//
+// Memory: the parcels that a rank receives in a round, and those that it sends: all of them in
+// step3, step4 and alltoallw, the largest in step1, step2 and step5. That is the paper's way; where
+// many aggregators serve one rank, or requests overlap, it is more than twice the buffer. Kept from
+// call to call.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "engine/exchanges.hpp"
+
+namespace penstock {
+
+struct Parcel {
+  int peer;
+  std::int64_t bytes;
+  const WindowStream* stream;  // whose bytes
+  Window* window;              // null: they lie in user memory
+  std::int64_t place = 0;      // in the area of parcels to send, or of those received
+};
+
+/// How parcels are packed and unpacked.
+class Porter {
+ public:
+  Porter(Context& context, const Access& access, bool byte_by_byte)
+      : context_(context), access_(access), byte_by_byte_(byte_by_byte) {}
+  void pack(const Parcel& parcel, std::byte* to) const;
+  void unpack(const Parcel& parcel, const std::byte* from) const;
+
+ private:
+  template <class Each>
+  void for_each(const Parcel& parcel, Each&& each) const;
+
+  Context& context_;
+  const Access& access_;
+  bool byte_by_byte_;
+};
+
+/// One round's parcels, in the order of a ring: first those of the next rank.
+struct Round {
+  std::vector<Parcel> outgoing, incoming;
+  /// Unpacked at once when they arrive; else after the last, in rank order.
+  bool any_order = true;
+};
+
+/// Sends and receives the parcels of one round; `meanwhile` runs once, when most is under way.
+class Messenger {
+ public:
+  Messenger(Context& context, Exchange exchange, const Porter& porter);
+  template <class Meanwhile>
+  void carry(Round& round, Meanwhile&& meanwhile) {
+    make_room(round);
+    begin(round);
+    meanwhile();
+    finish(round);
+  }
+  ~Messenger();
+
+ private:
+  void make_room(Round& round);
+  void begin(Round& round);
+  void finish(Round& round);
+  void ring(Round& round);
+  void post_sends(Round& round);
+  void post_receives(Round& round);
+  void send_one_by_one(Round& round);
+  void start_alltoallw(Round& round);
+  void take_arrived(Round& round, bool wait_for_all);
+  void unpack_received(Round& round);
+  void sent(const Parcel& parcel);
+
+  Context& context_;
+  Exchange exchange_;
+  const Porter& porter_;
+  Buffer out_, in_;
+  std::vector<MPI_Request> sends_, receives_;
+  std::vector<int> arrived_;
+  std::vector<int> counts_[2], places_[2];  // of alltoallw: send, receive
+  std::vector<MPI_Datatype> types_;
+};
+
+}  // namespace penstock
