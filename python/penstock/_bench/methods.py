@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -30,8 +29,9 @@ class Rod:
         pages = total // PAGE if direct else -(-total // PAGE)  # O_DIRECT moves whole pages only
         begin, end = (min(pages * r // comm.size * PAGE, total) for r in (comm.rank, comm.rank + 1))
         self._offset, self._fd = begin, os.open(path, os.O_RDWR | (os.O_DIRECT if direct else 0))
-        # Pages of its own, as O_DIRECT wants it.
-        self._memory = np.frombuffer(mmap.mmap(-1, max(end - begin, 1)), np.uint8)[: end - begin]
+        room = np.empty(end - begin + PAGE, np.uint8)
+        skip = -room.ctypes.data % PAGE  # O_DIRECT wants memory at the start of a page
+        self._memory = room[skip : skip + end - begin]
         self._memory[...] = comm.rank
 
     def write(self) -> None:

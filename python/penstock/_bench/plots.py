@@ -49,7 +49,7 @@ def steps(records: list[Record], folder: Path) -> list[Path]:
 def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
     """MB/s over `key`, a line a method, a panel an operation."""
     operations, methods = distinct(records, "operation"), distinct(records, "method")
-    figure, panels = plt.subplots(1, len(operations), figsize=(5.2 * len(operations) + 1.6, 4.4), squeeze=False,
+    figure, panels = plt.subplots(1, len(operations), figsize=(5.2 * len(operations) + 1.6, 5.2), squeeze=False,
                                   layout="constrained")
     for panel, operation in zip(panels[0], operations):
         for i, method in enumerate(methods):
@@ -85,14 +85,14 @@ def peers(records: list[Record], folder: Path) -> list[Path]:
             for operation in distinct(records, "operation")]
 
 
-def _bar_names(records: list[Record]) -> dict[str, list[Record]]:
-    """The measurements of each bar; Penstock was measured in each run: one of them stands for it."""
-    names: dict[str, list[Record]] = {}
-    first_run = records[0]["run"]
+def _bar_names(records: list[Record]) -> dict[str, dict[tuple, float]]:
+    """The ratios of each bar by rank count and pattern; Penstock's is the lowest of its runs."""
+    bars: dict[str, dict[tuple, float]] = {}
     for r in records:
-        if r["method"] == "penstock" and r["run"] == first_run or is_mpi_io(r):
-            names.setdefault(r["method"], []).append(r)
-    return names
+        if r["method"] == "penstock" or is_mpi_io(r):
+            ratios, place = bars.setdefault(r["method"], {}), (r["ranks"], r["pattern"])
+            ratios[place] = min(ratios.get(place, r["of_rod"]), r["of_rod"])
+    return bars
 
 
 def _bars(records: list[Record], operation: str, path: Path) -> Path:
@@ -101,10 +101,9 @@ def _bars(records: list[Record], operation: str, path: Path) -> Path:
                                   squeeze=False, sharex=True, layout="constrained")
     width = 0.8 / len(bars)
     for panel, n in zip(panels[:, 0], counts):
-        for i, (name, measured) in enumerate(bars.items()):
-            ratio = {r["pattern"]: r["of_rod"] for r in measured if r["ranks"] == n}
+        for i, (name, ratios) in enumerate(bars.items()):
             at = [k + (i - (len(bars) - 1) / 2) * width for k in range(len(patterns))]
-            drawn = panel.bar(at, [ratio.get(p, 0) for p in patterns], width * 0.92, color=f"C{i}", label=name)
+            drawn = panel.bar(at, [ratios.get((n, p), 0) for p in patterns], width * 0.92, color=f"C{i}", label=name)
             panel.bar_label(drawn, fmt=lambda v: f"{v:.2f}" if v else "", fontsize=7, padding=1)
         panel.axhline(1, color="black", linestyle="--", linewidth=1, label="rod: contiguous slabs")
         panel.set(ylabel="speed / rod", title=f"{n} ranks")

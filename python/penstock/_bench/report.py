@@ -34,6 +34,7 @@ def report(records: list[Record], folder: Path) -> None:
         return
     screen = console()
     compare(records)
+    records = ordered(records)
     for operation in distinct(records, "operation"):
         chosen = [r for r in records if r["operation"] == operation]
         screen.print(table(chosen, f"{operation}: speed", _speed_columns(chosen)))
@@ -45,6 +46,12 @@ def report(records: list[Record], folder: Path) -> None:
 
 def distinct(records: Iterable[Record], key: str) -> list[Any]:
     return list(dict.fromkeys(r[key] for r in records))
+
+
+def ordered(records: list[Record]) -> list[Record]:
+    """By pattern, size, ranks and run, each in the order in which they came."""
+    places = {key: distinct(records, key) for key in (*KEYS, "run")}
+    return sorted(records, key=lambda r: [places[key].index(r[key]) for key in places])
 
 
 def is_mpi_io(record: Record) -> bool:

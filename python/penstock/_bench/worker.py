@@ -25,8 +25,8 @@ from penstock._core import mpi_library_version
 
 from .methods import Engine, Memory, MpiIo, Rod
 from .patterns import PATTERNS, Part, Pattern
+from .report import PHASES, size_text
 
-PHASES = ("plan", "exchange", "copy", "storage", "wait")
 COUNTS = ("reads", "writes", "other_calls", "messages", "synchronisations", "allocations", "bytes_sent", "bytes_read",
           "bytes_written", "rounds", "sieved_windows")
 LEAST_REPEATS = 3
@@ -43,10 +43,19 @@ def barrier(comm: MPI.Intracomm) -> None:
         os.sched_yield()
 
 
+def library() -> str:
+    """Name and version of the MPI library, in few words."""
+    first = mpi_library_version().splitlines()[0].partition(",")[0]
+    return " ".join(first.replace("\0", "").replace("Version:", "").split())
+
+
 class Bench:
     def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
         self.job, self.comm = job, comm
         self.direct = "direct" in job["hints"].get("storage", "")
+        machine = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.one_machine = comm.allreduce(machine.size == comm.size, MPI.LAND)
+        machine.Free()
         self.path = str(Path(job["device"]) / f"penstock-bench-{comm.bcast(os.getpid())}.dat")
 
     def run(self) -> None:
@@ -75,7 +84,7 @@ class Bench:
                 self.check(method, operation, pattern, total, memory, path)
             times, phases = self.time_all(methods, operation)
             self.record(pattern, total, part, operation, methods, times, phases)
-            self.tell(f"{pattern.name}, {total} bytes, {operation}")
+            self.tell(f"{pattern.name}, {size_text(total)}, {operation}")
         for method in methods:
             method.close()
 
@@ -140,24 +149,39 @@ class Bench:
         All methods in turn, again and again, so that a disturbance meets them alike. A first round
         is not counted. A slow machine gets fewer rounds.
         """
-        comm, begin, times, phases = self.comm, time.perf_counter(), [], []
+        comm, start, stamps, phases = self.comm, time.perf_counter(), [], []
         for repetition in range(self.job["repeat"] + 1):
-            row = [self.time_one(method, operation) for method in methods]
+            row = [self.stamp(method, operation) for method in methods]
             if repetition > 0:
-                times.append(row)
+                stamps.append(row)
                 phases.append([self.phases(method) for method in methods])
-            late = time.perf_counter() - begin > self.job["patience"] and len(times) >= LEAST_REPEATS
+            late = time.perf_counter() - start > self.job["patience"] and len(stamps) >= LEAST_REPEATS
             if comm.bcast(late):
                 break
-        return np.array(times), np.array(phases)
+        return self.spans(np.array(stamps)), np.array(phases)
 
-    def time_one(self, method: Any, operation: str) -> float:
+    def stamp(self, method: Any, operation: str) -> tuple[float, float, float]:
+        """This rank's time before the call, after it, and after the barrier that follows."""
         call = getattr(method, operation)
         barrier(self.comm)
         begin = time.perf_counter()
         call()
+        end = time.perf_counter()
         barrier(self.comm)
-        return time.perf_counter() - begin
+        return begin, end, time.perf_counter()
+
+    def spans(self, stamps: np.ndarray) -> np.ndarray:
+        """Seconds from the first rank's begin to the last one's end.
+
+        Where there are more ranks than cores, others may be done before rank 0 has left the barrier:
+        its own clock tells too little. Ranks of one machine have one clock. On several machines
+        rank 0's has to do, from barrier to barrier.
+        """
+        first, last = np.ascontiguousarray(stamps[..., 0]), np.ascontiguousarray(stamps[..., 1])
+        begin, end = np.zeros_like(first), np.zeros_like(last)
+        self.comm.Allreduce(first, begin, MPI.MIN)
+        self.comm.Allreduce(last, end, MPI.MAX)
+        return end - begin if self.one_machine else stamps[..., 2] - stamps[..., 0]
 
     @staticmethod
     def phases(method: Any) -> list[float]:
@@ -180,7 +204,7 @@ class Bench:
                 "dtype": part.dtype.str, "ranks": comm.size, "method": method.name, "run": self.job["run"],
                 "seconds": seconds, "mb_per_s": wanted / seconds / 1e6, "of_rod": rod / seconds,
                 "times": times[:, i].tolist(), "repeat": len(times),
-                "cores": len(os.sched_getaffinity(0)), "mpi": " ".join(mpi_library_version().splitlines()[0].split()),
+                "cores": len(os.sched_getaffinity(0)), "mpi": library(),
                 "device": "O_DIRECT" if self.direct else "page cache",
             }
             if isinstance(method, Engine):
