@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock._bench.patterns import HOLE, PATTERNS, UNTOUCHED, expected
-from penstock._bench.report import compare
+from penstock._bench.report import compare, plots
 
 SMALL = ["--repeat", "1", "--mpiexec-timeout", "60"]
 
@@ -162,6 +162,12 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path):
     text = bench("peers", "--ranks", "2", "--size", "256M", "--patterns", "cyclic", "--repeat", 100,
                  "--mpiexec-timeout", "2", cwd=tmp_path, expect=1)
     assert "did not end within 2 s" in text and time.monotonic() - begin < 30
+
+
+def test_without_matplotlib_there_are_tables_and_a_word(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert plots([{"command": "steps"}], tmp_path) == []
+    assert "pip install matplotlib" in capsys.readouterr().err
 
 
 def test_the_best_mpi_io_is_that_with_the_lowest_ratio():

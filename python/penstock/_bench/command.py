@@ -111,11 +111,9 @@ class _Progress:
     def __init__(self, total: int):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        from .report import console
-
         self.live = sys.stdout.isatty()
         self.bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                            console=console(), transient=True, disable=not self.live)
+                            transient=True, disable=not self.live)
         self.task = self.bar.add_task("", total=total)
 
     def line(self, run: str, text: str) -> None:

@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: 
 from .report import Record, distinct, is_mpi_io, size_text  # noqa: E402
 
 MARKERS = "osD^v<>PX*"
+ROD = {"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"}
 
 
 def _save(figure: Any, path: Path) -> Path:
@@ -47,18 +48,17 @@ def steps(records: list[Record], folder: Path) -> list[Path]:
 
 
 def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
-    """MB/s over `key`, a line a method, a panel an operation."""
-    operations, methods = distinct(records, "operation"), distinct(records, "method")
+    """MB/s over `key`, a line a method, a panel an operation; bars where `key` has one value."""
+    operations, values = distinct(records, "operation"), distinct(records, key)
     figure, panels = plt.subplots(1, len(operations), figsize=(5.2 * len(operations) + 1.6, 5.2), squeeze=False,
                                   layout="constrained")
     for panel, operation in zip(panels[0], operations):
-        for i, method in enumerate(methods):
-            points = sorted((r[key], r["mb_per_s"]) for r in records
-                            if r["operation"] == operation and r["method"] == method)
-            style = ({"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"} if method == "rod" else
-                     {"color": f"C{i - 1}", "marker": MARKERS[(i - 1) % len(MARKERS)], "label": method})
-            panel.plot(*zip(*points), markersize=5, **style)
-        _axes(panel, distinct(records, key), key, operation)
+        chosen = [r for r in records if r["operation"] == operation]
+        panel.set_title(operation)
+        panel.grid(alpha=0.3, axis="both" if len(values) > 1 else "y")
+        panel.set_axisbelow(True)
+        (_draw_lines if len(values) > 1 else _draw_bars)(panel, chosen, key)
+        panel.set_ylim(0, None)
     panels[0][0].set_ylabel("MB/s")
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
@@ -66,17 +66,24 @@ def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
     return _save(figure, path)
 
 
-def _axes(panel: Any, values: list[int], key: str, title: str) -> None:
-    panel.set(title=title, xscale="log", ylim=(0, None), xlabel="ranks" if key == "ranks" else "bytes of all ranks")
-    panel.xaxis.set_major_locator(FixedLocator(values))
+def _draw_lines(panel: Any, records: list[Record], key: str) -> None:
+    for i, method in enumerate(distinct(records, "method")):
+        points = sorted((r[key], r["mb_per_s"]) for r in records if r["method"] == method)
+        style = ROD if method == "rod" else {"color": f"C{i - 1}", "marker": MARKERS[(i - 1) % len(MARKERS)],
+                                             "label": method}
+        panel.plot(*zip(*points), markersize=5, **style)
+    panel.set(xscale="log", xlabel="ranks" if key == "ranks" else "bytes of all ranks")
+    panel.xaxis.set_major_locator(FixedLocator(distinct(records, key)))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size_text(round(x)) if key == "size" else f"{x:.0f}"))
-    panel.grid(alpha=0.3)
-    if len(values) == 1:  # one point each: the rod's line has no length
-        panel.set_xlim(values[0] / 2, values[0] * 2)
-        for line in panel.lines:
-            if line.get_linestyle() == "--":
-                panel.axhline(line.get_ydata()[0], color="black", linestyle="--")
+
+
+def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
+    speeds = {r["method"]: r["mb_per_s"] for r in records}
+    panel.axhline(speeds.pop("rod"), **ROD)
+    drawn = panel.bar(list(speeds), list(speeds.values()), color=[f"C{i}" for i in range(len(speeds))])
+    panel.bar_label(drawn, fmt="%.0f", fontsize=8)
+    panel.tick_params(axis="x", labelrotation=40)
 
 
 def peers(records: list[Record], folder: Path) -> list[Path]:
@@ -95,6 +102,12 @@ def _bar_names(records: list[Record]) -> dict[str, dict[tuple, float]]:
     return bars
 
 
+def _ratio(value: float) -> str:
+    if value == 0:
+        return "none"  # not measured
+    return f"{value:.2f}" if value >= 0.005 else "<.01"
+
+
 def _bars(records: list[Record], operation: str, path: Path) -> Path:
     patterns, counts, bars = distinct(records, "pattern"), distinct(records, "ranks"), _bar_names(records)
     figure, panels = plt.subplots(len(counts), 1, figsize=(max(6.0, 1.25 * len(patterns) + 1.5), 2.3 * len(counts) + 1.4),
@@ -104,8 +117,9 @@ def _bars(records: list[Record], operation: str, path: Path) -> Path:
         for i, (name, ratios) in enumerate(bars.items()):
             at = [k + (i - (len(bars) - 1) / 2) * width for k in range(len(patterns))]
             drawn = panel.bar(at, [ratios.get((n, p), 0) for p in patterns], width * 0.92, color=f"C{i}", label=name)
-            panel.bar_label(drawn, fmt=lambda v: f"{v:.2f}" if v else "", fontsize=7, padding=1)
-        panel.axhline(1, color="black", linestyle="--", linewidth=1, label="rod: contiguous slabs")
+            panel.bar_label(drawn, fmt=_ratio, fontsize=7, padding=2,
+                            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})
+        panel.axhline(1, linewidth=1, **ROD)
         panel.set(ylabel="speed / rod", title=f"{n} ranks")
         panel.margins(y=0.15)
         panel.grid(axis="y", alpha=0.3)

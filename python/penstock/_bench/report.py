@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,7 +18,7 @@ COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisatio
 def console() -> Any:
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=160)
+    return Console(width=max(Console().width, 140))  # a narrow terminal wraps tables, but nothing is cut
 
 
 def size_text(size: int) -> str:
@@ -115,7 +114,9 @@ def table(records: list[Record], title: str, columns: list[Column]) -> Any:
     first = records[0]
     same = {"pattern": first["pattern"], "size": size_text(first["size"]), "ranks": f"{first['ranks']} ranks"}
     words = [text for key, text in same.items() if key not in keys]
-    about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {first['repeat']}"
+    fewest, most = (f(r["repeat"] for r in records) for f in (min, max))
+    repeats = f"{most}" if fewest == most else f"{fewest} to {most}"
+    about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
     result = Table(title=", ".join([title, *words]) + f"\n({about})")
     for name in [*keys, "method", *(name for name, _ in columns)]:
         result.add_column(name, justify="left" if name in ("pattern", "run", "method") else "right", no_wrap=True)
@@ -131,8 +132,6 @@ def table(records: list[Record], title: str, columns: list[Column]) -> Any:
 
 
 def plots(records: list[Record], folder: Path) -> list[Path]:
-    # Without a home that can be written, matplotlib says so at length.
-    os.environ.setdefault("MPLBACKEND", "Agg")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

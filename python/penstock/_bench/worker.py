@@ -146,12 +146,16 @@ class Bench:
     def time_all(self, methods: list[Any], operation: str) -> tuple[np.ndarray, np.ndarray]:
         """Seconds of each method in each repetition; seconds of this rank's phases likewise.
 
-        All methods in turn, again and again, so that a disturbance meets them alike. A first round
-        is not counted. A slow machine gets fewer rounds.
+        All methods in turn, again and again, so that a disturbance meets them alike; in an order
+        drawn for each round, so that none always has the same one's leftovers in the caches. A
+        first round is not counted. A slow machine gets fewer rounds.
         """
         comm, start, stamps, phases = self.comm, time.perf_counter(), [], []
         for repetition in range(self.job["repeat"] + 1):
-            row = [self.stamp(method, operation) for method in methods]
+            order = np.random.default_rng(repetition).permutation(len(methods))  # on all ranks the same
+            row = [(0.0, 0.0, 0.0)] * len(methods)
+            for i in order:
+                row[i] = self.stamp(methods[i], operation)
             if repetition > 0:
                 stamps.append(row)
                 phases.append([self.phases(method) for method in methods])
