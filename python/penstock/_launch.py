@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from . import ArgumentError
@@ -59,3 +62,47 @@ def mpirun(module: str, arguments: list[str], ranks: int) -> int:
         # Ranks write into a pipe of mpiexec: they cannot see for themselves that a person looks on.
         env["PENSTOCK_TERMINAL_WIDTH"] = str(shutil.get_terminal_size().columns)
     return subprocess.run(command, env=env).returncode
+
+
+def kill_session(session: int) -> None:
+    """Kills all processes of a session: Open MPI gives every rank a process group of its own."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # After the name in parentheses: state, parent, process group, session.
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except OSError:
+            pass  # it ended by itself
+
+
+def watched_mpirun(module: str, arguments: list[str], ranks: int, seconds: float, on_line: Callable[[str], None],
+                   settings: Mapping[str, str]) -> int:
+    """Like mpirun, but hands over each line of output, and no rank outlives `seconds` or this call.
+
+    Raises TimeoutError.
+    """
+    command = [find_mpiexec(), "-n", str(ranks), sys.executable, "-m", module, *arguments]
+    process = subprocess.Popen(command, env={**environment(), **settings}, text=True, start_new_session=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill_session(process.pid)
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    # The ranks are out of reach of the terminal's Ctrl-C; it and SIGTERM end up in `finally`.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        for line in process.stdout or ():
+            on_line(line.rstrip("\n"))
+        status = process.wait()
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGTERM, before)
+        kill_session(process.pid)
+        process.wait()
+    if late.is_set():
+        raise TimeoutError(f"{ranks} ranks did not end within {seconds:g} s")
+    return status

@@ -1,29 +1,15 @@
 """Running tests' scripts under mpiexec, with a time limit and no stray ranks."""
 
-import os
-import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from penstock._launch import environment, find_mpiexec
+from penstock._launch import environment, find_mpiexec, kill_session
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: needs minutes; run by make test-slow")
-
-
-def _kill_session(session):
-    """Kills a session: Open MPI gives every rank a process group of its own."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # After the name in parentheses: state, parent, process group, session.
-            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
-                os.kill(int(stat.parent.name), signal.SIGKILL)
-        except OSError:
-            pass  # it ended by itself
 
 
 @pytest.fixture
@@ -39,7 +25,7 @@ def mpirun(tmp_path):
         try:
             output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            _kill_session(process.pid)
+            kill_session(process.pid)
             output, _ = process.communicate()
             pytest.fail(f"{ranks} ranks did not end within {timeout} s:\n{output}")
         assert process.returncode == expect, output

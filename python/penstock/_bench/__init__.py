@@ -1,0 +1,1 @@
+"""`penstock bench`: what the engine costs, measured against a rod and against MPI-IO."""

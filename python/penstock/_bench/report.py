@@ -1,0 +1,142 @@
+"""Tables and plots of measurements."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Optional
+
+Record = dict[str, Any]
+
+KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
+PHASES = ("plan", "exchange", "copy", "storage", "wait")
+COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisations", "synchronisations"),
+          ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
+
+
+def console() -> Any:
+    from rich.console import Console
+
+    return Console(width=max(Console().width, 140))  # a narrow terminal wraps tables, but nothing is cut
+
+
+def size_text(size: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def report(records: list[Record], folder: Path) -> None:
+    if not records:
+        return
+    screen = console()
+    compare(records)
+    records = ordered(records)
+    for operation in distinct(records, "operation"):
+        chosen = [r for r in records if r["operation"] == operation]
+        screen.print(table(chosen, f"{operation}: speed", _speed_columns(chosen)))
+        screen.print(table([r for r in chosen if "counts" in r], f"{operation}: counts, sums over the ranks", COUNT_COLUMNS))
+    for picture in plots(records, folder):
+        screen.print(f"plot: {picture}", highlight=False)
+    screen.print(f"all measurements: {folder / records[0]['command']}.jsonl", highlight=False)
+
+
+def distinct(records: Iterable[Record], key: str) -> list[Any]:
+    return list(dict.fromkeys(r[key] for r in records))
+
+
+def ordered(records: list[Record]) -> list[Record]:
+    """By pattern, size, ranks and run, each in the order in which they came."""
+    places = {key: distinct(records, key) for key in (*KEYS, "run")}
+    return sorted(records, key=lambda r: [places[key].index(r[key]) for key in places])
+
+
+def is_mpi_io(record: Record) -> bool:
+    return record["command"] == "peers" and record["method"] not in ("rod", "penstock")
+
+
+def compare(records: list[Record]) -> None:
+    """Adds the ratio to MPI-IO of the same run, and to the best one: of all runs the lowest ratio."""
+    def place(r: Record, *more: str) -> tuple:
+        return tuple(r[key] for key in (*KEYS, "operation", *more))
+
+    peer = {place(r, "run"): r for r in records if is_mpi_io(r)}
+    for r in records:
+        if r["method"] == "penstock" and place(r, "run") in peer:
+            r["of_mpi_io"] = peer[place(r, "run")]["seconds"] / r["seconds"]
+    best: dict[tuple, float] = {}
+    for r in records:
+        if "of_mpi_io" in r:
+            best[place(r)] = min(best.get(place(r), float("inf")), r["of_mpi_io"])
+    for r in records:
+        if "of_mpi_io" in r:
+            r["of_best"] = best[place(r)]
+
+
+Column = tuple[str, Callable[[Record], str]]
+
+
+def _number(key: str, form: str) -> Callable[[Record], str]:
+    return lambda r: format(r[key], form) if key in r else ""
+
+
+def _phase(name: str) -> Callable[[Record], str]:
+    return lambda r: f"{r['phases'][name] * 1e3:.1f}" if "phases" in r else ""
+
+
+def _count(key: Optional[str]) -> Callable[[Record], str]:
+    def text(r: Record) -> str:
+        counts = r["counts"]
+        return str(counts[key] if key else counts["reads"] + counts["writes"] + counts["other_calls"])
+
+    return text
+
+
+def _speed_columns(records: list[Record]) -> list[Column]:
+    columns: list[Column] = [("MB/s", _number("mb_per_s", ".0f")), ("of the\nrod", _number("of_rod", ".2f"))]
+    if any("of_best" in r for r in records):
+        if len(distinct(records, "run")) > 1:
+            columns.append(("x its\nMPI-IO", _number("of_mpi_io", ".2f")))
+        columns.append(("x best\nMPI-IO", _number("of_best", ".2f")))
+    return columns + [(f"{name}\nms", _phase(name)) for name in PHASES]
+
+
+COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
+
+
+def table(records: list[Record], title: str, columns: list[Column]) -> Any:
+    """What is the same in all records stands in the title, what differs in columns."""
+    from rich.table import Table
+
+    keys = [key for key in (*KEYS, "run") if len(distinct(records, key)) > 1]
+    first = records[0]
+    same = {"pattern": first["pattern"], "size": size_text(first["size"]), "ranks": f"{first['ranks']} ranks"}
+    words = [text for key, text in same.items() if key not in keys]
+    fewest, most = (f(r["repeat"] for r in records) for f in (min, max))
+    repeats = f"{most}" if fewest == most else f"{fewest} to {most}"
+    about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
+    result = Table(title=", ".join([title, *words]) + f"\n({about})")
+    for name in [*keys, "method", *(name for name, _ in columns)]:
+        result.add_column(name, justify="left" if name in ("pattern", "run", "method") else "right", no_wrap=True)
+    before = None
+    for r in records:
+        group = [size_text(r[key]) if key == "size" else str(r[key]) for key in keys]
+        if before is not None and group != before and len(distinct(records, "method")) > 1:
+            result.add_section()
+        result.add_row(*("" if group == before else text for text in group), r["method"],
+                       *(text(r) for _, text in columns))
+        before = group
+    return result
+
+
+def plots(records: list[Record], folder: Path) -> list[Path]:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print("no plots: matplotlib is not installed (pip install matplotlib)", file=sys.stderr)
+        return []
+    from . import plots as drawing
+
+    return (drawing.peers if records[0]["command"] == "peers" else drawing.steps)(records, folder)
