@@ -130,7 +130,7 @@ std::optional<Error> exchange_in_node(Context& context, const Access& access, co
     if (any_rank(context.comm, !table.disjoint()))
       return exchange_sparsely(context, access, plan, hints, touched, std::move(table));
   }
-  constexpr int arriving_slots = 2;
+  const int arriving_slots = std::min(2, plan.depth);
   const std::int64_t chunk = plan.domains.buffer();
   Slots couriered(context.comm, context.data_tag(), plan.depth, chunk, context.pool,
                   &context.gauge);
