@@ -17,8 +17,9 @@ struct RequestDescription {
   Order order = Order::c;
   std::int64_t offset = 0;
   bool write = true;
-  int cores = 1;                               ///< processors of the machine that will run it
+  int cores = 1;                               ///< processors of a node that will run it
   std::vector<std::vector<Section>> sections;  ///< per rank
+  int nodes = 1;                               ///< that the ranks are spread over, in equal parts
 };
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.
@@ -36,7 +37,16 @@ struct PENSTOCK_EXPORT PlanReport {
     int rank, aggregator_rank;
     std::int64_t bytes;
   };
+  /// What each way would take, by the cost model of docs/DESIGN.md.
+  struct Alternative {
+    Method method;
+    Exchange exchange;  ///< of a collective method; automatic: none
+    double seconds;
+    bool eligible;     ///< whether method=auto may choose it
+    std::string note;  ///< why not
+  };
   Method method;
+  Exchange exchange;  ///< of a collective method
   DomainRule rule;
   std::string reason;                                                   ///< why this method
   std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section;  ///< per dimension
@@ -44,6 +54,7 @@ struct PENSTOCK_EXPORT PlanReport {
   std::int64_t buffer_size;
   std::vector<Domain> domains;
   std::vector<Flow> flows;  ///< bytes that each rank sends or receives
+  std::vector<Alternative> alternatives;
   std::string to_text() const;
 };
 

@@ -16,16 +16,18 @@ from ._sections import normalize
 
 
 def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order: str = "C", offset: int = 0,
-            write: bool = True, cores: Optional[int] = None, **hints: Any) -> Mapping[str, Any]:
+            write: bool = True, cores: Optional[int] = None, nodes: int = 1, **hints: Any) -> Mapping[str, Any]:
     """What a collective call of all ranks would do. Pure: no MPI, no file.
 
     Parameters
     ----------
     sections: per rank a section, a list of sections, or None.
-    cores: processors of the machine; default: those of this one.
-    hints: method, aggregators, buffer_size, domains, stripe_size, sieve_writes.
+    cores: processors of a node; default: those of this machine. nodes: over which the ranks are
+        spread.
+    hints: method, exchange, aggregators, buffer_size, domains, stripe_size, sieve_writes and others.
 
-    Returns a dictionary: method, reason, bounding_section, span, domains (one dictionary per
+    Returns a dictionary: method, exchange, reason, alternatives (one dictionary per way: predicted
+    seconds, and whether auto may choose it), bounding_section, span, domains (one dictionary per
     aggregator: bytes, rounds, holes), flows (rank, aggregator, bytes), and all as `text`.
     """
     if order not in ("C", "F"):
@@ -36,4 +38,4 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         per_rank.append([e.section if isinstance(e, Distribution) else normalize(e, shape).section
                          for e in entries])
     return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
-                          cores or os.cpu_count() or 1, per_rank, _hint_text(hints))
+                          cores or os.cpu_count() or 1, nodes, per_rank, _hint_text(hints))

@@ -65,10 +65,12 @@ def explain(
                                                   "'*,cyclic' or 'block-cyclic(4),block'."),
     grid: Optional[str] = typer.Option(None, help="With --kind: processes per dimension, 2,2."),
     read: bool = typer.Option(False, "--read", help="Explain a read; default: a write."),
-    cores: Optional[int] = typer.Option(None, help="Processors of the machine; default: this one's."),
+    cores: Optional[int] = typer.Option(None, help="Processors of a node; default: this machine's."),
+    nodes: int = typer.Option(1, min=1, help="Nodes that the ranks are spread over."),
     method: str = typer.Option("auto", help="auto, direct, sieved, gather, two-phase or extended."),
+    exchange: str = typer.Option("auto", help="auto, step1 to step5, sparse, alltoallw or node."),
     aggregators: str = typer.Option("auto", help="Number of aggregators."),
-    buffer_size: str = typer.Option("4M", help="Staging buffer of an aggregator."),
+    buffer_size: str = typer.Option("auto", help="Staging buffer of an aggregator."),
     domains: str = typer.Option("auto", help="auto, static, dynamic, block-cyclic or aligned."),
     stripe_size: str = typer.Option("0", help="For block-cyclic and aligned domains; 0: the buffer size."),
     sieve_writes: str = typer.Option("auto", help="auto, always or never."),
@@ -86,8 +88,8 @@ def explain(
         sections: list = [distribute(extents, kind=kinds, grid=places, rank=r, ranks=ranks) for r in range(ranks)]
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
-    plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
-                           method=method, aggregators=aggregators, buffer_size=buffer_size, domains=domains,
+    plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores, nodes=nodes,
+                           method=method, exchange=exchange, aggregators=aggregators, buffer_size=buffer_size, domains=domains,
                            stripe_size=stripe_size, sieve_writes=sieve_writes)
     typer.echo(plan["text"], nl=False)
 

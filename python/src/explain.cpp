@@ -34,6 +34,18 @@ nb::dict to_dict(const PlanReport& report) {
   for (const auto& flow : report.flows)
     flows.append(nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes));
   d["flows"] = flows;
+  d["exchange"] = std::string(to_string(report.exchange));
+  nb::list alternatives;
+  for (const auto& a : report.alternatives) {
+    nb::dict e;
+    e["method"] = std::string(to_string(a.method));
+    e["exchange"] = std::string(to_string(a.exchange));
+    e["seconds"] = a.seconds;
+    e["eligible"] = a.eligible;
+    e["note"] = a.note;
+    alternatives.append(e);
+  }
+  d["alternatives"] = alternatives;
   d["text"] = report.to_text();
   return d;
 }
@@ -42,12 +54,12 @@ nb::dict to_dict(const PlanReport& report) {
 
 void bind_explain(nb::module_& m) {
   m.def("_explain", [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
-                       const std::string& order, std::int64_t offset, bool write, int cores,
+                       const std::string& order, std::int64_t offset, bool write, int cores, int nodes,
                        const std::vector<std::vector<Section>>& sections,
                        const std::map<std::string, std::string>& hints) {
     RequestDescription request{shape,   element_size, order == "F" ? Order::fortran : Order::c,
                                offset,  write,        cores,
-                               sections};
+                               sections, nodes};
     Hints parsed;
     parsed.set(hints);
     return to_dict(explain(request, parsed));

@@ -98,9 +98,9 @@ Plan perform(Context& context, Access& access, const Hints& asked,
   if (error) demand = {};
   const Demand all = agree_on_entry(context.comm, common_values(context, access, hints), demand,
                                     error);
-  Plan plan = make_plan(context.layout, all, hints, context.machine);
+  Plan plan = make_plan(context.layout, all, hints, context.machine, access.writes());
   if (plan.collective() && plan.exchange == Exchange::node && !make_room(context, plan))
-    plan = make_plan(context.layout, all, hints, context.machine);
+    plan = make_plan(context.layout, all, hints, context.machine, access.writes());
   watch.reset();
   context.counts.bytes_wanted = demand.bytes;
   error = attempt([&] { move(context, access, plan, hints, all); });

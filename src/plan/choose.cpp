@@ -1,33 +1,45 @@
 // How a plan is chosen. docs/DESIGN.md explains the rules; change them together.
 #include <algorithm>
+#include <cstdio>
 
 #include <penstock/error.hpp>
 
-#include "plan/plan.hpp"
+#include "plan/cost.hpp"
 
 namespace penstock {
 namespace {
 
-/// Runs this long cost about as much to move as the system call that moves them, on any device;
-/// below, a rank is better off with few large accesses.
+/// What a system call costs, in bytes moved.
 constexpr std::int64_t long_run = 64 * 1024;
 
-struct Choice {
-  Method method;
-  std::string reason;
-};
+std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
+  return text;
+}
 
-Choice choose_method(const Demand& demand, const Machine& machine) {
-  if (demand.empty()) return {Method::direct, "nothing is asked for"};
-  if (demand.ordered) {
-    const std::string whose =
-        machine.ranks == 1 ? "one rank asks" : "ranks ask for stretches one after the other";
-    if (demand.bytes / demand.runs >= long_run)
-      return {Method::direct, whose + ", in long runs: no exchange is needed"};
-    return {Method::sieved,
-            whose + ", in short runs: no exchange is needed, sieving joins the runs"};
-  }
-  return {Method::extended, "requests of ranks interleave or overlap"};
+std::string name_of(const Prediction& p) {
+  std::string name(to_string(p.method));
+  if (p.exchange != Exchange::automatic) name += " (" + std::string(to_string(p.exchange)) + ")";
+  return name;
+}
+
+/// The quickest that auto may choose, see cost.hpp.
+void choose_method(Plan& plan, const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+                   const Machine& machine, bool writes) {
+  plan.method = Method::direct;
+  plan.reason = "nothing is asked for";
+  if (demand.empty()) return;
+  std::vector<Prediction> eligible;
+  for (Prediction& p : predict(layout, demand, hints, machine, writes))
+    if (p.eligible) eligible.push_back(std::move(p));
+  std::stable_sort(eligible.begin(), eligible.end(), [](const Prediction& a, const Prediction& b) {
+    return a.seconds < b.seconds;
+  });
+  plan.method = eligible.front().method;
+  plan.reason = "predicted " + milliseconds(eligible.front().seconds);
+  if (eligible.size() > 1)
+    plan.reason += "; next best " + name_of(eligible[1]) + ", " + milliseconds(eligible[1].seconds);
 }
 
 DomainRule rule_of(Method method, DomainRule asked) {
@@ -42,7 +54,7 @@ Extent span_of(Method method, DomainRule rule, const ArrayLayout& layout, const 
 }
 
 Exchange choose_exchange(Exchange asked, const Machine& machine) {
-  const bool node_works = machine.shared_memory && machine.ranks > 1;
+  const bool node_works = machine.shared_memory && machine.ranks > machine.nodes;
   if (asked == Exchange::automatic) return node_works ? Exchange::node : Exchange::sparse;
   if (asked == Exchange::node && !node_works) return Exchange::sparse;
   return asked;
@@ -108,7 +120,7 @@ Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t elem
 }
 
 Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
-               const Machine& machine) {
+               const Machine& machine, bool writes) {
   check_hints(asked, layout.element_size, machine.ranks);
   const Hints hints = settle_hints(asked, machine, layout.element_size);
   Plan plan;
@@ -116,11 +128,8 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
   plan.reason = "asked for";
-  if (plan.method == Method::automatic) {
-    const Choice choice = choose_method(demand, machine);
-    plan.method = choice.method;
-    plan.reason = choice.reason;
-  }
+  if (plan.method == Method::automatic)
+    choose_method(plan, layout, demand, hints, machine, writes);
   std::int64_t aggregators = hints.aggregators != 0 ? hints.aggregators : machine.writers;
   if (plan.method == Method::gather) aggregators = 1;
   aggregators = std::clamp<std::int64_t>(aggregators, 1, machine.ranks);

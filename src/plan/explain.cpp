@@ -6,7 +6,7 @@
 #include <penstock/error.hpp>
 
 #include "plan/coverage.hpp"
-#include "plan/plan.hpp"
+#include "plan/cost.hpp"
 
 namespace penstock {
 namespace {
@@ -150,11 +150,13 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   }
   Machine machine;
   machine.ranks = ranks;
-  machine.writers = std::min(ranks, std::max(1, request.cores));
+  machine.nodes = std::clamp(request.nodes, 1, ranks);
+  machine.writers = std::min(ranks, machine.nodes * std::max(1, request.cores));
   machine.shared_memory = true;
   const Hints hints = settle_hints(asked, machine, layout.element_size);
-  const Plan plan = make_plan(layout, demand, hints, machine);
+  const Plan plan = make_plan(layout, demand, hints, machine, request.write);
   PlanReport report{plan.method,
+                    plan.exchange,
                     plan.domains.rule(),
                     plan.reason,
                     bounding_section(request),
@@ -162,7 +164,12 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
                     plan.domains.span().end,
                     hints.buffer_size,
                     {},
+                    {},
                     {}};
+  if (!demand.empty())
+    for (Prediction& p : predict(layout, demand, hints, machine, request.write))
+      report.alternatives.push_back(
+          {p.method, p.exchange, p.seconds, p.eligible, std::move(p.note)});
   if (!plan.collective()) return report;
   DomainReport domain(plan, requests, request.write);
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a)

@@ -42,7 +42,7 @@ struct Plan {
 
 /// Chooses what the hints leave open. Throws Error(argument) for hints that no plan can follow.
 Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
-               const Machine& machine);
+               const Machine& machine, bool writes = true);
 /// The hints with sizes chosen that are left to this machine.
 Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size);
 /// The checks of make_plan alone, for open().

@@ -48,6 +48,28 @@ std::string flows_text(const PlanReport& report) {
 
 }  // namespace
 
+namespace {
+
+std::string alternatives_text(const PlanReport& report) {
+  if (report.alternatives.empty()) return "";
+  std::string text = "predicted, by the cost model:\n";
+  for (const auto& a : report.alternatives) {
+    std::string name(to_string(a.method));
+    if (a.exchange != Exchange::automatic) name += ", " + std::string(to_string(a.exchange));
+    const bool collective = a.exchange != Exchange::automatic;
+    const bool chosen =
+        a.method == report.method && (!collective || a.exchange == report.exchange);
+    text += line("  %c %-20s %12.3f ms", chosen ? '*' : ' ', name.c_str(), a.seconds * 1e3);
+    if (!a.eligible && !a.note.empty()) {
+      text.pop_back();
+      text += "   not by auto: " + a.note + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string PlanReport::to_text() const {
   std::string text = "method            " + std::string(to_string(method)) + " (" + reason + ")\n";
   text += "bounding section  ";
@@ -55,7 +77,9 @@ std::string PlanReport::to_text() const {
     text += (d ? ", " : "(") + std::to_string(bounding_section[d].first) + ":" +
             std::to_string(bounding_section[d].second);
   text += bounding_section.empty() ? "none: nothing is asked for\n" : ")\n";
+  text += alternatives_text(*this);
   if (domains.empty()) return text + "each rank moves its own bytes; nothing is exchanged\n";
+  text += line("exchange          %s", std::string(to_string(exchange)).c_str());
   text += line("divided bytes     %lld:%lld (%lld)", Long(span_begin), Long(span_end),
                Long(span_end - span_begin));
   text += line("file domains      %zu, rule %s, staging buffer %lld bytes", domains.size(),

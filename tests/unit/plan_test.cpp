@@ -2,7 +2,7 @@
 
 #include <penstock/error.hpp>
 
-#include "plan/plan.hpp"
+#include "plan/cost.hpp"
 
 using namespace penstock;
 
@@ -36,8 +36,63 @@ TEST(Plan, OverlapsAreExchangedEvenInLongRuns) {  // the highest rank has to win
 }
 
 TEST(Plan, ShortRunsOfOneRankAreSieved) {
-  EXPECT_EQ(make_plan(layout, demand_of({Section{{0, 4096}, {0, 16}}}), {}, {1, 1}).method,
-            Method::sieved);
+  const Demand close = demand_of({Section{{0, 4096}, {0, 4096, 2}}});
+  EXPECT_EQ(make_plan(layout, close, {}, {1, 1}).method, Method::sieved);
+  EXPECT_EQ(make_plan(layout, close, {}, {1, 1}, /*writes=*/false).method, Method::sieved);
+}
+
+TEST(Plan, DistantRunsOfOneRankAreNot) {  // sieving would move 256 times the bytes
+  const Demand distant = demand_of({Section{{0, 4096}, {0, 16}}});
+  EXPECT_EQ(make_plan(layout, distant, {}, {1, 1}).method, Method::direct);
+}
+
+TEST(Plan, RanksThatShareMemoryExchangeThroughIt) {
+  const Demand demand =
+      demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
+  Machine machine{2, 2};
+  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::sparse);
+  machine.shared_memory = true;
+  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::node);
+  machine.nodes = 2;  // one rank each: nothing to share
+  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::sparse);
+}
+
+TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
+  const Demand demand = demand_of({Section{{0, 4096}, {0, 4096}}});
+  for (const Pipeline pipeline : {Pipeline::automatic, Pipeline::always, Pipeline::never})
+    for (const Exchange exchange : {Exchange::sparse, Exchange::node, Exchange::step5})
+      for (const std::int64_t buffer : {4, 4096, 1 << 20, 16 << 20}) {
+        Hints hints;
+        hints.method = Method::extended;
+        hints.pipeline = pipeline;
+        hints.exchange = exchange;
+        hints.buffer_size = buffer;
+        Machine machine{4, 2};
+        machine.shared_memory = true;
+        const Plan plan = make_plan(layout, demand, hints, machine);
+        EXPECT_LE(plan.depth * plan.domains.buffer(), std::max<std::int64_t>(buffer, plan.depth));
+        EXPECT_EQ(plan.depth == 1, pipeline == Pipeline::never ||
+                                       (pipeline == Pipeline::automatic && buffer < 64 * 1024));
+      }
+}
+
+TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
+  Machine machine{4, 2};
+  const std::int64_t cached = settle_hints({}, machine, 4).buffer_size;
+  machine.page_cache = false;
+  EXPECT_GT(settle_hints({}, machine, 4).buffer_size, cached);
+  machine.stripe_size = 1 << 20;
+  EXPECT_EQ(settle_hints({}, machine, 4).stripe_size, 1 << 20);
+}
+
+TEST(Plan, PredictionsGrowWithTheRequest) {
+  const Demand small = demand_of({Section{{0, 64}, {0, 2048}}, Section{{0, 64}, {2048, 4096}}});
+  const Demand large =
+      demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
+  const auto little = predict(layout, small, {}, {2, 2}, true);
+  const auto much = predict(layout, large, {}, {2, 2}, true);
+  ASSERT_EQ(little.size(), much.size());
+  for (std::size_t i = 0; i < much.size(); ++i) EXPECT_LT(little[i].seconds, much[i].seconds);
 }
 
 TEST(Plan, DemandJoinsAssociatively) {

@@ -1,0 +1,135 @@
+#include "plan/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penstock {
+namespace {
+
+class Model {
+ public:
+  Model(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+        const Machine& machine, bool writes)
+      : layout_(layout),
+        demand_(demand),
+        hints_(hints),
+        machine_(machine),
+        writes_(writes),
+        costs_(Costs::of(machine)),
+        nodes_(std::max(1, machine.nodes)),
+        cores_(std::max(1.0, static_cast<double>(machine.writers) / nodes_)),
+        ranks_(machine.ranks) {}
+
+  double direct() const {
+    const bool queue = writes_ && machine_.page_cache && ranks_ > 1;
+    const double calls = runs() * (queue ? costs_.contended_call : costs_.call);
+    const double at_a_time = queue ? 1 : std::min(cores_, ranks_);
+    return meeting() + (calls + bytes() * costs_.storage_byte) / (at_a_time * nodes_);
+  }
+
+  /// Each rank moves its own hull: where ranks interleave, all of them move all of it.
+  double sieved() const {
+    const double times = demand_.ordered ? 1 : ranks_;
+    const double storage = at_storage(hull() * times / buffer() + ranks_, times);
+    return meeting() + storage / (writes_ ? 1 : std::min(cores_, ranks_)) / nodes_ +
+           copies() / (cores_ * nodes_);
+  }
+
+  double collective(Exchange exchange, double aggregators) const {
+    const double windows = std::max(1.0, hull() / (buffer() / 2));
+    double storage = at_storage(windows, 1);
+    double shared = copies();  // work that all cores share
+    double serial = 0;
+    if (exchange == Exchange::node && ranks_ > 1) {
+      shared += windows * std::min(ranks_ / nodes_, 8.0) * costs_.hand_over / cores_;
+      if (nodes_ > 1)
+        serial = (1 - 1 / static_cast<double>(nodes_)) *
+                 (windows * costs_.message * nodes_ + bytes() * costs_.message_byte / nodes_);
+    } else if (ranks_ > 1) {
+      const double away = bytes() * (1 - 1 / ranks_);
+      const double messages = std::max(windows * std::min(ranks_, 8.0), away / (buffer() / 16));
+      shared += away * (costs_.message_byte + costs_.copy_byte) + messages * costs_.message;
+    }
+    // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
+    const double at_a_time =
+        writes_ && machine_.page_cache ? 1 : std::min(cores_, std::max(1.0, aggregators / nodes_));
+    const double busy_nodes = std::min<double>(nodes_, aggregators);
+    storage /= busy_nodes;
+    shared /= nodes_;
+    const double all_cores_busy = (shared + storage) / cores_;
+    // Half of what could overlap does: the first and the last window have nothing beside them.
+    const double slowest = std::max(all_cores_busy, storage / at_a_time);
+    return 2 * meeting() + serial + slowest + 0.25 * std::min(shared / cores_, storage);
+  }
+
+  double aggregators() const {
+    return static_cast<double>(hints_.aggregators != 0 ? hints_.aggregators : machine_.writers);
+  }
+  /// Domains over the whole array leave aggregators idle where the request is a part of it.
+  double aggregators_in_use() const {
+    const double whole = static_cast<double>(std::max<std::int64_t>(1, layout_.byte_count()));
+    return std::max(1.0, std::ceil(aggregators() * std::min(1.0, hull() / whole)));
+  }
+
+ private:
+  /// Windows with holes are read whole (and written back), or each run by itself if that is less.
+  double at_storage(double windows, double times) const {
+    const double whole = windows * costs_.call +
+                         hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte;
+    return holes() ? std::min(whole, runs() * costs_.call + bytes() * costs_.storage_byte) : whole;
+  }
+  double bytes() const { return static_cast<double>(demand_.bytes); }
+  double runs() const { return static_cast<double>(demand_.runs); }
+  double hull() const { return static_cast<double>(demand_.hull().length()); }
+  double buffer() const { return static_cast<double>(hints_.buffer_size); }
+  bool holes() const { return bytes() < hull(); }
+  double copies() const { return bytes() * costs_.copy_byte + runs() * costs_.run; }
+  double meeting() const {
+    return ranks_ == 1 ? 0 : costs_.synchronisation * ranks_ / nodes_ / cores_;
+  }
+
+  const ArrayLayout& layout_;
+  const Demand& demand_;
+  const Hints& hints_;
+  const Machine& machine_;
+  bool writes_;
+  Costs costs_;
+  double nodes_, cores_, ranks_;
+};
+
+}  // namespace
+
+Costs Costs::of(const Machine& machine) {
+  Costs costs;
+  if (!machine.page_cache) {  // a request to a device, and its bandwidth
+    costs.call = costs.contended_call = 100e-6;
+    costs.storage_byte = 1 / 1.5e9;
+  }
+  return costs;
+}
+
+std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand,
+                                const Hints& asked, const Machine& machine, bool writes) {
+  const Hints hints = settle_hints(asked, machine, layout.element_size);
+  const Model model(layout, demand, hints, machine, writes);
+  const bool alone = machine.ranks == 1;
+  // Each rank for itself: which of two writers of one byte wins would be left to chance.
+  const bool apart = alone || !writes || demand.ordered;
+  const std::string chance = apart ? "" : "requests may overlap: the highest rank must win";
+  std::vector<Prediction> all;
+  all.push_back({Method::direct, Exchange::automatic, model.direct(), apart, chance});
+  all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
+  const bool shares = machine.shared_memory && machine.ranks > machine.nodes;
+  const Exchange best = shares ? Exchange::node : Exchange::sparse;
+  all.push_back({Method::gather, best, model.collective(best, 1), false, "all through one rank"});
+  all.push_back({Method::two_phase, best, model.collective(best, model.aggregators_in_use()), false,
+                 "as extended, with domains of the whole array"});
+  if (shares)
+    all.push_back({Method::extended, Exchange::node,
+                   model.collective(Exchange::node, model.aggregators()), true, ""});
+  all.push_back({Method::extended, Exchange::sparse,
+                 model.collective(Exchange::sparse, model.aggregators()), true, ""});
+  return all;
+}
+
+}  // namespace penstock
