@@ -113,9 +113,12 @@ std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand,
   const Hints hints = settle_hints(asked, machine, layout.element_size);
   const Model model(layout, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
-  // Each rank for itself: which of two writers of one byte wins would be left to chance.
-  const bool apart = alone || !writes || demand.ordered;
-  const std::string chance = apart ? "" : "requests may overlap: the highest rank must win";
+  // Each rank for itself: which of two writers of one byte wins would be left to chance, and what
+  // several read would come from storage several times.
+  const bool apart = alone || demand.ordered;
+  const std::string chance = apart    ? ""
+                             : writes ? "requests may overlap: the highest rank must win"
+                                      : "requests may overlap: no byte is to be read twice";
   std::vector<Prediction> all;
   all.push_back({Method::direct, Exchange::automatic, model.direct(), apart, chance});
   all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
