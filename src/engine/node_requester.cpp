@@ -74,6 +74,7 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Range& range, st
   const Stopwatch watch(context_.counts.time_copy);
   const Extent window = plan_.domains.window(n.aggregator, n.round);
   const bool image = range.place < 0;
+  const bool past_cache = access_.both.bytes() >= larger_than_caches;
   std::byte* const base =
       image ? slot + lead(window.begin, plan_.domains.buffer()) - window.begin : slot;
   n.stream.for_each(range.begin, range.end, [&](std::size_t section, const Batch& b) {
@@ -81,6 +82,8 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Range& range, st
     const std::int64_t step = image ? b.file_step : b.run;
     std::byte* const in_memory = access_.memory[section] + b.memory;
     if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
+    else if (past_cache)
+      copy_runs_past_cache(in_memory, b.memory_step, staged, step, b.run, b.count);
     else copy_runs(in_memory, b.memory_step, staged, step, b.run, b.count);
   });
 }
