@@ -71,9 +71,9 @@ enum class StorageKind {
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
-  std::int64_t aggregators = 0;        ///< 0: chosen; else 1 .. ranks
-  std::int64_t buffer_size = 0;        ///< staging buffer of an aggregator, bytes; 0: chosen
-  std::int64_t stripe_size = 0;        ///< bytes; 0: the buffer size
+  std::int64_t aggregators = 0;  ///< 0: chosen; else 1 .. ranks
+  std::int64_t buffer_size = 0;  ///< staging buffer of an aggregator, bytes; 0: chosen
+  std::int64_t stripe_size = 0;  ///< bytes; 0: the buffer size
   SieveWrites sieve_writes = SieveWrites::automatic;
   Locks locks = Locks::automatic;
   Exchange exchange = Exchange::automatic;
@@ -83,7 +83,7 @@ struct Hints {
   std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
   std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
   std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators
-  std::string device;  ///< "" or "fault:..." (see docs/hints.md)
+  std::string device;               ///< "" or "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.

@@ -54,11 +54,11 @@ nb::dict to_dict(const PlanReport& report) {
 
 void bind_explain(nb::module_& m) {
   m.def("_explain", [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
-                       const std::string& order, std::int64_t offset, bool write, int cores, int nodes,
-                       const std::vector<std::vector<Section>>& sections,
+                       const std::string& order, std::int64_t offset, bool write, int cores,
+                       int nodes, const std::vector<std::vector<Section>>& sections,
                        const std::map<std::string, std::string>& hints) {
-    RequestDescription request{shape,   element_size, order == "F" ? Order::fortran : Order::c,
-                               offset,  write,        cores,
+    RequestDescription request{shape,    element_size, order == "F" ? Order::fortran : Order::c,
+                               offset,   write,        cores,
                                sections, nodes};
     Hints parsed;
     parsed.set(hints);

@@ -44,7 +44,6 @@ inline void copy_long(std::byte* to, const std::byte* from, std::int64_t bytes) 
     store(to + at + 32, c);
     store(to + at + 48, d);
   }
-  if constexpr (past_cache) _mm_sfence();
   std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes - at));
 #else
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -90,6 +89,9 @@ inline void copy_runs_past_cache(std::byte* to, std::int64_t to_step, const std:
   if (run < detail::long_run) return copy_runs(to, to_step, from, from_step, run, count);
   for (std::int64_t i = 0; i < count; ++i, to += to_step, from += from_step)
     detail::copy_long<true>(to, from, run);
+#if defined(__SSE2__)
+  _mm_sfence();  // what another thread or process sees next comes after these
+#endif
 }
 /// From this many bytes of one call on.
 constexpr std::int64_t larger_than_caches = std::int64_t{2} << 20;

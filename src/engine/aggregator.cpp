@@ -90,7 +90,8 @@ void Aggregator::post_sends() {
     if (!slots_.has_free()) return;
     const int slot = slots_.take();
     pack(chunk, slots_.bytes(slot));
-    slots_.send(slot, slots_.bytes(slot), chunk.end - chunk.begin, table_.sources()[chunk.source].rank);
+    slots_.send(slot, slots_.bytes(slot), chunk.end - chunk.begin,
+                table_.sources()[chunk.source].rank);
   }
 }
 

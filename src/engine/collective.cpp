@@ -45,8 +45,8 @@ DomainTable tell_aggregators(Context& context, const Access& access, const Plan&
   return table;
 }
 
-void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator,
-                       Slots& mine, Slots& others) {
+void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
+                       Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
   for (;;) {
     requester.post();
@@ -105,13 +105,12 @@ std::optional<Error> exchange_sparsely(Context& context, const Access& access, c
   return aggregator.error();
 }
 
-void move_collectively(Context& context, const Access& access, const Plan& plan,
-                       const Hints& hints, const Demand& all) {
+void move_collectively(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                       const Demand& all) {
   const Neighbours touched = touched_aggregators(plan.domains, access.file);
   std::optional<Error> error;
-  const std::optional<Error> broken = attempt([&] {
-    error = exchange(context, access, plan, hints, all, touched);
-  });
+  const std::optional<Error> broken =
+      attempt([&] { error = exchange(context, access, plan, hints, all, touched); });
   if (broken) end_program(context.comm, *broken);
   if (error) throw Error(*error);
 }

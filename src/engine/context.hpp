@@ -38,10 +38,10 @@ struct Context {
   BufferPool pool;
   NodeStaging staging;  // of the node exchange
   StagingKey staging_key;
-  Worker worker;        // does storage calls while this thread exchanges
-  Statistics counts;       // of the call in progress, what storage does not count
-  bool locks_work = true;  // cleared when the file system turns out to have none
-  int calls = 0;           // collective calls so far: the same on every rank
+  Worker worker;               // does storage calls while this thread exchanges
+  Statistics counts;           // of the call in progress, what storage does not count
+  bool locks_work = true;      // cleared when the file system turns out to have none
+  int calls = 0;               // collective calls so far: the same on every rank
   std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 

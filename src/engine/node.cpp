@@ -92,9 +92,10 @@ void exchange(Context& context, Courier& courier, NodeAggregator& aggregator,
   std::vector<std::pair<Slots*, int>> completed;
   for (;;) {
     const std::uint32_t heard = team.heard();
-    bool moved = aggregator.progress();
+    bool moved = aggregator.progress(/*idle=*/false);
     moved = courier.progress() || moved;
     moved = requester.progress() || moved;
+    if (!moved) moved = aggregator.progress(/*idle=*/true);
     if (requester.done() && aggregator.done() && courier.done()) return;
     completed.clear();
     const bool under_way = test_some({&couriered, &arriving}, completed);
@@ -114,8 +115,8 @@ std::optional<Error> exchange_in_node(Context& context, const Access& access, co
                                       const Neighbours& touched) {
   Team& team = *context.comm.team();
   const NodeRoles roles(team, plan);
-  Letters letters = local_letters(context, access, plan, roles, touched,
-                                  all.words <= Team::letter_words);
+  Letters letters =
+      local_letters(context, access, plan, roles, touched, all.words <= Team::letter_words);
   std::vector<DomainTable> passed_on;
   if (team.nodes() > 1) {
     passed_on = courier_tables(context, plan, roles, letters);

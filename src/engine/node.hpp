@@ -81,7 +81,8 @@ class NodeAggregator {
  public:
   NodeAggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
                  const NodeRoles& roles, DomainTable table, Slots& messages);
-  bool progress();
+  /// `idle`: this rank has nothing else to do.
+  bool progress(bool idle);
   void completed(int slot);
   bool done() const noexcept { return table_.finished() && open_.empty() && messages_.idle(); }
   const std::optional<Error>& error() const noexcept { return queue_.error(); }
@@ -106,13 +107,13 @@ class NodeAggregator {
   };
 
   bool open_next();
-  bool finish_oldest();
+  bool finish_oldest(bool idle);
   void publish(Open& open);
   void gather_bundles(Open& open);
   bool move_messages();
   void move_chunk(const Message& message, std::byte* packed);
   bool complete(const Open& open);
-  bool flush(Window& window);
+  bool flush(Window& window, bool idle);
 
   Context& context_;
   const Access& access_;
@@ -138,9 +139,9 @@ class Courier {
  private:
   struct Chunk {
     std::int64_t ticket;
-    int slot;           // -1: no longer needed
-    int message = -1;   // under way
-    int peer = -1;      // of a write
+    int slot;          // -1: no longer needed
+    int message = -1;  // under way
+    int peer = -1;     // of a write
     std::int64_t bytes = 0;
   };
   struct BundleAtHand {  // cut in chunks of a slot

@@ -17,9 +17,9 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
       // Ranks go on copying into the other slots while this one is at the storage: no thread.
       queue_(context, plan, hints, access.direction, /*background=*/false) {}
 
-bool NodeAggregator::progress() {
+bool NodeAggregator::progress(bool idle) {
   // The storage first: it is what everybody waits for in the end.
-  bool moved = finish_oldest();
+  bool moved = finish_oldest(idle);
   moved = open_next() || moved;
   return move_messages() || moved;
 }
@@ -68,30 +68,33 @@ void NodeAggregator::publish(Open& open) {
 }
 
 bool NodeAggregator::complete(const Open& open) {
-  const NodeStaging::Board& board =
-      context_.staging.board(context_.comm.team()->rank(), open.slot);
+  const NodeStaging::Board& board = context_.staging.board(context_.comm.team()->rank(), open.slot);
   const auto begun = [](const Bundle& bundle) { return bundle.begun == bundle.bytes; };
   return board.missing.load(std::memory_order_acquire) == 0 && open.under_way == 0 &&
          std::all_of(open.bundles.begin(), open.bundles.end(), begun);
 }
 
-bool NodeAggregator::finish_oldest() {
+bool NodeAggregator::finish_oldest(bool idle) {
   if (open_.empty() || !complete(open_.front())) return false;
   Open& open = open_.front();
-  if (access_.writes() && !flush(*open.window)) return false;
+  if (access_.writes() && !flush(*open.window, idle)) return false;
   context_.staging.board(context_.comm.team()->rank(), open.slot)
       .ticket.store(NodeStaging::no_ticket, std::memory_order_release);
   open_.pop_front();
   return true;
 }
 
-/// False: too many others are at the storage just now. This rank goes on copying meanwhile.
-bool NodeAggregator::flush(Window& window) {
+/// False: too many others are at the storage just now, and this rank goes on copying meanwhile.
+bool NodeAggregator::flush(Window& window, bool idle) {
   Team& team = *context_.comm.team();
-  if (plan_.writers > 0 && !team.try_permit(plan_.writers)) return false;
+  const int most = plan_.writers > 0 ? plan_.writers : plan_.take_turns ? 1 : 0;
+  const bool held = most > 0 && team.try_permit(most);
+  // Turns are a courtesy: who has nothing else to do had better queue up in the kernel, which hands
+  // over sooner than a sleeper wakes. A cap that was asked for is kept.
+  if (most > 0 && !held && (plan_.writers > 0 || !idle)) return false;
   queue_.start_flush(window);
   queue_.finish(window);
-  if (plan_.writers > 0) team.return_permit();
+  if (held) team.return_permit();
   return true;
 }
 

@@ -96,8 +96,8 @@ Plan perform(Context& context, Access& access, const Hints& asked,
       demand.words = leave_letter(context, access);
     });
   if (error) demand = {};
-  const Demand all = agree_on_entry(context.comm, common_values(context, access, hints), demand,
-                                    error);
+  const Demand all =
+      agree_on_entry(context.comm, common_values(context, access, hints), demand, error);
   Plan plan = make_plan(context.layout, all, hints, context.machine, access.writes());
   if (plan.collective() && plan.exchange == Exchange::node && !make_room(context, plan))
     plan = make_plan(context.layout, all, hints, context.machine, access.writes());

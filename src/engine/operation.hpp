@@ -23,7 +23,7 @@ void move_direct(Context& context, const Access& access, const Hints& hints);
 void move_sieved(Context& context, const Access& access, const Hints& hints);
 /// The ranks exchange bytes and only aggregators touch the file. Throws only what happened on
 /// this rank, after it has done its part for the others.
-void move_collectively(Context& context, const Access& access, const Plan& plan,
-                       const Hints& hints, const Demand& all);
+void move_collectively(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                       const Demand& all);
 
 }  // namespace penstock

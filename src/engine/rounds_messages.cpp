@@ -24,7 +24,8 @@ void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* fro
 
 }  // namespace
 
-/// Calls each(there, step, packed, run, count): where runs of the parcel lie, and their place in it.
+/// Calls each(there, step, packed, run, count): where runs of the parcel lie, and their place in
+/// it.
 template <class Each>
 void Porter::for_each(const Parcel& parcel, Each&& each) const {
   const Stopwatch watch(context_.counts.time_copy);
@@ -180,9 +181,9 @@ void Messenger::start_alltoallw(Round& round) {
   }
   sends_.emplace_back();
   ++context_.counts.synchronisations;
-  check(MPI_Ialltoallw(out_.data(), counts_[0].data(), places_[0].data(), types_.data(),
-                       in_.data(), counts_[1].data(), places_[1].data(), types_.data(),
-                       context_.comm.handle(), &sends_.back()),
+  check(MPI_Ialltoallw(out_.data(), counts_[0].data(), places_[0].data(), types_.data(), in_.data(),
+                       counts_[1].data(), places_[1].data(), types_.data(), context_.comm.handle(),
+                       &sends_.back()),
         "MPI_Ialltoallw");
 }
 
@@ -197,8 +198,8 @@ void Messenger::take_arrived(Round& round, bool wait_for_all) {
     if (count == MPI_UNDEFINED) break;  // all are here
     if (round.any_order)
       for (int i = 0; i < count; ++i) {
-        const Parcel& parcel = round.incoming[static_cast<std::size_t>(
-            arrived_[static_cast<std::size_t>(i)])];
+        const Parcel& parcel =
+            round.incoming[static_cast<std::size_t>(arrived_[static_cast<std::size_t>(i)])];
         porter_.unpack(parcel, in_.data() + parcel.place);
       }
     if (!wait_for_all) return;

@@ -57,8 +57,7 @@ NodeStaging::Board& NodeStaging::board(int owner, int slot) noexcept {
 }
 
 std::byte* NodeStaging::bytes(int owner, int slot) noexcept {
-  return segment_.data() + boards_bytes_ +
-         index(owner, slot) * padded(shape_.slot_bytes);
+  return segment_.data() + boards_bytes_ + index(owner, slot) * padded(shape_.slot_bytes);
 }
 
 }  // namespace penstock

@@ -201,13 +201,13 @@ class ArrayFile::Impl {
 
   Machine machine() const {
     const Team* const team = comm_.team();
-    return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
+    return {comm_.size(),       comm_.writers(),    team ? team->nodes() : comm_.size(),
             !past_page_cache(), facts_.stripe_size, team != nullptr};
   }
 
   bool past_page_cache() const {
-    return facts_.direct_alignment != 0 && (hints_.storage == StorageKind::direct ||
-                                            hints_.storage == StorageKind::uring_direct);
+    return facts_.direct_alignment != 0 &&
+           (hints_.storage == StorageKind::direct || hints_.storage == StorageKind::uring_direct);
   }
 
   /// One rank asks the file system, all go by its answer.

@@ -162,8 +162,7 @@ Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& commo
                       const Demand& demand, const std::optional<Error>& error) {
   Ballot mine = ballot_of(comm, error);
   mine.demand = demand;
-  for (std::size_t i = 0; i < common.size() && i < max_common; ++i)
-    mine.common[i] = common[i].hash;
+  for (std::size_t i = 0; i < common.size() && i < max_common; ++i) mine.common[i] = common[i].hash;
   const Ballot all = reduce(comm, mine);
   // An error first: a rank that failed early may not know its common values.
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);

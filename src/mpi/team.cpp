@@ -53,8 +53,7 @@ std::unique_ptr<Team> Team::form(MPI_Comm comm, int most, std::string& why) {
   MPI_Comm_size(comm, &comm_size);
   const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
                              team->size_ * static_cast<std::int64_t>(sizeof(Desk)) +
-                             (4 * comm_size + 1) *
-                                 static_cast<std::int64_t>(sizeof(std::int32_t));
+                             (4 * comm_size + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
   team->segment_ = SharedSegment::make(team->node_comm_, bytes, why);
   int works = team->segment_ ? 1 : 0, all_work = 0;
   Communicator::check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
@@ -96,9 +95,8 @@ void Team::split(MPI_Comm comm, int most) {
     MPI_Comm_rank(node_comm_, &rank_);
   }
   MPI_Comm_size(node_comm_, &size_);
-  Communicator::check(
-      MPI_Comm_split(comm, rank_ == 0 ? 0 : MPI_UNDEFINED, comm_rank, &leaders_),
-      "MPI_Comm_split");
+  Communicator::check(MPI_Comm_split(comm, rank_ == 0 ? 0 : MPI_UNDEFINED, comm_rank, &leaders_),
+                      "MPI_Comm_split");
   if (leaders_ != MPI_COMM_NULL) {
     MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(leaders_, &node_);
@@ -138,9 +136,9 @@ void Team::tell_nodes(MPI_Comm comm) {
   int comm_rank = 0;
   MPI_Comm_rank(comm, &comm_rank);
   if (comm_rank == 0) all.resize(2 * static_cast<std::size_t>(comm_size));
-  Communicator::check(MPI_Gather(mine, 2, MPI_INT, comm_rank == 0 ? all.data() : nullptr, 2,
-                                 MPI_INT, 0, comm),
-                      "MPI_Gather");
+  Communicator::check(
+      MPI_Gather(mine, 2, MPI_INT, comm_rank == 0 ? all.data() : nullptr, 2, MPI_INT, 0, comm),
+      "MPI_Gather");
   if (leaders_ != MPI_COMM_NULL) {
     all.resize(2 * static_cast<std::size_t>(comm_size));
     Communicator::check(MPI_Bcast(all.data(), 2 * comm_size, MPI_INT, 0, leaders_), "MPI_Bcast");

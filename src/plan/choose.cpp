@@ -33,9 +33,8 @@ void choose_method(Plan& plan, const ArrayLayout& layout, const Demand& demand, 
   std::vector<Prediction> eligible;
   for (Prediction& p : predict(layout, demand, hints, machine, writes))
     if (p.eligible) eligible.push_back(std::move(p));
-  std::stable_sort(eligible.begin(), eligible.end(), [](const Prediction& a, const Prediction& b) {
-    return a.seconds < b.seconds;
-  });
+  std::stable_sort(eligible.begin(), eligible.end(),
+                   [](const Prediction& a, const Prediction& b) { return a.seconds < b.seconds; });
   plan.method = eligible.front().method;
   plan.reason = "predicted " + milliseconds(eligible.front().seconds);
   if (eligible.size() > 1)
@@ -60,6 +59,10 @@ Exchange choose_exchange(Exchange asked, const Machine& machine) {
   return asked;
 }
 
+bool crowded(const Machine& machine) {
+  return machine.ranks > 2 * machine.writers;
+}
+
 /// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. Where
 /// ranks are not many more than cores, more and smaller windows keep all of them busy; where they
 /// are, every further hand-over costs a change of process.
@@ -68,8 +71,7 @@ int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) 
   if (hints.pipeline == Pipeline::never) return 1;
   if (hints.pipeline == Pipeline::always) return 2;
   if (hints.buffer_size < small) return 1;
-  const bool crowded = machine.ranks > 2 * machine.writers;
-  return exchange == Exchange::node && !crowded && hints.buffer_size >= large ? 4 : 2;
+  return exchange == Exchange::node && !crowded(machine) && hints.buffer_size >= large ? 4 : 2;
 }
 
 /// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
@@ -128,8 +130,7 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
   plan.reason = "asked for";
-  if (plan.method == Method::automatic)
-    choose_method(plan, layout, demand, hints, machine, writes);
+  if (plan.method == Method::automatic) choose_method(plan, layout, demand, hints, machine, writes);
   std::int64_t aggregators = hints.aggregators != 0 ? hints.aggregators : machine.writers;
   if (plan.method == Method::gather) aggregators = 1;
   aggregators = std::clamp<std::int64_t>(aggregators, 1, machine.ranks);
@@ -138,6 +139,9 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   plan.exchange = choose_exchange(hints.exchange, machine);
   plan.depth = choose_depth(hints, machine, plan.exchange);
   plan.writers = static_cast<int>(hints.writers);
+  // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
+  // costs those who copy a core.
+  plan.take_turns = machine.page_cache && crowded(machine);
   plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
                               window_bytes(hints, plan), stripe);
   return plan;

@@ -8,8 +8,8 @@ namespace {
 
 class Model {
  public:
-  Model(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
-        const Machine& machine, bool writes)
+  Model(const ArrayLayout& layout, const Demand& demand, const Hints& hints, const Machine& machine,
+        bool writes)
       : layout_(layout),
         demand_(demand),
         hints_(hints),
@@ -74,8 +74,8 @@ class Model {
  private:
   /// Windows with holes are read whole (and written back), or each run by itself if that is less.
   double at_storage(double windows, double times) const {
-    const double whole = windows * costs_.call +
-                         hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte;
+    const double whole =
+        windows * costs_.call + hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte;
     return holes() ? std::min(whole, runs() * costs_.call + bytes() * costs_.storage_byte) : whole;
   }
   double bytes() const { return static_cast<double>(demand_.bytes); }
@@ -108,8 +108,8 @@ Costs Costs::of(const Machine& machine) {
   return costs;
 }
 
-std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand,
-                                const Hints& asked, const Machine& machine, bool writes) {
+std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
+                                const Machine& machine, bool writes) {
   const Hints hints = settle_hints(asked, machine, layout.element_size);
   const Model model(layout, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;

@@ -5,8 +5,8 @@
 
 #include <penstock/error.hpp>
 
-#include "plan/coverage.hpp"
 #include "plan/cost.hpp"
+#include "plan/coverage.hpp"
 
 namespace penstock {
 namespace {

@@ -16,18 +16,19 @@ struct Machine {
   int ranks = 1;
   int writers = 1;  // ranks that can touch storage side by side: at most one per core
   int nodes = 1;
-  bool page_cache = true;      // else every access goes to the device
+  bool page_cache = true;        // else every access goes to the device
   std::int64_t stripe_size = 0;  // of the file system; 0: it does not tell
-  bool shared_memory = false;  // the ranks of every node have memory in common
+  bool shared_memory = false;    // the ranks of every node have memory in common
 };
 
 struct Plan {
-  Method method = Method::direct;  // never automatic
-  Domains domains;                 // of the collective methods
+  Method method = Method::direct;        // never automatic
+  Domains domains;                       // of the collective methods
   Exchange exchange = Exchange::sparse;  // of the collective methods; never automatic
   int depth = 1;                         // windows of an aggregator under way at a time
   Machine machine;
-  int writers = 0;  // ranks of a node that write at a time; 0: all
+  int writers = 0;          // ranks of a node that write at a time; 0: all
+  bool take_turns = false;  // an aggregator that can copy meanwhile lets another write first
   SieveWrites sieve_writes = SieveWrites::automatic;
   std::string reason;
 

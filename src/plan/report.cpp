@@ -57,8 +57,7 @@ std::string alternatives_text(const PlanReport& report) {
     std::string name(to_string(a.method));
     if (a.exchange != Exchange::automatic) name += ", " + std::string(to_string(a.exchange));
     const bool collective = a.exchange != Exchange::automatic;
-    const bool chosen =
-        a.method == report.method && (!collective || a.exchange == report.exchange);
+    const bool chosen = a.method == report.method && (!collective || a.exchange == report.exchange);
     text += line("  %c %-20s %12.3f ms", chosen ? '*' : ' ', name.c_str(), a.seconds * 1e3);
     if (!a.eligible && !a.note.empty()) {
       text.pop_back();

@@ -118,8 +118,8 @@ ps::Hints random_hints(Random& r, const Case& c, int ranks) {
   h.exchange = r.pick({ps::Exchange::automatic, ps::Exchange::node, ps::Exchange::sparse,
                        ps::Exchange::step1, ps::Exchange::step2, ps::Exchange::step3,
                        ps::Exchange::step4, ps::Exchange::step5, ps::Exchange::alltoallw});
-  h.pipeline =
-      r.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always, ps::Pipeline::never});
+  h.pipeline = r.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always,
+                       ps::Pipeline::never});
   h.writers = r.pick<std::int64_t>({0, 0, 0, 1, 2});
   h.stagger = r.chance(3) ? 50 : 0;
   return h;
@@ -287,8 +287,8 @@ class CaseRun {
     ps::Hints at_open;
     at_open.storage = c_.write_hints.storage;
     at_open.ranks_per_node = c_.write_hints.ranks_per_node;
-    auto file = ps::ArrayFile::open(
-        comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write, spec, at_open);
+    auto file = ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write,
+                                    spec, at_open);
     start_ = file.data_offset();
     if (c_.npy) model_ = whole_file(path_);
     quiet_barrier(comm_);

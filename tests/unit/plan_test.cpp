@@ -87,8 +87,7 @@ TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
 
 TEST(Plan, PredictionsGrowWithTheRequest) {
   const Demand small = demand_of({Section{{0, 64}, {0, 2048}}, Section{{0, 64}, {2048, 4096}}});
-  const Demand large =
-      demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
+  const Demand large = demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
   const auto little = predict(layout, small, {}, {2, 2}, true);
   const auto much = predict(layout, large, {}, {2, 2}, true);
   ASSERT_EQ(little.size(), much.size());
