@@ -130,6 +130,7 @@ class ArrayFile::Impl {
       if (direction == Direction::write && mode_ == Mode::read)
         throw Error(ErrorClass::state,
                     "'" + path_ + "' was opened for reading only; open it with r+ or w");
+      if (call_hints != nullptr) refuse_settings_of_the_file(*call_hints);
       for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
     });
     const StorageCounts before = storage_counts_;
@@ -292,6 +293,21 @@ class ArrayFile::Impl {
     const std::int64_t code = storage_->resize(bytes);
     if (code < 0)
       throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
+  }
+
+  /// A call cannot change how the file was opened; ignoring the wish in silence would be worse.
+  void refuse_settings_of_the_file(const Hints& call) const {
+    const Hints unset;
+    const auto check = [&](const char* name, auto field) {
+      if (call.*field != unset.*field && call.*field != hints_.*field)
+        throw Error(ErrorClass::argument, std::string(name) +
+                                              " is a setting of the file and not of a call; pass "
+                                              "it in the hints of open");
+    };
+    check("storage", &Hints::storage);
+    check("io_depth", &Hints::io_depth);
+    check("ranks_per_node", &Hints::ranks_per_node);
+    check("device", &Hints::device);
   }
 
   template <class View>

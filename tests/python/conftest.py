@@ -28,7 +28,7 @@ def mpirun(tmp_path):
             kill_session(process.pid)
             output, _ = process.communicate()
             pytest.fail(f"{ranks} ranks did not end within {timeout} s:\n{output}")
-        assert process.returncode == expect, output
+        assert expect is None or process.returncode == expect, output
         return output
 
     return run

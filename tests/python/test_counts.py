@@ -1,11 +1,13 @@
 """Counts are exact on any machine, however noisy: this is where speed is gated."""
 
 import json
+import os
 
 import pytest
 
 SCRIPT = """
 import json
+import os
 import numpy as np
 from mpi4py import MPI
 import penstock as ps
@@ -102,3 +104,24 @@ def test_memory_of_a_rank_does_not_grow_with_ranks(count):
         assert max(rank["staging_peak"] for rank in calls[-1]) <= 2 * 64 * 1024
         # Who aggregates nothing holds no staging memory at all.
         assert min(rank["staging_peak"] for rank in calls[-1]) == 0
+
+
+KILLED = """
+import os, signal
+import numpy as np
+from mpi4py import MPI
+import penstock as ps
+
+comm = MPI.COMM_WORLD
+f = ps.open("a.bin", "w", shape=(256, 256), dtype="i4", comm=comm, container="raw")
+share = ps.distribute((256, 256), comm, ("block", "block"))
+f.write(np.zeros(share.local_shape, "i4"), share, exchange="node")
+comm.Barrier()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_leaves_nothing_in_shared_memory(mpirun):
+    before = set(os.listdir("/dev/shm"))
+    mpirun(KILLED, 2, expect=None)
+    assert not [name for name in set(os.listdir("/dev/shm")) - before if "penstock" in name]

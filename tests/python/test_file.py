@@ -1,5 +1,6 @@
 """Array files of one process: no MPI is launched."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -143,6 +144,9 @@ def test_bad_arguments(tmp_path):
             (lambda: f.read(..., aggregators=0), "at least 1"),
             (lambda: f.read(..., buffer_size=4), "at least one element"),
             (lambda: f.read(..., cb_nodes=4), "not a setting"),
+            (lambda: f.read(..., exchange="step9"), "known are auto, step1, .*, sparse, alltoallw, node"),
+            (lambda: f.read(..., storage="direct"), "setting of the file"),
+            (lambda: f.read(..., stagger=-1), "microseconds"),
         ]:
             with pytest.raises(ps.ArgumentError, match=words) as caught:
                 call()
@@ -241,3 +245,25 @@ def test_explain_is_a_value():
     assert plan["method"] == "extended" and len(plan["domains"]) == 2
     assert sum(bytes for _, _, bytes in plan["flows"]) == 64 * 64 * 8
     assert "bounding section" in plan["text"]
+
+
+@pytest.mark.parametrize("storage", ["posix", "direct", "uring", "uring-direct"])
+def test_storages_give_the_same_file(tmp_path, storage):
+    values = np.arange(300 * 41, dtype="f8").reshape(300, 41)
+    with ps.open(tmp_path / "a.npy", "w", shape=values.shape, dtype="f8", hints={"storage": storage}) as f:
+        f.write(values, ...)
+        assert np.array_equal(f.read((slice(7, 290, 3), 5)), values[7:290:3, 5])
+        assert f.file_system["block_size"] > 0
+    assert np.array_equal(np.load(tmp_path / "a.npy", mmap_mode="r"), values)
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="a file system without direct I/O is needed")
+def test_direct_falls_back_and_says_so_once(capfd):
+    path = f"/dev/shm/penstock-test-{os.getpid()}.bin"
+    try:
+        with ps.open(path, "w", shape=(10,), dtype="f8", hints={"storage": "direct"}) as f:
+            f.write(np.ones(10), ...)
+            f.write(np.ones(10), ...)
+    finally:
+        os.unlink(path)
+    assert capfd.readouterr().err.count("direct I/O does not work") == 1
