@@ -1,7 +1,7 @@
 // The collective methods: gather, two-phase and extended two-phase differ only in their plan.
 //   1. each rank tells the aggregators whose domains it touches what it wants (the FDAT forms
 //      there; nobody ever holds the requests of all ranks)
-//   2. windows are exchanged and moved, see sides.hpp
+//   2. windows are exchanged and moved, see exchanges.hpp
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -146,9 +146,13 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     const WindowStream stream(wanted, window);
     io.open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
             disjoint);
-    if (!access.writes()) io.fill();
+    const auto at_storage = [&](auto&& work) {
+      const Permit permit(context, static_cast<int>(hints.writers));
+      work();
+    };
+    if (!access.writes()) at_storage([&] { io.fill(); });
     copy_window(context, access, io, window);
-    if (access.writes()) io.flush();
+    if (access.writes()) at_storage([&] { io.flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);
   }

@@ -12,8 +12,8 @@ namespace {
 using Letters = std::vector<Letter>;
 
 /// Those of this node's ranks. Short ones lie on the desks since the agreement on entry.
-Letters local_letters(Context& context, const Access& access, const Plan& plan,
-                      const NodeRoles& roles, const Neighbours& touched, bool on_desks) {
+Letters local_letters(Context& context, const Access& access, const NodeRoles& roles,
+                      const Neighbours& touched, bool on_desks) {
   Team& team = *context.comm.team();
   Letters letters;
   if (on_desks) {
@@ -31,7 +31,6 @@ Letters local_letters(Context& context, const Access& access, const Plan& plan,
   const std::vector<std::int64_t> words = to_words(access.sections);
   for (const int owner : owners)
     letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
-  (void)plan;
   ++context.counts.synchronisations;
   return deliver(context.comm, letters, context.letter_tag());
 }
@@ -116,7 +115,7 @@ std::optional<Error> exchange_in_node(Context& context, const Access& access, co
   Team& team = *context.comm.team();
   const NodeRoles roles(team, plan);
   Letters letters =
-      local_letters(context, access, plan, roles, touched, all.words <= Team::letter_words);
+      local_letters(context, access, roles, touched, all.words <= Team::letter_words);
   std::vector<DomainTable> passed_on;
   if (team.nodes() > 1) {
     passed_on = courier_tables(context, plan, roles, letters);
