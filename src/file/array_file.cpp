@@ -1,12 +1,14 @@
 #include <penstock/array_file.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
-#include "engine/operation.hpp"
 #include "file/header.hpp"
+#include "file/in_flight.hpp"
+#include "mpi/finalize.hpp"
 #include "mpi/agree.hpp"
 #include "storage/facts.hpp"
 #include "storage/fault.hpp"
@@ -27,7 +29,7 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
   const char* const containers[] = {"auto", "raw", "npy"};
   std::string hint_text;
   for (const auto& [name, value] : hints.text())
-    if (name != "device") hint_text += name + "=" + value + " ";
+    if (must_be_common(name)) hint_text += name + "=" + value + " ";
   return {{"path", "'" + path + "'"},
           {"mode", modes[static_cast<int>(mode)]},
           {"shape", text_of(spec.shape)},
@@ -91,11 +93,15 @@ Statistics& Statistics::operator+=(const Statistics& o) {
   staging_peak = std::max(staging_peak, o.staging_peak);
   synchronisations += o.synchronisations;
   allocations += o.allocations;
+  bytes_buffered += o.bytes_buffered;
+  buffer_peak = std::max(buffer_peak, o.buffer_peak);
+  buffer_waits += o.buffer_waits;
   time_plan += o.time_plan;
   time_exchange += o.time_exchange;
   time_copy += o.time_copy;
   time_storage += o.time_storage;
   time_wait += o.time_wait;
+  time_room += o.time_room;
   return *this;
 }
 
@@ -117,15 +123,66 @@ class ArrayFile::Impl {
     agree_on_exit(comm_, error);
     hints_ = settle_hints(hints_, machine(), layout_.element_size);
     context_.emplace(*storage_, comm_, layout_, machine());
+    context_->buffered = buffered_;
+    in_flight_.emplace(*context_);
   }
+  Impl(const Impl&) = delete;
+  /// Not collective: it runs during one rank's exception too, when nobody else is here.
+  ~Impl() { abandon(); }
 
   template <class View>
   void transfer(std::span<const Part<View>> parts, const Hints* call_hints, Direction direction,
                 const Error* found = nullptr) {
     require_open();
     Access access;
+    const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+    const StorageCounts before = storage_counts_;
+    const std::optional<Error> error = attempt([&] {
+      last_method_ = in_flight_->run(std::move(access), call_hints ? *call_hints : hints_, early)
+                         ->plan()
+                         .method;
+    });
+    account(before);
+    if (error) throw Error(*error);
+  }
+
+  template <class View>
+  std::shared_ptr<InFlight::Begun> begin(std::span<const Part<View>> parts,
+                                         const Hints* call_hints, Direction direction,
+                                         Background background, const Error* found = nullptr) {
+    require_open();
+    Access access;
+    const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+    const StorageCounts before = storage_counts_;
+    std::shared_ptr<InFlight::Begun> begun;
+    const std::optional<Error> error = attempt([&] {
+      begun = in_flight_->begin(std::move(access), call_hints ? *call_hints : hints_, background,
+                                early);
+    });
+    if (background != Background::all) account(before);
+    if (error) throw Error(*error);
+    if (background != Background::all) last_method_ = begun->operation->plan().method;
+    return begun;
+  }
+
+  void end(InFlight::Begun& begun) {
+    if (!storage_) return;  // closing has waited for it
+    const StorageCounts before = storage_counts_;
+    const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
+    account(before);
+    if (error) throw Error(*error);
+  }
+  bool is_copied(InFlight::Begun& begun, bool wait) {
+    return !storage_ || in_flight_->is_copied(begun, wait);
+  }
+  bool is_done(InFlight::Begun& begun) { return !storage_ || in_flight_->is_done(begun); }
+
+  /// What this rank asks for; returns what is wrong with it.
+  template <class View>
+  std::optional<Error> fill_in(Access& access, std::span<const Part<View>> parts,
+                               const Hints* call_hints, Direction direction, const Error* found) {
     access.direction = direction;
-    const std::optional<Error> early = attempt([&] {
+    return attempt([&] {
       if (found != nullptr) throw Error(*found);
       if (direction == Direction::write && mode_ == Mode::read)
         throw Error(ErrorClass::state,
@@ -133,43 +190,95 @@ class ArrayFile::Impl {
       if (call_hints != nullptr) refuse_settings_of_the_file(*call_hints);
       for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
     });
-    const StorageCounts before = storage_counts_;
-    std::optional<Error> error;
-    try {
-      const Plan plan = perform(*context_, access, call_hints ? *call_hints : hints_, early);
-      last_method_ = plan.method;
-    } catch (const Error& thrown) {
-      error = thrown;
-    }
-    account(before);
-    if (error) throw Error(*error);
   }
 
   void sync() {
     require_open();
+    std::optional<Error> error = drain();
+    if (!error)
+      error = attempt([&] {
+        const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
+        if (code < 0) throw_errno("syncing", path_, code);
+      });
+    agree_on_exit(comm_, error);
+    ActiveBuffer::instance().settle(*buffered_);
+  }
+
+  std::int64_t file_size() {
+    require_open();
+    agree_on_exit(comm_, drain());
+    std::int64_t size = 0;
     agree_on_exit(comm_, attempt([&] {
-                    const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
-                    if (code < 0) throw_errno("syncing", path_, code);
+                    size = storage_->size();
+                    if (size < 0) throw_errno("finding out the size of", path_, size);
                   }));
+    return size;
+  }
+
+  void truncate(std::int64_t bytes) {
+    require_open();
+    agree_on_entry(comm_, {{"the size to truncate to", std::to_string(bytes)}}, {}, attempt([&] {
+                     if (bytes < 0)
+                       throw Error(ErrorClass::argument, "a file cannot have " +
+                                                             std::to_string(bytes) + " bytes");
+                     if (mode_ == Mode::read)
+                       throw Error(ErrorClass::state,
+                                   "'" + path_ + "' was opened for reading only");
+                   }));
+    agree_on_exit(comm_, drain());
+    agree_on_exit(comm_, attempt([&] {
+                    if (comm_.rank() == 0) resize(bytes);
+                  }));
+  }
+
+  /// The first half of close: from here on the file counts as closed.
+  void begin_close() {
+    in_flight_->settle();
+    closing_ = true;
+  }
+  bool is_closing_done() {
+    return !storage_ || ActiveBuffer::instance().pending(*buffered_).empty();
+  }
+  void finish_close() {
+    if (!storage_) return;
+    const std::optional<Error> error = drain();
+    // Ranks wait for each other, so that whoever opens the file next sees all of it.
+    const std::optional<Error> agreed = attempt([&] { agree_on_exit(comm_, error); });
+    ActiveBuffer::instance().settle(*buffered_);
+    total_ = statistics();
+    in_flight_.reset();
+    context_.reset();
+    storage_.reset();
+    comm_.release();
+    if (agreed) throw Error(*agreed);
   }
 
   void close() {
     if (!storage_) return;
-    // Ranks wait for each other, so that whoever opens the file next sees all of it.
-    comm_.barrier();
-    context_.reset();
-    storage_.reset();
-    comm_.release();
+    if (!closing_) begin_close();
+    finish_close();
   }
 
-  /// The file of one rank, when the others cannot be expected to take part.
+  /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
+  /// an error to.
   void abandon() noexcept {
+    if (!storage_) return;
+    if (in_flight_) {
+      in_flight_->await_threads();
+      in_flight_->abandon();
+    }
+    if (buffered_) {
+      ActiveBuffer::instance().drain(*buffered_);
+      if (closing_) ActiveBuffer::instance().settle(*buffered_);
+      ActiveBuffer::instance().tell(*buffered_);
+    }
+    in_flight_.reset();
     context_.reset();
     storage_.reset();
   }
 
   void require_open() const {
-    if (!storage_) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
+    if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
   }
 
   const ArraySpec& spec() const { return described_.spec; }
@@ -177,7 +286,18 @@ class ArrayFile::Impl {
   std::int64_t data_offset() const { return described_.data_offset; }
   const Hints& hints() const { return hints_; }
   const FileSystemFacts& file_system() const { return facts_; }
-  bool is_open() const { return storage_ != nullptr; }
+  bool is_open() const { return storage_ != nullptr && !closing_; }
+  Statistics statistics() const {
+    Statistics sum = total_;
+    if (!context_) return sum;
+    sum += context_->background.sum();
+    sum.reads += background_counts_.reads;
+    sum.writes += background_counts_.writes;
+    sum.other_calls += background_counts_.other_calls;
+    sum.bytes_read += background_counts_.bytes_read;
+    sum.bytes_written += background_counts_.bytes_written;
+    return sum;
+  }
   const std::string& path() const { return path_; }
 
   std::vector<int> aggregator_ranks() const {
@@ -252,12 +372,34 @@ class ArrayFile::Impl {
     try {
       agree_on_exit(comm_, error);
       if (comm_.rank() != 0) error = attempt(open);
+      if (!error) find_buffered();
       agree_on_exit(comm_, error);
     } catch (...) {
       if (is_new && storage_) ::unlink(path_.c_str());
       throw;
     }
-    storage_ = count(std::move(storage_), storage_counts_);
+    storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
+  }
+
+  /// Another handle of this process may have something of the file in its active buffer: it is
+  /// written before anybody reads the header or truncates.
+  void find_buffered() {
+    struct stat status {};
+    const bool known = ::stat(path_.c_str(), &status) == 0;
+    const std::string who =
+        comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
+    ActiveBuffer& active = ActiveBuffer::instance();
+    buffered_ = known ? active.file(status.st_dev, status.st_ino, path_, who)
+                      : std::make_shared<BufferedFile>(path_, who);
+    active.drain(*buffered_);
+    if (!comm_.alone()) finish_before_mpi_does();
+  }
+
+  /// What this rank has buffered is in the file when this returns, or something went wrong.
+  std::optional<Error> drain() {
+    if (!closing_) in_flight_->settle();
+    ActiveBuffer::instance().drain(*buffered_);
+    return ActiveBuffer::instance().take_failure(*buffered_);
   }
 
   /// Rank 0 reads or writes the header and sets the size; all learn what the file holds.
@@ -367,40 +509,102 @@ class ArrayFile::Impl {
   std::string path_;
   Mode mode_;
   Hints hints_;
-  StorageCounts storage_counts_;  // outlives storage_, which counts into it
+  StorageCounts storage_counts_, background_counts_;  // outlive storage_, which counts into them
+  std::shared_ptr<BufferedFile> buffered_;
+  bool closing_ = false;
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;
   Described described_;
   ArrayLayout layout_;
   std::optional<Context> context_;
+  std::optional<InFlight> in_flight_;
 };
+
+class Handle::State {
+ public:
+  virtual ~State() = default;
+  virtual bool copied(bool wait) = 0;
+  virtual bool test() = 0;
+  virtual void wait() = 0;
+};
+
+bool Handle::copied(bool wait) {
+  return state_->copied(wait);
+}
+bool Handle::test() {
+  return state_->test();
+}
+void Handle::wait() {
+  state_->wait();
+}
+
+namespace {
+
+class TransferState : public Handle::State {
+ public:
+  TransferState(std::shared_ptr<ArrayFile::Impl> file, std::shared_ptr<InFlight::Begun> begun)
+      : file_(std::move(file)), begun_(std::move(begun)) {}
+  bool copied(bool wait) override { return file_->is_copied(*begun_, wait); }
+  bool test() override { return file_->is_done(*begun_); }
+  void wait() override { file_->end(*begun_); }
+
+ private:
+  std::shared_ptr<ArrayFile::Impl> file_;
+  std::shared_ptr<InFlight::Begun> begun_;
+};
+
+class CloseState : public Handle::State {
+ public:
+  explicit CloseState(std::shared_ptr<ArrayFile::Impl> file) : file_(std::move(file)) {}
+  bool copied(bool) override { return true; }
+  bool test() override { return file_->is_closing_done(); }
+  void wait() override { file_->finish_close(); }
+
+ private:
+  std::shared_ptr<ArrayFile::Impl> file_;
+};
+
+}  // namespace
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                           const ArraySpec& spec, const Hints& hints) {
-  return ArrayFile(std::make_unique<Impl>(Communicator(comm), path, mode, spec, hints));
+  return ArrayFile(std::make_shared<Impl>(Communicator(comm), path, mode, spec, hints));
 }
 ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
                           const Hints& hints) {
-  return ArrayFile(std::make_unique<Impl>(Communicator(), path, mode, spec, hints));
+  return ArrayFile(std::make_shared<Impl>(Communicator(), path, mode, spec, hints));
 }
 
-ArrayFile::ArrayFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ArrayFile::ArrayFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ArrayFile::ArrayFile(ArrayFile&&) noexcept = default;
 ArrayFile& ArrayFile::operator=(ArrayFile&& other) noexcept {
   std::swap(impl_, other.impl_);
   return *this;
 }
 
-ArrayFile::~ArrayFile() {
-  // Not collective: a destructor runs during one rank's exception too, when nobody else is here.
-  if (impl_) impl_->abandon();
-}
+ArrayFile::~ArrayFile() = default;
 
 void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints) {
   impl_->transfer(parts, hints, Direction::write);
 }
 void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints) {
   impl_->transfer(parts, hints, Direction::read);
+}
+Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts, Background background,
+                              const Hints* hints) {
+  return Handle(std::make_shared<TransferState>(
+      impl_, impl_->begin(parts, hints, Direction::write, background)));
+}
+Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background background,
+                             const Hints* hints) {
+  return Handle(std::make_shared<TransferState>(
+      impl_, impl_->begin(parts, hints, Direction::read, background)));
+}
+Handle ArrayFile::take_part_in_begin_with_error(bool reading, Background background,
+                                                const Error& error) {
+  return Handle(std::make_shared<TransferState>(
+      impl_, impl_->begin(std::span<const Part<ReadView>>(), nullptr,
+                          reading ? Direction::read : Direction::write, background, &error)));
 }
 void ArrayFile::take_part_with_error(bool reading, const Error& error) {
   impl_->transfer(std::span<const Part<ReadView>>(), nullptr,
@@ -422,6 +626,16 @@ void ArrayFile::sync() {
 void ArrayFile::close() {
   impl_->close();
 }
+Handle ArrayFile::close_begin() {
+  if (impl_->is_open()) impl_->begin_close();
+  return Handle(std::make_shared<CloseState>(impl_));
+}
+std::int64_t ArrayFile::file_size() {
+  return impl_->file_size();
+}
+void ArrayFile::truncate(std::int64_t bytes) {
+  impl_->truncate(bytes);
+}
 
 const ArraySpec& ArrayFile::spec() const {
   return impl_->spec();
@@ -441,8 +655,8 @@ const Hints& ArrayFile::hints() const {
 std::vector<int> ArrayFile::aggregator_ranks() const {
   return impl_->aggregator_ranks();
 }
-const Statistics& ArrayFile::statistics() const {
-  return impl_->total_;
+Statistics ArrayFile::statistics() const {
+  return impl_->statistics();
 }
 const Statistics& ArrayFile::last_call() const {
   return impl_->last_;

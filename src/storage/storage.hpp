@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/extent.hpp"
+#include "base/tally.hpp"
 
 namespace penstock {
 
@@ -43,7 +44,7 @@ class Storage {
 
 /// Counts of what reached the wrapped storage (adapter Count fills it).
 struct StorageCounts {
-  std::int64_t reads = 0, writes = 0, other_calls = 0, bytes_read = 0, bytes_written = 0;
+  Tally reads, writes, other_calls, bytes_read, bytes_written;
 };
 
 /// How far a transfer got, and why it stopped (0: it did not).
@@ -69,7 +70,9 @@ std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool
                                     std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
 std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);
-/// Counts calls and bytes of `inner` into `counts`, which must outlive the adapter.
-std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts);
+/// Counts calls and bytes of `inner` into `counts`; those of the active buffer's I/O thread into
+/// `background`, where it is given. Both must outlive the adapter.
+std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts,
+                               StorageCounts* background = nullptr);
 
 }  // namespace penstock
