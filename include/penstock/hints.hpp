@@ -83,7 +83,7 @@ struct Hints {
   std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
   std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
   std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators
-  std::string device;               ///< "" or "fault:..." (see docs/hints.md)
+  std::string device;               ///< "", "paced:...", "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
