@@ -169,7 +169,7 @@ class PacedStorage : public Storage {
     std::int64_t queued = std::min(asked, piece_bytes);
     std::int64_t done = queue(now(), queued, writes, variation);
     const std::int64_t moved = call();
-    // A short transfer takes no longer than what it moves; one that fails fails at its end.
+    // A short transfer queues no further than what it moved; one that fails fails at its end.
     const std::int64_t bytes = moved < 0 ? asked : std::min(moved, asked);
     while (queued < bytes) {
       sleep_until(done);
