@@ -164,6 +164,7 @@ class PENSTOCK_EXPORT ArrayFile {
   std::int64_t end_offset() const;   ///< byte offset just past the array
   /// Found out at open, the same on every rank.
   const FileSystemFacts& file_system() const;
+  std::string device() const;                 ///< what storage calls go to, in words
   const Hints& hints() const;                 ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
   Statistics statistics() const;  ///< of this rank, since open; in the background too

@@ -363,6 +363,11 @@ class File:
         return self._inner.file_system
 
     @property
+    def device(self) -> str:
+        """What storage calls go to, in words: "page cache", "O_DIRECT", "paced: ..."."""
+        return self._inner.device
+
+    @property
     def aggregators(self) -> list[int]:
         """The ranks that touch the file in collective methods."""
         return self._inner.aggregators

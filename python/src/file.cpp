@@ -278,6 +278,7 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
       .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
       .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
+      .def_prop_ro("device", &ArrayFile::device)
       .def_prop_ro("file_system",
                    [](const ArrayFile& f) {
                      const FileSystemFacts& facts = f.file_system();

@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "file/device.hpp"
 #include "file/header.hpp"
 #include "file/in_flight.hpp"
 #include "mpi/finalize.hpp"
 #include "mpi/agree.hpp"
 #include "storage/facts.hpp"
-#include "storage/fault.hpp"
 
 namespace penstock {
 namespace {
@@ -39,7 +39,8 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
                                               : "F"},
           {"offset", std::to_string(spec.offset)},
           {"container", containers[static_cast<int>(spec.container)]},
-          {"hints", hint_text}};
+          {"hints", hint_text},
+          {"device", "'" + Device::common_part(hints.device) + "'"}};
 }
 
 std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const Hints& hints,
@@ -57,16 +58,9 @@ std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const
 /// What does not work as wished is said once, by one rank.
 std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, const Hints& hints,
                                       int rank) {
-  constexpr std::string_view fault = "fault:";
-  if (!hints.device.empty() && !hints.device.starts_with(fault))
-    throw Error(ErrorClass::argument, "device '" + hints.device +
-                                          "' is not known; known is fault:... (see docs/hints.md)");
   std::string notice;
   auto storage = open_kind(path, flag, hints, &notice);
   if (!notice.empty() && rank == 0) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
-  if (!hints.device.empty())
-    storage = inject_faults(std::move(storage), std::string_view(hints.device).substr(fault.size()),
-                            rank);
   return storage;
 }
 
@@ -113,6 +107,8 @@ class ArrayFile::Impl {
     agree_on_entry(comm_, common_values(path_, mode, spec, hints), {},
                    attempt([&] { check(spec); }));
     form_team();
+    // All have one or none: they agreed on it.
+    if (device_.pace) clock_ = share_clock(comm_);
     open_everywhere();
     find_out();
     settle(spec);
@@ -286,6 +282,7 @@ class ArrayFile::Impl {
   std::int64_t data_offset() const { return described_.data_offset; }
   const Hints& hints() const { return hints_; }
   const FileSystemFacts& file_system() const { return facts_; }
+  std::string device() const { return describe_device(hints_, facts_); }
   bool is_open() const { return storage_ != nullptr && !closing_; }
   Statistics statistics() const {
     Statistics sum = total_;
@@ -322,13 +319,13 @@ class ArrayFile::Impl {
 
   Machine machine() const {
     const Team* const team = comm_.team();
-    return {comm_.size(),       comm_.writers(),    team ? team->nodes() : comm_.size(),
-            !past_page_cache(), facts_.stripe_size, team != nullptr};
-  }
-
-  bool past_page_cache() const {
-    return facts_.direct_alignment != 0 &&
-           (hints_.storage == StorageKind::direct || hints_.storage == StorageKind::uring_direct);
+    return {comm_.size(),
+            comm_.writers(),
+            team ? team->nodes() : comm_.size(),
+            // A modelled device is no page cache: accesses are large and wait for nobody's turn.
+            !past_page_cache(hints_, facts_) && !device_.pace,
+            facts_.stripe_size,
+            team != nullptr};
   }
 
   /// One rank asks the file system, all go by its answer.
@@ -348,7 +345,8 @@ class ArrayFile::Impl {
     facts_ = {type, numbers[0], numbers[1], numbers[2]};
   }
 
-  void check(const ArraySpec& spec) const {
+  void check(const ArraySpec& spec) {
+    device_ = Device::parse(hints_.device);
     if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
     if (spec.offset < 0)
       throw Error(ErrorClass::argument,
@@ -367,7 +365,10 @@ class ArrayFile::Impl {
     const bool is_new =
         comm_.rank() == 0 && mode_ == Mode::create && !std::filesystem::exists(path_);
     std::optional<Error> error;
-    const auto open = [&] { storage_ = open_storage(path_, flag, hints_, comm_.rank()); };
+    const auto open = [&] {
+      storage_ = open_storage(path_, flag, hints_, comm_.rank());
+      storage_ = device_.stack(std::move(storage_), clock_, comm_.rank());
+    };
     if (comm_.rank() == 0) error = attempt(open);
     try {
       agree_on_exit(comm_, error);
@@ -378,6 +379,7 @@ class ArrayFile::Impl {
       if (is_new && storage_) ::unlink(path_.c_str());
       throw;
     }
+    clock_.reset();  // the storage keeps it
     storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
   }
 
@@ -509,6 +511,8 @@ class ArrayFile::Impl {
   std::string path_;
   Mode mode_;
   Hints hints_;
+  Device device_;
+  std::shared_ptr<PaceClock> clock_;
   StorageCounts storage_counts_, background_counts_;  // outlive storage_, which counts into them
   std::shared_ptr<BufferedFile> buffered_;
   bool closing_ = false;
@@ -648,6 +652,9 @@ std::int64_t ArrayFile::end_offset() const {
 }
 const FileSystemFacts& ArrayFile::file_system() const {
   return impl_->file_system();
+}
+std::string ArrayFile::device() const {
+  return impl_->device();
 }
 const Hints& ArrayFile::hints() const {
   return impl_->hints();

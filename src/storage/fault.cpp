@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <limits>
@@ -137,10 +138,14 @@ class FaultStorage : public Storage {
 
   std::unique_ptr<Storage> inner_;
   std::vector<Clause> clauses_;
-  std::array<std::int64_t, op_count> calls_{};
+  std::array<std::atomic<std::int64_t>, op_count> calls_{};
 };
 
 }  // namespace
+
+void check_faults(std::string_view spec) {
+  parse(spec);
+}
 
 std::unique_ptr<Storage> inject_faults(std::unique_ptr<Storage> inner, std::string_view spec,
                                        int rank) {

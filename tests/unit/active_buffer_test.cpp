@@ -89,10 +89,10 @@ TEST_F(ActiveBufferTest, WaitsForAsMuchRoomAsItNeeds) {
   const auto newest = unit(second);
   EXPECT_FALSE(buffer.has_room(1, 8 * MiB));
   EXPECT_FALSE(buffer.try_take(1, 8 * MiB));
-  std::thread([&] {
+  const std::jthread opener([&] {
     std::this_thread::sleep_for(20ms);
     first.open();
-  }).detach();
+  });
   const ActiveBuffer::Memory third = buffer.take(4 * MiB, 8 * MiB);
   EXPECT_FALSE(buffer.is_done(newest));  // it did not wait for that
   EXPECT_LE(buffer.peak(), 8 * MiB);
@@ -104,10 +104,10 @@ TEST_F(ActiveBufferTest, AUnitLargerThanTheBudgetPassesAlone) {
   auto small = std::make_shared<ActiveBuffer::Memory>(buffer.take(4 * KiB, 8 * KiB));
   submit([small, &gate] { gate.pass(); });
   small.reset();
-  std::thread([&] {
+  const std::jthread opener([&] {
     std::this_thread::sleep_for(20ms);
     gate.open();
-  }).detach();
+  });
   const ActiveBuffer::Memory large = buffer.take(1 * MiB, 8 * KiB);
   EXPECT_EQ(large.size(), 1 * MiB);
   EXPECT_EQ(buffer.in_use(), 1 * MiB);
