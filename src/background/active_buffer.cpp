@@ -85,6 +85,19 @@ ActiveBuffer::Memory ActiveBuffer::carve(std::int64_t bytes, std::int64_t budget
   return memory;
 }
 
+/// Somebody waits for a unit to finish: the thread goes on even if it is held. Under the mutex.
+class ActiveBuffer::Awaiting {
+ public:
+  explicit Awaiting(ActiveBuffer& owner) : owner_(owner) {
+    if (++owner_.awaited_ == 1 && owner_.held_ > 0) owner_.has_work_.notify_one();
+  }
+  Awaiting(const Awaiting&) = delete;
+  ~Awaiting() { --owner_.awaited_; }
+
+ private:
+  ActiveBuffer& owner_;
+};
+
 ActiveBuffer::Memory ActiveBuffer::take(std::int64_t bytes, std::int64_t budget) {
   std::unique_lock guard(mutex_);
   for (;;) {
@@ -95,6 +108,7 @@ ActiveBuffer::Memory ActiveBuffer::take(std::int64_t bytes, std::int64_t budget)
       if (Memory memory = carve(bytes, std::numeric_limits<std::int64_t>::max())) return memory;
       throw std::bad_alloc();
     }
+    const Awaiting awaiting(*this);
     done_.wait(guard);
   }
 }
@@ -125,7 +139,13 @@ std::byte* ActiveBuffer::Memory::data() const noexcept {
   return owner_ == nullptr ? nullptr : owner_->arena_.view().base + offset_;
 }
 
-void ActiveBuffer::start(std::unique_lock<std::mutex>&) {
+void ActiveBuffer::hold(int more) {
+  const std::lock_guard guard(mutex_);
+  held_ += more;
+  if (held_ == 0 && !queue_.empty()) has_work_.notify_one();
+}
+
+void ActiveBuffer::start() {
   if (thread_.joinable()) return;
   // Signals are the program's business: its own threads take them, not this one.
   sigset_t all, before;
@@ -139,7 +159,7 @@ void ActiveBuffer::start(std::unique_lock<std::mutex>&) {
 
 ActiveBuffer::Ticket ActiveBuffer::submit(Unit unit) {
   std::unique_lock guard(mutex_);
-  start(guard);
+  start();
   const Ticket ticket = ++submitted_;
   unit.file->last = ticket;
   if (!unit.extent.empty()) {
@@ -147,7 +167,7 @@ ActiveBuffer::Ticket ActiveBuffer::submit(Unit unit) {
     unit.file->unsettled = true;
   }
   queue_.push_back(std::move(unit));
-  has_work_.notify_one();
+  if (held_ == 0) has_work_.notify_one();
   return ticket;
 }
 
@@ -155,7 +175,9 @@ void ActiveBuffer::run() {
   in_background = true;
   std::unique_lock guard(mutex_);
   for (;;) {
-    has_work_.wait(guard, [&] { return stop_ || !queue_.empty(); });
+    has_work_.wait(guard, [&] {
+      return stop_ || (!queue_.empty() && (held_ == 0 || awaited_ > 0));
+    });
     if (queue_.empty()) return;
     Unit unit = std::move(queue_.front());
     queue_.pop_front();
@@ -203,11 +225,13 @@ bool ActiveBuffer::is_done(Ticket ticket) {
 
 void ActiveBuffer::wait(Ticket ticket) {
   std::unique_lock guard(mutex_);
+  const Awaiting awaiting(*this);
   done_.wait(guard, [&] { return finished_ >= ticket; });
 }
 
 void ActiveBuffer::drain(BufferedFile& file) {
   std::unique_lock guard(mutex_);
+  const Awaiting awaiting(*this);
   done_.wait(guard, [&] { return finished_ >= file.last; });
 }
 

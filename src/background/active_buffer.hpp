@@ -89,6 +89,18 @@ class ActiveBuffer {
     std::int64_t offset_ = 0, bytes_ = 0;
   };
 
+  /// While one lives the I/O thread begins no unit, unless somebody waits for one. For writers that
+  /// are busy copying, where storage needs a core as well (the page cache does).
+  class Hold {
+   public:
+    explicit Hold(ActiveBuffer& owner) : owner_(owner) { owner_.hold(1); }
+    Hold(const Hold&) = delete;
+    ~Hold() { owner_.hold(-1); }
+
+   private:
+    ActiveBuffer& owner_;
+  };
+
   struct Unit {
     std::shared_ptr<BufferedFile> file;
     Extent extent;               // of the file that it writes within; of a read: empty
@@ -157,7 +169,9 @@ class ActiveBuffer {
   void restart_peak();
 
  private:
-  void start(std::unique_lock<std::mutex>& guard);
+  class Awaiting;
+  void hold(int more);
+  void start();
   void run();
   void run_one(Unit& unit, std::unique_lock<std::mutex>& guard);
   void finished(const Unit& unit, bool dropped, std::optional<Error> error);
@@ -171,6 +185,7 @@ class ActiveBuffer {
   Arena arena_;
   std::int64_t in_use_ = 0, peak_ = 0;
   std::deque<Unit> queue_;
+  int held_ = 0, awaited_ = 0;  // by writers that copy; by those who wait for units or room
   Ticket submitted_ = 0, finished_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<BufferedFile>> files_;
   std::map<int, std::function<void()>> wakers_;

@@ -12,6 +12,7 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = ActiveBuffer::instance();
   const std::int64_t budget = context.buffering.budget;
   if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
+  context.buffering.hold.reset();
   ++context.counts.buffer_waits;
   const Stopwatch watch(context.counts.time_room);
   return active.take(bytes, budget);

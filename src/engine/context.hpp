@@ -37,6 +37,7 @@ struct Buffering {
   std::int64_t operation = 0;  // which write of the file it is
   Placement placement;
   ActiveBuffer::Ticket last = 0;  // its newest unit
+  std::unique_ptr<ActiveBuffer::Hold> hold;  // while there is room and a core is better used here
 };
 
 /// What was done in the background, added up by its thread.

@@ -169,7 +169,10 @@ void Operation::start(const Demand& all) {
     prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
     return count_memory();
   }
+  if (plan_.buffered && context_.machine.page_cache)
+    context_.buffering.hold = std::make_unique<ActiveBuffer::Hold>(ActiveBuffer::instance());
   const std::optional<Error> error = attempt([&] { move(all); });
+  context_.buffering.hold.reset();
   count_memory();
   ticket_ = context_.buffering.last;
   if (!plan_.buffered) return leave(error);

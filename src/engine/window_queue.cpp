@@ -64,7 +64,10 @@ Window& WindowQueue::open(DomainTable& table, std::byte* place) {
 }
 
 bool WindowQueue::must_wait() {
-  return buffered_ && !ActiveBuffer::instance().has_room(unit_bytes_, context_.buffering.budget);
+  if (!buffered_ || ActiveBuffer::instance().has_room(unit_bytes_, context_.buffering.budget))
+    return false;
+  context_.buffering.hold.reset();
+  return true;
 }
 
 void WindowQueue::read_ahead(DomainTable& table, std::int64_t budget) {
