@@ -1,6 +1,6 @@
 #include "background/active_buffer.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <csignal>
@@ -41,9 +41,38 @@ ActiveBuffer& ActiveBuffer::instance() {
   // Never destroyed: files of static storage duration may still be closed at exit.
   static ActiveBuffer* const buffer = [] {
     std::atexit([] { instance().finish(); });
+    survive_forks();
     return new ActiveBuffer;
   }();
   return *buffer;
+}
+
+void ActiveBuffer::survive_forks() {
+  ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                   [] {
+                     instance().mutex_.unlock();
+                     instance().forget();
+                   });
+}
+
+/// A forked child has neither the thread nor anything to write: all of that is its parent's, and so
+/// is the arena, which both see. What is left is left alone, not destroyed.
+void ActiveBuffer::forget() {
+  static_cast<void>(arena_.release());
+  arena_ = std::make_unique<Arena>();
+  static_cast<void>(new std::deque<Unit>(std::move(queue_)));
+  queue_.clear();
+  if (thread_.joinable()) thread_.detach();
+  finished_ = submitted_;
+  in_use_ = 0;
+  held_ = awaited_ = 0;
+  wakers_.clear();
+  for (const auto& [key, known] : files_)
+    if (const auto file = known.lock()) {
+      file->pending.clear();
+      file->failure.reset();
+      file->unsettled = false;
+    }
 }
 
 std::shared_ptr<BufferedFile> ActiveBuffer::file(std::uint64_t device, std::uint64_t inode,
@@ -59,7 +88,7 @@ std::shared_ptr<BufferedFile> ActiveBuffer::file(std::uint64_t device, std::uint
 
 bool ActiveBuffer::open_arena() {
   const std::lock_guard guard(mutex_);
-  return arena_.open();
+  return arena_->open();
 }
 
 bool ActiveBuffer::fits(std::int64_t bytes, std::int64_t budget) const noexcept {
@@ -74,8 +103,8 @@ bool ActiveBuffer::has_room(std::int64_t bytes, std::int64_t budget) {
 /// Memory, or none where the arena has no place for it below the budget.
 ActiveBuffer::Memory ActiveBuffer::carve(std::int64_t bytes, std::int64_t budget) {
   Memory memory;
-  if (!arena_.open()) throw std::bad_alloc();
-  const std::int64_t offset = arena_.take(bytes, budget);
+  if (!arena_->open()) throw std::bad_alloc();
+  const std::int64_t offset = arena_->take(bytes, budget);
   if (offset == Arena::none) return memory;
   in_use_ += bytes;
   peak_ = std::max(peak_, in_use_);
@@ -120,12 +149,12 @@ ActiveBuffer::Memory ActiveBuffer::try_take(std::int64_t bytes, std::int64_t bud
 
 void ActiveBuffer::trim(std::int64_t budget) {
   const std::lock_guard guard(mutex_);
-  if (arena_.committed() > budget + slack) arena_.trim(budget);
+  if (arena_->committed() > budget + slack) arena_->trim(budget);
 }
 
 void ActiveBuffer::give(std::int64_t offset, std::int64_t bytes) noexcept {
   const std::lock_guard guard(mutex_);
-  arena_.give(offset, bytes);
+  arena_->give(offset, bytes);
   in_use_ -= bytes;
   done_.notify_all();
 }
@@ -136,7 +165,7 @@ void ActiveBuffer::Memory::release() noexcept {
 }
 
 std::byte* ActiveBuffer::Memory::data() const noexcept {
-  return owner_ == nullptr ? nullptr : owner_->arena_.view().base + offset_;
+  return owner_ == nullptr ? nullptr : owner_->arena_->view().base + offset_;
 }
 
 void ActiveBuffer::hold(int more) {
@@ -152,7 +181,6 @@ void ActiveBuffer::start() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   stop_ = false;
-  process_ = ::getpid();
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -297,7 +325,6 @@ void ActiveBuffer::cancel_call(int id) {
 }
 
 void ActiveBuffer::finish() noexcept {
-  if (process_ != 0 && process_ != ::getpid()) return;  // a child: the parent does it
   {
     const std::lock_guard guard(mutex_);
     stop_ = true;

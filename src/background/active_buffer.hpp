@@ -109,7 +109,7 @@ class ActiveBuffer {
     std::function<void()> work;  // may throw; holds the unit's memory, and lets go of it
   };
 
-  ActiveBuffer() = default;
+  ActiveBuffer() : arena_(std::make_unique<Arena>()) {}
   ActiveBuffer(const ActiveBuffer&) = delete;
   ~ActiveBuffer() { finish(); }
 
@@ -122,8 +122,8 @@ class ActiveBuffer {
 
   /// The memory of this process, for other processes of the node. False where there is none.
   bool open_arena();
-  std::byte* arena_base() const noexcept { return arena_.view().base; }
-  int arena_descriptor() const noexcept { return arena_.descriptor(); }
+  std::byte* arena_base() const noexcept { return arena_->view().base; }
+  int arena_descriptor() const noexcept { return arena_->descriptor(); }
 
   bool has_room(std::int64_t bytes, std::int64_t budget);
   /// Waits for room, and for no more than that. Throws std::bad_alloc where the system has no
@@ -170,6 +170,8 @@ class ActiveBuffer {
 
  private:
   class Awaiting;
+  static void survive_forks();
+  void forget();
   void hold(int more);
   void start();
   void run();
@@ -182,7 +184,7 @@ class ActiveBuffer {
 
   std::mutex mutex_;
   std::condition_variable has_work_, done_;  // done_: a unit is finished, or memory is free
-  Arena arena_;
+  std::unique_ptr<Arena> arena_;
   std::int64_t in_use_ = 0, peak_ = 0;
   std::deque<Unit> queue_;
   int held_ = 0, awaited_ = 0;  // by writers that copy; by those who wait for units or room
@@ -191,7 +193,6 @@ class ActiveBuffer {
   std::map<int, std::function<void()>> wakers_;
   int next_waker_ = 0;
   std::thread thread_;
-  long process_ = 0;  // that started the thread: a forked child has none
   bool stop_ = false;
 };
 

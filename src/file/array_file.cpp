@@ -298,7 +298,11 @@ class ArrayFile::Impl {
   const std::string& path() const { return path_; }
 
   std::vector<int> aggregator_ranks() const {
-    Plan plan = make_plan(layout_, {}, hints_, machine());
+    Demand whole;  // how many they are may depend on how much there is to write
+    whole.begin = layout_.extent().begin;
+    whole.end = layout_.extent().end;
+    whole.bytes = layout_.byte_count();
+    const Plan plan = make_plan(layout_, whole, hints_, machine());
     std::vector<int> ranks;
     for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
     return ranks;
