@@ -47,6 +47,20 @@ Extent DomainTable::take(std::vector<WindowStream>& streams) {
   return trimmed;
 }
 
+std::vector<Extent> DomainTable::extents_left() const {
+  std::vector<Extent> extents;
+  for (std::int64_t round = round_; round < rounds_; ++round) {
+    const Extent window = plan_.domains.window(aggregator_, round);
+    Extent trimmed{window.end, window.begin};
+    for (const Source& source : sources_) {
+      trimmed.begin = std::min(trimmed.begin, source.footprint.next(window.begin));
+      trimmed.end = std::max(trimmed.end, source.footprint.previous_end(window.end));
+    }
+    if (!trimmed.empty()) extents.push_back(trimmed);
+  }
+  return extents;
+}
+
 void DomainTable::open(Window& window, std::byte* place) {
   window.round = round_;
   window.extent = plan_.domains.window(aggregator_, round_);

@@ -49,6 +49,8 @@ class DomainTable {
   bool finished() const noexcept { return round_ >= rounds_; }
   /// The next round with wanted bytes.
   std::int64_t round() const noexcept { return round_; }
+  /// From the first to the last wanted byte of each round that is left.
+  std::vector<Extent> extents_left() const;
   /// The streams of that round, one per source, and the extent from its first to its last wanted
   /// byte; goes on to the next.
   Extent take(std::vector<WindowStream>& streams);

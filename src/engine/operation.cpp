@@ -166,7 +166,8 @@ void Operation::start(const Demand& all) {
   if (later && !plan_.collective()) return hand_over_whole();
   if (later && !access_.writes()) {
     prepared_.emplace(begin_collectively(context_, access_, plan_, hints_, all));
-    prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
+    if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
+    else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
     return count_memory();
   }
   if (plan_.buffered && context_.machine.page_cache)
@@ -179,6 +180,19 @@ void Operation::start(const Demand& all) {
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
   if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
+}
+
+/// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
+void Operation::warm_page_cache() {
+  std::vector<Extent> extents = prepared_->table->extents_left();
+  if (extents.empty()) return;
+  ActiveBuffer::Unit unit;
+  unit.file = context_.buffered;
+  unit.placement = context_.buffering.placement;
+  unit.work = [&storage = context_.storage, extents = std::move(extents)] {
+    for (const Extent extent : extents) storage.read_ahead(extent);
+  };
+  ticket_ = ActiveBuffer::instance().submit(std::move(unit));
 }
 
 void Operation::move(const Demand& all) {
@@ -233,7 +247,7 @@ void Operation::await_copied() {
 
 bool Operation::is_done() {
   if (ended_) return true;
-  if (prepared_) return prepared_->queue->has_read_ahead();
+  if (prepared_ && !prepared_->queue->has_read_ahead()) return false;
   return ActiveBuffer::instance().is_done(ticket_);
 }
 

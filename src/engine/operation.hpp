@@ -53,6 +53,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   void move(const Demand& all);
   void leave(const std::optional<Error>& error);
   void hand_over_whole();
+  void warm_page_cache();
   void count_memory();
 
   Context& context_;

@@ -20,6 +20,7 @@ class CountStorage : public Storage {
     if (moved > 0) counts().bytes_written += moved;
     return moved;
   }
+  bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   std::int64_t size() override {
     ++counts().other_calls;
     return inner_->size();

@@ -106,6 +106,7 @@ class FaultStorage : public Storage {
     if (fault == short_transfer) from = from.first(half(from.size()));
     return inner_->write_some(from, offset);
   }
+  bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   std::int64_t size() override {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();

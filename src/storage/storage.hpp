@@ -33,6 +33,9 @@ class Storage {
 
   virtual std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) = 0;
   virtual std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) = 0;
+  /// Brings a range nearer (into the page cache) and returns without its bytes. False: this kind
+  /// of storage has no such place; an empty range only asks.
+  virtual bool read_ahead(Extent) { return false; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
   virtual std::int64_t sync() = 0;                      ///< 0, or -errno
