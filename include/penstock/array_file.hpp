@@ -92,8 +92,8 @@ class PENSTOCK_EXPORT ArrayFile {
   /// Collective: every rank calls, with no part, one or several. Where parts overlap, the
   /// highest rank and its last part win (with direct and sieved: one writer of each element).
   /// On return the memory is free. The data is in the file after sync(), close() or a read by the
-  /// same ranks; until then up to active_buffer_size bytes of each process may be on their way. With
-  /// active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
+  /// same ranks; until then up to active_buffer_size bytes of each process may be on their way.
+  /// With active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
   /// wrong in the background is thrown by the next call on this file.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
@@ -105,8 +105,7 @@ class PENSTOCK_EXPORT ArrayFile {
                      Background background = Background::storage,
                      const Hints* call_hints = nullptr);
   Handle read_begin(std::span<const Part<ReadView>> parts,
-                    Background background = Background::storage,
-                    const Hints* call_hints = nullptr);
+                    Background background = Background::storage, const Hints* call_hints = nullptr);
   template <class T>
   Handle write_begin(const std::vector<T>& data, const Section& section,
                      Background background = Background::storage, const Hints* hints = nullptr) {
@@ -153,8 +152,8 @@ class PENSTOCK_EXPORT ArrayFile {
   /// Collective. The file counts as closed at once; its data is in the file after the handle's
   /// wait(). A handle that goes without it waits for this rank's own data.
   Handle close_begin();
-  std::int64_t file_size();             ///< collective; bytes, with all that was written
-  void truncate(std::int64_t bytes);    ///< collective; longer too, with zeros
+  std::int64_t file_size();           ///< collective; bytes, with all that was written
+  void truncate(std::int64_t bytes);  ///< collective; longer too, with zeros
   void
   abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
   bool closed() const noexcept;
@@ -167,7 +166,7 @@ class PENSTOCK_EXPORT ArrayFile {
   std::string device() const;                 ///< what storage calls go to, in words
   const Hints& hints() const;                 ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
-  Statistics statistics() const;  ///< of this rank, since open; in the background too
+  Statistics statistics() const;              ///< of this rank, since open; in the background too
   const Statistics& last_call() const;        ///< of this rank, of the last call, without
                                               ///< what the I/O thread does
   Method last_method() const;                 ///< what `automatic` chose

@@ -97,7 +97,7 @@ struct Hints {
   IoPolicy io_policy = IoPolicy::automatic;  ///< of the I/O thread; may differ between ranks
   std::int64_t io_nice = 0;                  ///< 0 to 19; may differ between ranks
   std::int64_t io_core = -1;                 ///< -1: any; may differ between ranks
-  std::string device;               ///< "", "paced:...", "fault:..." (see docs/hints.md)
+  std::string device;                        ///< "", "paced:...", "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.

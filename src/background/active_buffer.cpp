@@ -203,9 +203,8 @@ void ActiveBuffer::run() {
   in_background = true;
   std::unique_lock guard(mutex_);
   for (;;) {
-    has_work_.wait(guard, [&] {
-      return stop_ || (!queue_.empty() && (held_ == 0 || awaited_ > 0));
-    });
+    has_work_.wait(guard,
+                   [&] { return stop_ || (!queue_.empty() && (held_ == 0 || awaited_ > 0)); });
     if (queue_.empty()) return;
     Unit unit = std::move(queue_.front());
     queue_.pop_front();
@@ -301,7 +300,8 @@ std::optional<Error> ActiveBuffer::take_failure(BufferedFile& file) {
           " of the file";
   if (file.dropped > 0)
     text += "; " + std::to_string(file.dropped) + " buffered units after it (" +
-            mebibytes(file.dropped_bytes) + ") were dropped, so that nothing is in the file out of order";
+            mebibytes(file.dropped_bytes) +
+            ") were dropped, so that nothing is in the file out of order";
   text += ". Write again what was written since the last sync";
   file.dropped = file.dropped_bytes = 0;
   if (failure.error_class() != ErrorClass::storage) return Error(failure.error_class(), text);

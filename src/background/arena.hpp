@@ -46,9 +46,9 @@ class Arena {
 
   int descriptor_ = -1;
   ArenaView view_;
-  std::int64_t committed_ = 0;                  // has memory up to here
-  std::int64_t top_ = 0;                        // nothing is in use from here on
-  std::map<std::int64_t, std::int64_t> free_;   // below top_: offset, bytes
+  std::int64_t committed_ = 0;                 // has memory up to here
+  std::int64_t top_ = 0;                       // nothing is in use from here on
+  std::map<std::int64_t, std::int64_t> free_;  // below top_: offset, bytes
 };
 
 }  // namespace penstock

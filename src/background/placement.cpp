@@ -55,7 +55,8 @@ void place_thread(const Placement& wanted) noexcept {
       CPU_ZERO(&cores);
       CPU_SET(static_cast<std::size_t>(wanted.core), &cores);
     }
-    if (::sched_setaffinity(0, sizeof cores, &cores) != 0) complain(complained, "the wanted io_core");
+    if (::sched_setaffinity(0, sizeof cores, &cores) != 0)
+      complain(complained, "the wanted io_core");
   }
   now = wanted;
 }

@@ -6,8 +6,7 @@
 
 namespace penstock {
 
-Aggregator::Aggregator(Context& context, const Access& access,
-                       Prepared& prepared, Slots& slots)
+Aggregator::Aggregator(Context& context, const Access& access, Prepared& prepared, Slots& slots)
     : context_(context),
       access_(access),
       slots_(slots),

@@ -74,8 +74,8 @@ void write_unit(Context& context, const DirectUnit& unit, Locks locks, int write
     const Permit permit(context, writers);
     const std::byte* from = unit.begin;
     for (const Extent run : unit.runs) {
-      const Transfer done = write_fully(
-          context.storage, {from, static_cast<std::size_t>(run.length())}, run.begin);
+      const Transfer done =
+          write_fully(context.storage, {from, static_cast<std::size_t>(run.length())}, run.begin);
       if (done.error != 0) throw_transfer_error(context, "writing", run, done);
       from += run.length();
     }
@@ -91,8 +91,8 @@ class DirectPacker {
         hints_(hints),
         left_(access.file.bytes()),
         past_cache_(left_ >= larger_than_caches),
-        most_(std::max(context.layout.element_size, std::min(longest_unit, context.buffering.budget))) {
-  }
+        most_(std::max(context.layout.element_size,
+                       std::min(longest_unit, context.buffering.budget))) {}
 
   void pack() {
     for (std::size_t piece = 0; piece < access_.file.pieces().size(); ++piece) {

@@ -36,7 +36,7 @@ struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
   Placement placement;
-  ActiveBuffer::Ticket last = 0;  // its newest unit
+  ActiveBuffer::Ticket last = 0;             // its newest unit
   std::unique_ptr<ActiveBuffer::Hold> hold;  // while there is room and a core is better used here
 };
 
@@ -69,16 +69,16 @@ struct Context {
   BufferPool pool;
   NodeStaging staging;  // of the node exchange
   StagingKey staging_key;
-  TeamArenas arenas;           // of this node's ranks, once a write has been buffered
-  Worker worker;               // does storage calls while this thread exchanges
-  Statistics counts;           // of the call in progress, what storage does not count
+  TeamArenas arenas;  // of this node's ranks, once a write has been buffered
+  Worker worker;      // does storage calls while this thread exchanges
+  Statistics counts;  // of the call in progress, what storage does not count
   BackgroundCounts background;
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
   Buffering buffering;
-  std::int64_t last_budget = 0;  // of the last write
+  std::int64_t last_budget = 0;         // of the last write
   std::int64_t writes = 0;              // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  int calls = 0;               // collective calls so far: the same on every rank
+  int calls = 0;                        // collective calls so far: the same on every rank
   std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "access/copy.hpp"
-#include "engine/operation.hpp"
 #include "engine/domain_table.hpp"
+#include "engine/operation.hpp"
 
 namespace penstock {
 namespace {
@@ -146,9 +146,9 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
       std::max(element, std::min(most, hints.buffer_size) / element * element);
   const bool buffered = access.writes() && context.buffering.budget > 0;
   const auto make_window = [&] {
-    return std::make_shared<Window>(
-        context, hints, access.direction,
-        buffered ? StagingMemory::active_buffer : StagingMemory::pool, /*exclusive=*/true);
+    return std::make_shared<Window>(context, hints, access.direction,
+                                    buffered ? StagingMemory::active_buffer : StagingMemory::pool,
+                                    /*exclusive=*/true);
   };
   std::shared_ptr<Window> opened = make_window();
   for (std::int64_t at = wanted.hull().begin; at < wanted.hull().end;) {

@@ -87,7 +87,9 @@ class NodeAggregator {
   /// `idle`: this rank has nothing else to do.
   bool progress(bool idle);
   void completed(int slot);
-  bool done() const noexcept { return queue_.finished(table_) && open_.empty() && messages_.idle(); }
+  bool done() const noexcept {
+    return queue_.finished(table_) && open_.empty() && messages_.idle();
+  }
   const std::optional<Error>& error() const noexcept { return queue_.error(); }
 
  private:
@@ -125,7 +127,8 @@ class NodeAggregator {
   Slots& messages_;
   DomainTable& table_;
   WindowQueue& queue_;
-  int waker_ = 0;  // rings this rank's bell after each unit of the active buffer; 0: none
+  std::optional<Stopwatch> short_of_room_;
+  int waker_ = 0;          // rings this rank's bell after each unit of the active buffer; 0: none
   std::deque<Open> open_;  // oldest first
   int next_slot_ = 0;
   std::vector<Message> arriving_;  // per message slot

@@ -33,11 +33,17 @@ bool NodeAggregator::progress(bool idle) {
 bool NodeAggregator::open_next() {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
   // Copying for others meanwhile; once nothing is queued, nobody would ring.
-  if (queue_.must_wait() && !(open_.empty() && ActiveBuffer::instance().is_idle())) return false;
+  if (queue_.must_wait() && !(open_.empty() && ActiveBuffer::instance().is_idle())) {
+    if (!short_of_room_) {
+      ++context_.counts.buffer_waits;
+      short_of_room_.emplace(context_.counts.time_room);
+    }
+    return false;
+  }
+  short_of_room_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
-  Window& window =
-      queue_.open(table_, context_.staging.bytes(context_.comm.team()->rank(), slot));
+  Window& window = queue_.open(table_, context_.staging.bytes(context_.comm.team()->rank(), slot));
   if (!access_.writes()) queue_.finish(window);
   open_.push_back({&window, slot, {}, 0});
   gather_bundles(open_.back());

@@ -87,8 +87,7 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
     std::byte* const in_memory = access_.memory[section] + b.memory;
     if (access_.writes() && past_cache && board.in_arena)
       copy_runs_past_cache(staged, step, in_memory, b.memory_step, b.run, b.count);
-    else if (access_.writes())
-      copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
+    else if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
     else if (past_cache)
       copy_runs_past_cache(in_memory, b.memory_step, staged, step, b.run, b.count);
     else copy_runs(in_memory, b.memory_step, staged, step, b.run, b.count);

@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 /// What all ranks must pass alike. Rendered anew only when the hints have changed.
-const std::vector<Common>& common_values(Context& context, const Access& access,
+const std::vector<Common>& common_values(Context& context, const std::string& operation,
                                          const Hints& hints) {
   if (context.common.empty() || !(context.common_hints == hints)) {
     context.common.assign(1, {});
@@ -21,7 +21,7 @@ const std::vector<Common>& common_values(Context& context, const Access& access,
       if (must_be_common(name) && name != "locks") context.common.push_back({name, value});
     context.common_hints = hints;
   }
-  context.common.front() = {"the operation", access.writes() ? "write" : "read"};
+  context.common.front() = {"the operation", operation};
   return context.common;
 }
 
@@ -52,8 +52,8 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
   const bool lacks_arenas = arenas && !context.arenas.there();
   if (key == context.staging_key && !lacks_arenas) return true;
   std::string why;
-  bool works = key == context.staging_key ||
-               context.staging.fit(team, NodeRoles(team, plan).shape(), why);
+  bool works =
+      key == context.staging_key || context.staging.fit(team, NodeRoles(team, plan).shape(), why);
   // Both are collective: every rank does the second, whatever the first came to.
   if (lacks_arenas) works = context.arenas.fit(team, why) && works;
   ++context.counts.allocations;
@@ -90,6 +90,13 @@ void move_independently(Context& context, const Access& access, const Plan& plan
 
 }  // namespace
 
+std::string Operation::name(Direction direction, std::optional<Background> background) {
+  const std::string name = direction == Direction::read ? "read" : "write";
+  if (!background) return name;
+  const char* const modes[] = {"none", "storage", "all"};
+  return name + " with background " + modes[static_cast<int>(*background)];
+}
+
 void Operation::begin(const std::optional<Error>& early) {
   hints_ = settle_hints(hints_, context_.machine, context_.layout.element_size);
   ++context_.calls;
@@ -102,7 +109,9 @@ void Operation::begin(const std::optional<Error>& early) {
   Demand demand;
   const std::optional<Error> error = locate(demand, early);
   const Demand all =
-      agree_on_entry(context_.comm, common_values(context_, access_, hints_), demand, error);
+      agree_on_entry(
+      context_.comm, common_values(context_, name(access_.direction, background_), hints_), demand,
+      error);
   context_.counts.synchronisations += 1;
   make_plan_for(all);
   watch.reset();
@@ -228,8 +237,8 @@ void Operation::hand_over_whole() {
     Context& outer = self->context_;
     Context own(outer.storage, outer.comm, outer.layout, outer.machine);
     own.locks_work = outer.locks_work.load();
-    const std::optional<Error> error = attempt(
-        [&] { move_independently(own, self->access_, self->plan_, self->hints_); });
+    const std::optional<Error> error =
+        attempt([&] { move_independently(own, self->access_, self->plan_, self->hints_); });
     outer.background.add(own.counts);
     if (error && self->access_.writes()) throw Error(*error);
     self->error_ = error;

@@ -9,8 +9,8 @@
 // A buffered write leaves after 4: its bytes are in active buffers, and what goes wrong there is
 // brought to the next agreement on this file (2 of the next call, or end()).
 //
-// A split read stops in the middle of 4: the I/O thread reads ahead, end() does the exchange. A split
-// operation by an independent method is done by the I/O thread as a whole, from user memory.
+// A split read stops in the middle of 4: the I/O thread reads ahead, end() does the exchange. A
+// split operation by an independent method is done by the I/O thread as a whole, from user memory.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,17 @@ namespace penstock {
 
 class Operation : public std::enable_shared_from_this<Operation> {
  public:
-  /// `split`: end() will be called, and may do a part of the work.
-  Operation(Context& context, Access access, const Hints& hints, bool split)
-      : context_(context), access_(std::move(access)), hints_(hints), split_(split) {}
+  /// `background`: none for a blocking call; else end() will be called, and may do a part of the
+  /// work.
+  Operation(Context& context, Access access, const Hints& hints,
+            std::optional<Background> background = std::nullopt)
+      : context_(context),
+        access_(std::move(access)),
+        hints_(hints),
+        background_(background),
+        split_(background == Background::storage) {}
+  /// What all ranks must mean alike, in words.
+  static std::string name(Direction direction, std::optional<Background> background);
 
   /// Collective. `early`: what was wrong with the arguments of this rank. Throws the same error
   /// class on every rank.
@@ -59,13 +67,14 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Context& context_;
   Access access_;
   Hints hints_;
+  std::optional<Background> background_;
   bool split_, ended_ = false;
   Plan plan_;
-  std::int64_t number_ = 0;             // of the write
-  std::optional<Prepared> prepared_;    // of a split read
-  ActiveBuffer::Ticket ticket_ = 0;     // its newest unit
-  bool whole_ = false;                  // that unit is all of it and uses user memory
-  std::optional<Error> error_;          // of a read in the I/O thread
+  std::int64_t number_ = 0;           // of the write
+  std::optional<Prepared> prepared_;  // of a split read
+  ActiveBuffer::Ticket ticket_ = 0;   // its newest unit
+  bool whole_ = false;                // that unit is all of it and uses user memory
+  std::optional<Error> error_;        // of a read in the I/O thread
 };
 
 /// Each rank moves its own bytes, without the others.
@@ -75,7 +84,6 @@ void move_sieved(Context& context, const Access& access, const Hints& hints);
 /// happened on this rank, after it has done its part for the others.
 Prepared begin_collectively(Context& context, const Access& access, const Plan& plan,
                             const Hints& hints, const Demand& all);
-void end_collectively(Context& context, const Access& access, const Plan& plan,
-                      Prepared& prepared);
+void end_collectively(Context& context, const Access& access, const Plan& plan, Prepared& prepared);
 
 }  // namespace penstock

@@ -8,8 +8,7 @@ namespace {
 /// All rounds of one call, on one rank.
 class Rounds {
  public:
-  Rounds(Context& context, const Access& access, const Plan& plan,
-         Prepared& prepared)
+  Rounds(Context& context, const Access& access, const Plan& plan, Prepared& prepared)
       : context_(context),
         access_(access),
         plan_(plan),
@@ -41,9 +40,7 @@ class Rounds {
   };
 
   /// Null: no round is left. A read is under way when this returns.
-  Window* open_window() {
-    return queue_.finished(table_) ? nullptr : &queue_.open(table_);
-  }
+  Window* open_window() { return queue_.finished(table_) ? nullptr : &queue_.open(table_); }
 
   /// This rank's window in `round`, or null.
   Window* window_of(std::int64_t round) {

@@ -60,9 +60,7 @@ class WindowIo {
   void clear();
   bool in_active_buffer() const noexcept { return memory_ == StagingMemory::active_buffer; }
   /// Where the byte at file offset 0 would be in the arena of the active buffer.
-  std::int64_t image() const noexcept {
-    return unit_.offset() + (base_ - unit_.data()) - origin_;
-  }
+  std::int64_t image() const noexcept { return unit_.offset() + (base_ - unit_.data()) - origin_; }
   /// What fill() and flush() counted, where they run in the background.
   const Statistics& own_counts() const noexcept { return own_counts_; }
 

@@ -1,5 +1,5 @@
-// TeamArenas: the active buffers of a node's ranks, as this process sees them. Mappings are kept for
-// the life of the process: files come and go, active buffers stay.
+// TeamArenas: the active buffers of a node's ranks, as this process sees them. Mappings are kept
+// for the life of the process: files come and go, active buffers stay.
 #pragma once
 
 #include <string>

@@ -9,8 +9,7 @@ namespace penstock {
 std::shared_ptr<Operation> InFlight::run(Access access, const Hints& hints,
                                          const std::optional<Error>& early) {
   settle();
-  const auto operation =
-      std::make_shared<Operation>(context_, std::move(access), hints, /*split=*/false);
+  const auto operation = std::make_shared<Operation>(context_, std::move(access), hints);
   operation->begin(early);
   return operation;
 }
@@ -24,8 +23,8 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   else if (background != Background::all) settle();
   if (background == Background::none) hints.active_buffer_size = 0;
   const auto begun = std::make_shared<Begun>();
-  begun->operation = std::make_shared<Operation>(context_, std::move(access), hints,
-                                                 background == Background::storage);
+  begun->operation =
+      std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) begin_in_thread(begun, early);
   else begun->operation->begin(early);
   if (begun->ticket == 0 && begun->operation->has_exchange()) reads_.push_back(begun);
@@ -36,7 +35,7 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
                                const std::optional<Error>& early) {
   if (!threads_allowed_) {
     settle();
-    require_threads();
+    require_threads(begun->operation->access().direction);
   }
   end_reads(nullptr);
   begun->ticket = thread_.submit(
@@ -44,7 +43,7 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
 }
 
 /// Collective, once a file.
-void InFlight::require_threads() {
+void InFlight::require_threads(Direction direction) {
   std::optional<Error> error;
   int level = MPI_THREAD_MULTIPLE;
   if (context_.comm.handle() != MPI_COMM_NULL) MPI_Query_thread(&level);
@@ -59,7 +58,9 @@ void InFlight::require_threads() {
                       "; ask for it (MPI_Init_thread; mpi4py.rc.thread_level = 'multiple'), or "
                       "use background 'storage'");
   }
-  agree_on_exit(context_.comm, error);
+  // An entry like any other: ranks that mean something else find out here.
+  agree_on_entry(context_.comm, {{"the operation", Operation::name(direction, Background::all)}}, {},
+                 error);
   threads_allowed_ = true;
 }
 

@@ -16,8 +16,8 @@ class InFlight {
  public:
   struct Begun {
     std::shared_ptr<Operation> operation;
-    Worker::Ticket ticket = 0;    // of its begin, where a thread does that
-    std::optional<Error> error;   // of what was done for it before its wait()
+    Worker::Ticket ticket = 0;   // of its begin, where a thread does that
+    std::optional<Error> error;  // of what was done for it before its wait()
   };
 
   explicit InFlight(Context& context) : context_(context) {}
@@ -43,7 +43,7 @@ class InFlight {
   void abandon() noexcept { reads_.clear(); }
 
  private:
-  void require_threads();
+  void require_threads(Direction direction);
   void begin_in_thread(const std::shared_ptr<Begun>& begun, const std::optional<Error>& early);
   void end_reads(const Begun* last);
 

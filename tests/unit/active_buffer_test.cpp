@@ -149,7 +149,8 @@ TEST_F(ActiveBufferTest, TheFailureTellsAllAndIsTakenOnce) {
   EXPECT_EQ(failure->path(), "file");
   const std::string text = failure->what();
   EXPECT_NE(text.find("write 2 of the file"), std::string::npos) << text;
-  EXPECT_NE(text.find("1 buffered units after it (3.0 MiB) were dropped"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 buffered units after it (3.0 MiB) were dropped"), std::string::npos)
+      << text;
   EXPECT_FALSE(buffer.take_failure(*file));
   bool written = false;
   submit([&] { written = true; });
