@@ -31,7 +31,7 @@ def split(
     pattern: str = typer.Option("block-block", help="Access pattern of the collective writes."),
     operations: str = typer.Option("write", help="write, read or both."),
     repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
-    sample: float = typer.Option(0.25, min=0, help="Seconds of I/O in a repetition, at least; up to 20 calls for it."),
+    sample: float = typer.Option(0.15, min=0, help="Seconds of I/O in a repetition, at least; up to 20 calls for it."),
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:

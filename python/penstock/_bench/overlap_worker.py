@@ -4,7 +4,8 @@ All the ways take turns within one run (see `ranks.py`), so that their ratios ho
 machine. Of one repetition, T being the seconds from the first rank's begin to the last one's end:
 
 - io: begin and wait in mode `none`, nothing between.
-- alone: the foreground, no file in use. It was calibrated to LONGER times io, with all ranks at it.
+- alone: the foreground, no file in use. It is calibrated to LONGER times io, with all ranks at it, and
+  again after each repetition.
 - none, storage, all: begin in that mode, the foreground (which all ranks start together, so that its
   seconds can be compared with those alone), wait.
 - hidden = 1 - (T(mode) - T(alone)) / T(io): the part of the I/O that the program did not see.
@@ -150,19 +151,26 @@ class Overlap(Worker):
                    record: dict[str, Any]) -> None:
         begins = {mode: self.starter(file, mode, operation, memory) for mode in modes}
         io = Way("io", self.comm, begins["none"], lambda: None)
-        seconds = float(np.median(self.elapsed(self.take_turns([io], 3))))
+        seconds = float(np.median(self.elapsed(self.take_turns([io], 2))))
         rounds = io.rounds = self.comm.bcast(min(max(math.ceil(self.job["sample"] / seconds), 1), MOST))
-        seconds = float(np.median(self.elapsed(self.take_turns([io], 3)))) / rounds
-        count = calibrate(self, foreground, self.comm.bcast(LONGER * seconds))
-        work: Callable[[], None] = lambda: foreground.run(count)
-        ways = [io, Way("alone", self.comm, lambda: None, work),
-                *(Way(mode, self.comm, begins[mode], work) for mode in modes)]
+        seconds = float(np.median(self.elapsed(self.take_turns([io], 2)))) / rounds
+        units = [calibrate(self, foreground, self.comm.bcast(LONGER * seconds))]
+        work: Callable[[], None] = lambda: foreground.run(units[-1])
+        alone = Way("alone", self.comm, lambda: None, work)
+        ways = [io, alone, *(Way(mode, self.comm, begins[mode], work) for mode in modes)]
         parts: list[list[tuple[float, float, float]]] = []
         for way in ways:
             way.rounds = rounds
-        stamps = self.take_turns(ways, self.job["repeat"], lambda: parts.append([w.seconds for w in ways]))
-        self.record(ways, self.elapsed(stamps) / rounds, self.mean(parts), {**record, "rounds": rounds, "units": count,
-                                                    "counts": self.counts(file)})
+
+        def after() -> None:
+            parts.append([way.seconds for way in ways])
+            # The machine may have become faster or slower: half of the way to where it should be.
+            wanted, was = self.mean([LONGER * sum(io.seconds), sum(alone.seconds)])
+            units.append(max(round(units[-1] * min(max(float(wanted / was), 0.25), 4.0) ** 0.5), 1))
+
+        stamps = self.take_turns(ways, self.job["repeat"], after)
+        self.record(ways, self.elapsed(stamps) / rounds, self.mean(parts),
+                    {**record, "rounds": rounds, "units": units[: len(stamps)], "counts": self.counts(file)})
 
     def counts(self, file: Any) -> dict[str, int]:
         """Of the file so far, the most of any rank; a library without active buffering tells nothing."""
