@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -41,6 +42,25 @@ class Part:
         if filled and self.section is not None:
             outer[self.interior] = expected(self.shape, self.dtype, self.section)
         return outer
+
+    def wrong_byte(self, path: str, elements: np.ndarray) -> Optional[int]:
+        """Where the first of the section's elements starts in the file that is not as in `elements`.
+
+        For sections without strides: every rank compares its own, by plain means. None: all are right.
+        """
+        if self.section is None:
+            return None
+        there, size = Path(path).stat().st_size, math.prod(self.shape) * self.dtype.itemsize
+        if there < size:
+            return there
+        words = np.dtype(f"u{self.dtype.itemsize}")  # bits, not numbers: a NaN is like itself
+        box = tuple(slice(lower, upper) for lower, upper, _, _ in self.section.dimensions)
+        same = np.memmap(path, words, "r", shape=self.shape)[box] == elements.view(words)
+        if same.all():
+            return None
+        first = np.unravel_index(int(np.argmin(same)), same.shape)
+        place = [int(i) + s.start for i, s in zip(first, box)]
+        return int(np.ravel_multi_index(place, self.shape)) * self.dtype.itemsize
 
     def file_type(self) -> tuple[Any, Any, int]:
         """For MPI-IO: element type and file type of a view, and its displacement."""
@@ -197,6 +217,11 @@ PATTERNS = {p.name: p for p in (
     Pattern("tiles", "every second 64 x 64 tile of blocks of columns: holes in the file", (128, 128),
             ("*", "block"), tiles=True),
 )}
+
+# Of the experiments with background I/O.
+SLABS = Pattern("slabs", "2-D int32, whole rows: a rank's part is one piece of the file", (64, 64), ("block", "*"))
+CONFORMING = Pattern("conforming", "3-D doubles in slabs, as they lie in the file", (8, 8, 8), ("block", "*", "*"),
+                     "<f8")
 
 
 def chosen(names: str) -> list[Pattern]:

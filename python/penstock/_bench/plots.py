@@ -17,7 +17,7 @@ MARKERS = "osD^v<>PX*"
 ROD = {"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"}
 
 
-def _save(figure: Any, path: Path) -> Path:
+def save(figure: Any, path: Path) -> Path:
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path
@@ -63,7 +63,7 @@ def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
     figure.suptitle(f"{title}\n{_about(records)}", fontsize=11)
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def _draw_lines(panel: Any, records: list[Record], key: str) -> None:
@@ -129,4 +129,4 @@ def _bars(records: list[Record], operation: str, path: Path) -> Path:
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), frameon=False)
     figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, {_about(records)}", fontsize=11)
-    return _save(figure, path)
+    return save(figure, path)

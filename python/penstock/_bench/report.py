@@ -29,8 +29,6 @@ def size_text(size: int) -> str:
 
 
 def report(records: list[Record], folder: Path) -> None:
-    if not records:
-        return
     screen = console()
     compare(records)
     records = ordered(records)
@@ -38,6 +36,11 @@ def report(records: list[Record], folder: Path) -> None:
         chosen = [r for r in records if r["operation"] == operation]
         screen.print(table(chosen, f"{operation}: speed", _speed_columns(chosen)))
         screen.print(table([r for r in chosen if "counts" in r], f"{operation}: counts, sums over the ranks", COUNT_COLUMNS))
+    pictures_and_records(screen, records, folder)
+
+
+def pictures_and_records(screen: Any, records: list[Record], folder: Path) -> None:
+    """Draws, and says where everything is."""
     for picture in plots(records, folder):
         screen.print(f"plot: {picture}", highlight=False)
     screen.print(f"all measurements: {folder / records[0]['command']}.jsonl", highlight=False)
@@ -106,26 +109,31 @@ def _speed_columns(records: list[Record]) -> list[Column]:
 COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
 
 
-def table(records: list[Record], title: str, columns: list[Column]) -> Any:
+def in_words(key: str, value: Any) -> str:
+    return size_text(value) if key == "size" else f"{value} ranks" if key == "ranks" else str(value)
+
+
+def table(records: list[Record], title: str, columns: list[Column], keys: tuple[str, ...] = KEYS) -> Any:
     """What is the same in all records stands in the title, what differs in columns."""
     from rich.table import Table
 
-    keys = [key for key in (*KEYS, "run") if len(distinct(records, key)) > 1]
-    first = records[0]
-    same = {"pattern": first["pattern"], "size": size_text(first["size"]), "ranks": f"{first['ranks']} ranks"}
-    words = [text for key, text in same.items() if key not in keys]
-    fewest, most = (f(r["repeat"] for r in records) for f in (min, max))
+    first, words = records[0], [in_words(key, records[0][key]) for key in keys if len(distinct(records, key)) == 1]
+    keys = tuple(key for key in (*keys, "run") if len(distinct(records, key)) > 1)
+    fewest, most = (f(r["repeat"] for r in records if "repeat" in r) for f in (min, max))
     repeats = f"{most}" if fewest == most else f"{fewest} to {most}"
     about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
     result = Table(title=", ".join([title, *words]) + f"\n({about})")
     for name in [*keys, "method", *(name for name, _ in columns)]:
-        result.add_column(name, justify="left" if name in ("pattern", "run", "method") else "right", no_wrap=True)
+        result.add_column(name, justify="right" if name in ("size", "ranks", *(n for n, _ in columns)) else "left",
+                          no_wrap=True)
     before = None
     for r in records:
         group = [size_text(r[key]) if key == "size" else str(r[key]) for key in keys]
         if before is not None and group != before and len(distinct(records, "method")) > 1:
             result.add_section()
-        result.add_row(*("" if group == before else text for text in group), r["method"],
+        # A group is told once, and a part of it where it changes.
+        same = 0 if before is None else next((i for i, (a, b) in enumerate(zip(group, before)) if a != b), len(group))
+        result.add_row(*("" if i < same else text for i, text in enumerate(group)), r["method"],
                        *(text(r) for _, text in columns))
         before = group
     return result
@@ -137,6 +145,8 @@ def plots(records: list[Record], folder: Path) -> list[Path]:
     except ImportError:
         print("no plots: matplotlib is not installed (pip install matplotlib)", file=sys.stderr)
         return []
+    from . import background_plots as background
     from . import plots as drawing
 
-    return (drawing.peers if records[0]["command"] == "peers" else drawing.steps)(records, folder)
+    draw = {"steps": drawing.steps, "peers": drawing.peers, "split": background.split, "abt": background.abt}
+    return draw[records[0]["command"]](records, folder)

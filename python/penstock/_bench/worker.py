@@ -1,62 +1,28 @@
-"""The ranks' side of `penstock bench`: run by it as `python -m penstock._bench.worker JOB`.
-
-JOB is a JSON object, see `command.py`. Rank 0 appends one JSON line a measurement to the job's
-results and prints a line "@ ..." for each piece of work done, which `penstock bench` counts.
-"""
+"""The ranks' side of `penstock bench steps` and `peers`: the methods, each in its turn."""
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 import sys
-import time
-import traceback
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-import penstock as ps
-from penstock._core import mpi_library_version
-
 from .methods import Engine, Memory, MpiIo, Rod
 from .patterns import PATTERNS, Part, Pattern
+from .ranks import BenchError, Worker, barrier, main
 from .report import PHASES, size_text
 
 COUNTS = ("reads", "writes", "other_calls", "messages", "synchronisations", "allocations", "bytes_sent", "bytes_read",
           "bytes_written", "rounds", "sieved_windows")
-LEAST_REPEATS = 3
 
 
-class BenchError(Exception):
-    """The same on every rank."""
-
-
-def barrier(comm: MPI.Intracomm) -> None:
-    """Waits for all ranks, but lets those run that others wait for."""
-    request = comm.Ibarrier()
-    while not request.Test():
-        os.sched_yield()
-
-
-def library() -> str:
-    """Name and version of the MPI library, in few words."""
-    first = mpi_library_version().splitlines()[0].partition(",")[0]
-    return " ".join(first.replace("\0", "").replace("Version:", "").split())
-
-
-class Bench:
+class Bench(Worker):
     def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
-        self.job, self.comm = job, comm
+        super().__init__(job, comm)
         self.direct = "direct" in job["hints"].get("storage", "")
-        machine = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.one_machine = comm.allreduce(machine.size == comm.size, MPI.LAND)
-        machine.Free()
-        self.path = str(Path(job["device"]) / f"penstock-bench-{comm.bcast(os.getpid())}.dat")
 
     def run(self) -> None:
         try:
@@ -130,62 +96,12 @@ class Bench:
             raise BenchError(f"{method.name} wrote a wrong file for pattern {pattern.name} on {ranks} ranks: "
                              f"the first wrong byte is {at}")
 
-    def on_rank_0(self, work: Callable[[], Any]) -> Any:
-        """Its result, or its error, on every rank."""
-        result, error = None, None
-        if self.comm.rank == 0:
-            try:
-                result = work()
-            except OSError as e:
-                error = str(e)
-        result, error = self.comm.bcast((result, error))
-        if error is not None:
-            raise BenchError(error)
-        return result
-
     def time_all(self, methods: list[Any], operation: str) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds of each method in each repetition; seconds of this rank's phases likewise.
-
-        All methods in turn, again and again, so that a disturbance meets them alike; in an order
-        drawn for each round, so that none always has the same one's leftovers in the caches. A
-        first round is not counted. A slow machine gets fewer rounds.
-        """
-        comm, start, stamps, phases = self.comm, time.perf_counter(), [], []
-        for repetition in range(self.job["repeat"] + 1):
-            order = np.random.default_rng(repetition).permutation(len(methods))  # on all ranks the same
-            row = [(0.0, 0.0, 0.0)] * len(methods)
-            for i in order:
-                row[i] = self.stamp(methods[i], operation)
-            if repetition > 0:
-                stamps.append(row)
-                phases.append([self.phases(method) for method in methods])
-            late = time.perf_counter() - start > self.job["patience"] and len(stamps) >= LEAST_REPEATS
-            if comm.bcast(late):
-                break
-        return self.spans(np.array(stamps)), np.array(phases)
-
-    def stamp(self, method: Any, operation: str) -> tuple[float, float, float]:
-        """This rank's time before the call, after it, and after the barrier that follows."""
-        call = getattr(method, operation)
-        barrier(self.comm)
-        begin = time.perf_counter()
-        call()
-        end = time.perf_counter()
-        barrier(self.comm)
-        return begin, end, time.perf_counter()
-
-    def spans(self, stamps: np.ndarray) -> np.ndarray:
-        """Seconds from the first rank's begin to the last one's end.
-
-        Where there are more ranks than cores, others may be done before rank 0 has left the barrier:
-        its own clock tells too little. Ranks of one machine have one clock. On several machines
-        rank 0's has to do, from barrier to barrier.
-        """
-        first, last = np.ascontiguousarray(stamps[..., 0]), np.ascontiguousarray(stamps[..., 1])
-        begin, end = np.zeros_like(first), np.zeros_like(last)
-        self.comm.Allreduce(first, begin, MPI.MIN)
-        self.comm.Allreduce(last, end, MPI.MAX)
-        return end - begin if self.one_machine else stamps[..., 2] - stamps[..., 0]
+        """Seconds of each method in each repetition; seconds of this rank's phases likewise."""
+        phases: list[list[list[float]]] = []
+        stamps = self.take_turns([getattr(method, operation) for method in methods], self.job["repeat"],
+                                 lambda: phases.append([self.phases(method) for method in methods]))
+        return self.elapsed(stamps), np.array(phases)
 
     @staticmethod
     def phases(method: Any) -> list[float]:
@@ -203,12 +119,11 @@ class Bench:
         for i, method in enumerate(methods):
             seconds = statistics.median(times[:, i].tolist())
             line = {
-                "command": self.job["command"], "pattern": pattern.name, "operation": operation,
+                **self.about(), "pattern": pattern.name, "operation": operation,
                 "size": total, "bytes": wanted, "file_bytes": pattern.file_bytes(total), "shape": part.shape,
-                "dtype": part.dtype.str, "ranks": comm.size, "method": method.name, "run": self.job["run"],
+                "dtype": part.dtype.str, "method": method.name,
                 "seconds": seconds, "mb_per_s": wanted / seconds / 1e6, "of_rod": rod / seconds,
                 "times": times[:, i].tolist(), "repeat": len(times),
-                "cores": len(os.sched_getaffinity(0)), "mpi": library(),
                 "device": "O_DIRECT" if self.direct else "page cache",
             }
             if isinstance(method, Engine):
@@ -220,31 +135,6 @@ class Bench:
                          "counts": dict(zip(COUNTS, counts.tolist()))}
             self.append(line)
 
-    def append(self, line: dict[str, Any]) -> None:
-        if self.comm.rank == 0:
-            with open(self.job["results"], "a", encoding="utf-8") as f:
-                f.write(json.dumps(line) + "\n")
-
-    def tell(self, text: str) -> None:
-        if self.comm.rank == 0:
-            print(f"@ {text}", flush=True)
-
-
-def main() -> int:
-    comm = MPI.COMM_WORLD
-    warnings.showwarning = lambda message, *_, **__: print(f"penstock bench: {message}", file=sys.stderr)
-    try:
-        Bench(json.loads(sys.argv[1]), comm).run()
-    except (ps.Error, BenchError) as error:  # the same on every rank: one of them tells
-        if comm.rank == 0:
-            print(f"penstock bench: {error}", file=sys.stderr)
-        return 1
-    except Exception:  # of this rank alone, maybe: the others must not wait for it
-        traceback.print_exc()
-        sys.stderr.flush()
-        comm.Abort(1)
-    return 0
-
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Bench))

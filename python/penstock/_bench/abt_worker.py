@@ -1,0 +1,221 @@
+"""The ranks' side of `penstock bench abt`: writes into the active buffer, and a program that makes them.
+
+All the ways take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
+machine. Throughput, T being the seconds from the first rank's begin to the last one's end:
+
+- apparent: bytes of all ranks / T of the write call, after the I/O thread has written all that came
+  before and every rank has waited for that.
+- memcpy: bytes of all ranks / T of a plain copy of the same bytes into memory in use, by the same
+  ranks at the same time.
+- total: T of write and close, with which the bytes are where an unbuffered write leaves them.
+
+Jacobi: the whole program, from the first iteration to the return of close; visible I/O is what it takes longer
+than the program without snapshots.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import penstock as ps
+
+from .devices import device, of_file
+from .jacobi import Jacobi
+from .patterns import CONFORMING, PATTERNS, Part, Pattern
+from .ranks import BenchError, Worker, barrier, main
+
+DISTRIBUTIONS = {"conforming": CONFORMING, "block3": PATTERNS["block3"]}
+BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}  #: room in the active buffer, in data of a write
+ALONE = 2  # times that the program runs without snapshots: all others are compared with it
+STATISTICS = ("bytes_buffered", "buffer_peak", "buffer_waits", "time_room")
+
+
+class Copy:
+    """The measuring rod: the same bytes into other memory that is in use already."""
+
+    name = "memcpy"
+
+    def __init__(self, source: np.ndarray):
+        self._source, self._target = source, np.zeros_like(source)
+        self.told: dict[str, float] = {}
+        self.written = 0.0
+
+    def __call__(self) -> None:
+        np.copyto(self._target, self._source)
+        self.written = time.perf_counter()
+
+
+class Writer:
+    """Writes an array, once or again and again, with a given room in the active buffer; then closes."""
+
+    def __init__(self, name: str, worker: Abt, part: Part, source: Callable[[], np.ndarray], nbytes: int):
+        self.name, self._worker, self._part, self._source = name, worker, part, source
+        room = {"active_buffer_size": str(int(nbytes * BUDGETS[name]))}
+        self._hints = {**worker.device.hints, **worker.job["hints"], **room}
+        self._file: Any = None
+        self.words = ""  #: the library's for the device
+        self.told: dict[str, float] = {}  #: what the active buffer did
+        self.written = 0.0  #: when the write call returned
+
+    def open(self) -> None:
+        self._file = ps.open(self._worker.path, "r+", shape=self._part.shape, dtype=self._part.dtype,
+                             comm=self._worker.comm, hints=self._hints, container="raw")
+
+    def write(self) -> None:
+        self._file.write(self._source(), self._part.section)
+
+    def prepare(self) -> None:
+        """A first write, and time to think: then the I/O thread is there, and has nothing to do."""
+        self.open()
+        self.write()
+        self._file.sync()
+
+    def __call__(self) -> None:
+        self.write()
+        self.written = time.perf_counter()
+        self.close()
+
+    def close(self) -> None:
+        statistics = self._file.statistics
+        self.told = {name: float(getattr(statistics, name)) for name in STATISTICS if hasattr(statistics, name)}
+        self.words = of_file(self._file, self._worker.device)
+        self._file.close()
+
+    def check(self) -> None:
+        """The file must hold every rank's elements, to the byte."""
+        barrier(self._worker.comm)
+        places = self._worker.comm.allgather(self._part.wrong_byte(self._worker.path, self._source()))
+        wrong = [at for at in places if at is not None]
+        if wrong:
+            raise BenchError(f"{self.name} wrote a wrong file on {len(places)} ranks, {self.words}; the first wrong "
+                             f"element starts at byte {min(wrong)}")
+
+
+class Program:
+    """The Jacobi program with snapshots, or (count 0) without."""
+
+    def __init__(self, worker: Abt, jacobi: Jacobi, part: Part, name: str, count: int):
+        self.name, self.count, self._worker, self._jacobi = name, count, worker, jacobi
+        nbytes = worker.comm.allreduce(part.nbytes, MPI.MAX)
+        self.writer = Writer(name, worker, part, lambda: jacobi.block, nbytes) if count else None
+
+    def prepare(self) -> None:
+        self._jacobi.restart()
+        if self.writer is not None:
+            self._worker.empty(self._jacobi.d.shape, np.dtype("f8"))
+            self.writer.open()
+
+    def __call__(self) -> None:
+        snapshot = (lambda: None) if self.writer is None else self.writer.write
+        self._jacobi.run(self._worker.job["iterations"], self.count, snapshot)
+        if self.writer is not None:
+            self.writer.close()
+
+    def finish(self) -> None:
+        if self.writer is not None:
+            self.writer.check()
+        self._worker.tell("jacobi" + (f", {self.count} snapshots, {self.name}" if self.count else ""))
+
+
+class Abt(Worker):
+    def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
+        super().__init__(job, comm)
+        self.device = device(job["on"])
+
+    def run(self) -> None:
+        try:
+            if self.comm.size in self.job["throughput_ranks"]:
+                for name in self.job["distributions"]:
+                    self.throughput(DISTRIBUTIONS[name])
+                    self.tell(f"throughput, {name}")
+            if self.comm.size in self.job["jacobi_ranks"]:
+                self.jacobi()
+        finally:
+            if self.comm.rank == 0:
+                Path(self.path).unlink(missing_ok=True)
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> None:
+        """A file in which nobody has written yet."""
+        def work() -> None:
+            with open(self.path, "wb") as f:
+                f.truncate(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+
+        self.on_rank_0(work)
+
+    def throughput(self, pattern: Pattern) -> None:
+        wanted = self.job["sizes"][str(self.comm.size)]
+        part = pattern.part(wanted * self.comm.size, self.comm.size, self.comm.rank)
+        source = part.memory(filled=True)[part.interior]
+        nbytes = self.comm.allreduce(part.nbytes, MPI.MAX)
+        writers = [Writer(name, self, part, lambda: source, nbytes) for name in BUDGETS]
+        for writer in writers:
+            self.empty(part.shape, part.dtype)
+            writer.open()
+            writer()
+            writer.check()
+        ways = [Copy(source), *writers]
+        written: list[list[float]] = []
+        stamps = self.take_turns(ways, self.job["repeat"], lambda: written.append([way.written for way in ways]))
+        begin, end = stamps[..., 0], np.array(written)
+        longest = np.zeros_like(end)
+        self.comm.Allreduce(end - begin, longest, MPI.MAX)
+        record = {**self.about(), "experiment": "throughput", "pattern": pattern.name, "size": nbytes,
+                  "bytes": self.comm.allreduce(part.nbytes), "shape": part.shape, "device": writers[0].words,
+                  "on": self.device.name, "rank_bytes": wanted, "wanted_rank_bytes": self.job["wanted_size"]}
+        self.record_throughput(ways, self.spans(begin, end, longest), self.elapsed(stamps), record)
+
+    def record_throughput(self, ways: list[Any], calls: np.ndarray, totals: np.ndarray,
+                          common: dict[str, Any]) -> None:
+        """`calls`: seconds of the write in [repetition, way]; `totals`: of write and close."""
+        names = [way.name for way in ways]
+        copy, unbuffered = calls[:, names.index("memcpy")], totals[:, names.index("unbuffered")]
+        for i, way in enumerate(ways):
+            seconds = float(np.median(calls[:, i]))
+            line = {**common, "method": way.name, "seconds": seconds, "gb_per_s": common["bytes"] / seconds / 1e9,
+                    "times": calls[:, i].tolist(), "repeat": len(calls),
+                    "of_memcpy": float(np.median(copy / calls[:, i]))}
+            if isinstance(way, Writer):
+                line |= {"total": float(np.median(totals[:, i])), "totals": totals[:, i].tolist(),
+                         "of_unbuffered": float(np.median(totals[:, i] / unbuffered)),
+                         "room": int(common["size"] * BUDGETS[way.name]), "buffer": self.most(way.told)}
+            self.append(line)
+
+    def most(self, told: dict[str, float]) -> dict[str, float]:
+        """Of any rank; a library without active buffering tells nothing."""
+        return {name: self.comm.allreduce(value, MPI.MAX) for name, value in told.items()}
+
+    def jacobi(self) -> None:
+        jacobi = Jacobi(self.comm, self.job["grid"])
+        d = jacobi.d
+        part = Part(d.shape, np.dtype("f8"), d.section, d.section.shape, (slice(None),) * 2)
+        programs = [Program(self, jacobi, part, "no snapshots", 0) for _ in range(ALONE)]
+        programs += [Program(self, jacobi, part, name, n) for n in self.job["snapshots"] for name in BUDGETS]
+        # No warm-up: each program runs for long, and makes its own start.
+        times = self.elapsed(self.take_turns(programs, self.job["jacobi_repeat"], warm_up=0))
+        alone = times[:, :ALONE].mean(axis=1)
+        record = {**self.about(), "experiment": "jacobi", "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",
+                  "grid": self.job["grid"], "iterations": self.job["iterations"], "bytes": 8 * self.job["grid"] ** 2,
+                  "size": self.comm.allreduce(part.nbytes, MPI.MAX), "device": programs[-1].writer.words,
+                  "on": self.device.name, "repeat": len(times), "computation": float(np.median(alone))}
+        self.append({**record, "method": "no snapshots", "snapshots": 0, "seconds": record["computation"],
+                     "times": times[:, :ALONE].tolist()})
+        for i, p in enumerate(programs):
+            if p.writer is None:
+                continue
+            rival = next(k for k, q in enumerate(programs) if (q.count, q.name) == (p.count, "unbuffered"))
+            line = {**record, "method": p.name, "snapshots": p.count, "seconds": float(np.median(times[:, i])),
+                    "times": times[:, i].tolist(), "visible": float(np.median(times[:, i] - alone)),
+                    "of_unbuffered": float(np.median(times[:, i] / times[:, rival])),
+                    "buffer": self.most(p.writer.told)}
+            self.append(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Abt))

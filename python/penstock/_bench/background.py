@@ -1,0 +1,134 @@
+"""`penstock bench split` and `penstock bench abt`: I/O behind a program's back, an mpiexec a rank count and device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import typer
+
+from .command import OPERATIONS, app
+from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, at_least, byte_count, numbers, parse_hints
+
+EXPERIMENTS = ["independent", "computation", "communication"]
+DISTRIBUTIONS = ["conforming", "block3"]
+PROGRAMS = 3  # with the same snapshots: unbuffered, half the room, room for twice the data
+ALONE = 2  # programs without snapshots
+COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
+
+_ranks = typer.Option("4,16", help="Numbers of MPI processes.")
+_devices = "Any of page-cache, o-direct and paced:NAME=VALUE,...: a modelled shared file system."
+
+
+@app.command()
+def split(
+    experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}: without exchange beside computation; "
+                                                "collective beside computation; beside communication."),
+    devices: str = typer.Option("page-cache,o-direct,paced:bandwidth=200M,latency=1ms", help=_devices),
+    ranks: str = _ranks,
+    size: str = typer.Option("64M", help="Bytes that all ranks write together, collectively."),
+    slab: str = typer.Option("4M", help="Bytes that each rank writes without exchange."),
+    pattern: str = typer.Option("block-block", help="Access pattern of the collective writes."),
+    operations: str = typer.Option("write", help="write, read or both."),
+    repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
+    sample: float = typer.Option(0.15, min=0, help="Seconds of I/O in a repetition, at least; up to 20 calls for it."),
+    patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
+    hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
+) -> None:
+    """Split collectives: how much of the I/O hides behind computation, or communication."""
+    from .background_report import split_report
+    from .patterns import pick
+
+    job = {"command": "split", "experiments": pick("experiment", experiments, EXPERIMENTS),
+           "operations": pick("operation", operations, OPERATIONS), "size": byte_count("size", size),
+           "slab": byte_count("slab", slab), "pattern": _pattern(pattern), "repeat": repeat, "patience": patience,
+           "sample": sample, "hints": parse_hints(hint or [])}
+    counts, runs = numbers("ranks", ranks), _runs(devices, folder, output)
+    pieces = len(counts) * len(runs) * len(job["experiments"]) * len(job["operations"])
+    bench = Bench("penstock._bench.overlap_worker", job, runs, counts, pieces, split_report)
+    bench.carry_out(output, folder, mpiexec_timeout)
+
+
+@app.command()
+def abt(
+    experiments: str = typer.Option("all", help="Any of throughput and jacobi."),
+    devices: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=_devices),
+    ranks: str = _ranks,
+    size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short."),
+    distributions: str = typer.Option("all", help=f"Of the throughput: any of {', '.join(DISTRIBUTIONS)}."),
+    grid: int = typer.Option(2048, help="Jacobi: cells per side of the square."),
+    iterations: int = typer.Option(256, min=1, help="Jacobi: iterations."),
+    snapshots: str = typer.Option("1,2,4,8,16,32,64", help="Jacobi: numbers of snapshots in these."),
+    jacobi_ranks: str = typer.Option("", help="Jacobi: numbers of MPI processes; default: the most of --ranks."),
+    jacobi_repeat: int = typer.Option(1, min=1, help="Jacobi: repetitions."),
+    repeat: int = typer.Option(5, min=1, help="Throughput: timed repetitions; the median counts."),
+    patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
+    hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
+) -> None:
+    """Active buffering: writes beside plain memory copies, and the Jacobi program's snapshots."""
+    from .background_report import abt_report
+    from .patterns import pick
+
+    counts, wanted = numbers("ranks", ranks), byte_count("size", size)
+    chosen = pick("experiment", experiments, ["throughput", "jacobi"])
+    job = {"command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "wanted_size": wanted,
+           "jacobi_ranks": [], "grid": grid, "iterations": iterations,
+           "distributions": pick("distribution", distributions, DISTRIBUTIONS),
+           "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat,
+           "repeat": repeat, "patience": patience, "hints": parse_hints(hint or [])}
+    if "jacobi" in chosen:
+        job["jacobi_ranks"] = numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]
+        at_least(max(job["jacobi_ranks"]), "grid", grid)
+    runs = _runs(devices, folder, output)
+    job["sizes"] = _sizes(job["throughput_ranks"], wanted)
+    pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
+                          + len(job["jacobi_ranks"]) * (ALONE + PROGRAMS * len(job["snapshots"])))
+    counts = list(dict.fromkeys(job["throughput_ranks"] + job["jacobi_ranks"]))
+    bench = Bench("penstock._bench.abt_worker", job, runs, counts, pieces, abt_report)
+    bench.carry_out(output, folder, mpiexec_timeout)
+
+
+def _pattern(name: str) -> str:
+    """One whose parts are boxes: their files are compared by plain means."""
+    from .. import ArgumentError
+    from .patterns import PATTERNS
+
+    boxes = [p.name for p in PATTERNS.values() if "cyclic" not in p.kind and not p.tiles]
+    if name not in boxes:
+        raise ArgumentError(f"pattern '{name}' is not known here; known are {', '.join(boxes)}")
+    return name
+
+
+def _snapshots(text: str, iterations: int) -> list[int]:
+    from .. import ArgumentError
+
+    counts = numbers("snapshots", text)
+    if max(counts) > iterations:
+        raise ArgumentError(f"{max(counts)} snapshots cannot be taken in {iterations} iterations")
+    return counts
+
+
+def _sizes(counts: list[int], wanted: int) -> dict[str, int]:
+    """Bytes a rank for each rank count, so that all of it fits into half of the free memory."""
+    from .devices import room
+    from .report import size_text
+
+    sizes = {str(n): room(wanted, COPIES, n) for n in counts}
+    for n, size in sizes.items():
+        if size < wanted:
+            typer.echo(f"{n} ranks: {size_text(size)} a rank instead of {size_text(wanted)}, for want of memory")
+    return sizes
+
+
+def _runs(devices: str, folder: Optional[Path], output: Path) -> list[Run]:
+    """One for each device that there is."""
+    from . import devices as known
+
+    wanted, place = known.parse(devices), folder or output
+    place.mkdir(parents=True, exist_ok=True)
+    if any(d.name == "o-direct" for d in wanted) and not known.has_o_direct(place):
+        typer.echo(f"O_DIRECT: left out, for the file system of '{place}' has none")
+        wanted = [d for d in wanted if d.name != "o-direct"]
+    if not wanted:
+        raise typer.Exit(1)
+    return [Run(d.words, {"on": d.name}) for d in wanted]

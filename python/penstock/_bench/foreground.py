@@ -1,0 +1,80 @@
+"""What a program does while its data is on the way: computation, and communication."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from .ranks import Worker, barrier
+
+ELEMENTS = 8192  # 64 KiB of doubles: stays in a core's cache
+MESSAGE = 8192  # bytes
+LONGEST = 1 << 24  # units; a foreground so fast that more would be needed is none
+
+
+class Computation:
+    """Multiplications of floating-point numbers in the cache, and no call of MPI."""
+
+    name = "computation"
+
+    def __init__(self, comm: MPI.Intracomm):
+        self._values = np.linspace(1.0, 2.0, ELEMENTS)
+
+    def run(self, count: int) -> None:
+        values = self._values
+        for _ in range(count):  # there and back, so that no number grows out of bounds
+            np.multiply(values, 1.25, out=values)
+            np.multiply(values, 0.8, out=values)
+
+    def close(self) -> None:
+        pass
+
+
+class Communication:
+    """The ring: rank N sends 8 KiB to rank N+1 and receives as much from rank N-1, again and again."""
+
+    name = "communication"
+
+    def __init__(self, comm: MPI.Intracomm):
+        self._comm = comm.Dup()
+        self._next, self._previous = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        self._sent, self._received = np.zeros(MESSAGE, np.uint8), np.zeros(MESSAGE, np.uint8)
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            self._comm.Sendrecv(self._sent, self._next, 0, self._received, self._previous, 0)
+
+    def close(self) -> None:
+        self._comm.Free()
+
+
+FOREGROUNDS = {"computation": Computation, "communication": Communication}
+
+
+def together(worker: Worker, foreground: Any, count: int) -> float:
+    """Seconds of `count` units on all ranks at once, from the first one's begin to the last one's end."""
+    barrier(worker.comm)
+    begin = time.perf_counter()
+    foreground.run(count)
+    end = time.perf_counter()
+    barrier(worker.comm)
+    span = worker.spans(np.array([begin]), np.array([end]), np.array([time.perf_counter() - begin]))
+    return float(worker.comm.bcast(span[0]))
+
+
+def calibrate(worker: Worker, foreground: Any, seconds: float) -> int:
+    """Units of the foreground that take about `seconds` while every rank is at it. The same on all ranks."""
+    count, span = 1, 0.0
+    while count < LONGEST:
+        span = together(worker, foreground, count)
+        if span > min(0.02, seconds / 2):
+            break
+        count *= 4
+    each = [span / count]
+    for _ in range(3):  # at the length that it is to have
+        count = max(round(seconds / each[-1]), 1)
+        each.append(together(worker, foreground, count) / count)
+    return max(round(seconds / float(np.median(each[1:]))), 1)

@@ -1,0 +1,198 @@
+"""The ranks' side of `penstock bench split`: begin, do something else, wait.
+
+All the ways take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
+machine. Of one repetition, T being the seconds from the first rank's begin to the last one's end:
+
+- io: begin and wait in mode `none`, nothing between.
+- alone: the foreground, no file in use. It is calibrated to LONGER times io, with all ranks at it, and
+  again after each repetition.
+- none, storage, all: begin in that mode, the foreground (which all ranks start together, so that its
+  seconds can be compared with those alone), wait.
+- hidden = 1 - (T(mode) - T(alone)) / T(io): the part of the I/O that the program did not see.
+- slowdown = (seconds of the foreground within the mode's run) / (those alone) - 1, means of all ranks.
+
+Medians of these over the repetitions are told.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import penstock as ps
+
+from .devices import device, of_file
+from .foreground import FOREGROUNDS, calibrate
+from .methods import Memory
+from .patterns import PATTERNS, SLABS, Pattern
+from .ranks import BenchError, Worker, barrier, main
+
+LONGER = 1.1  # the foreground's length to that of the I/O
+MOST = 20  # calls in a sample
+MODES = ("none", "storage", "all")
+STATISTICS = ("bytes_buffered", "buffer_peak", "buffer_waits")
+
+
+class Way:
+    """One way through the phases: `rounds` times I/O, foreground or both."""
+
+    def __init__(self, name: str, comm: MPI.Intracomm, begin: Callable[[], Any], foreground: Callable[[], None]):
+        self.name, self._comm, self._begin, self._foreground = name, comm, begin, foreground
+        self.rounds = 1
+        self.seconds = (0.0, 0.0, 0.0)  #: of this rank in the last call: begin, foreground, wait; a round
+
+    def __call__(self) -> None:
+        spent = [0.0, 0.0, 0.0]
+        clock = time.perf_counter
+        for _ in range(self.rounds):
+            start = clock()
+            handle = self._begin()
+            barrier(self._comm)
+            begun = clock()
+            self._foreground()
+            done = clock()
+            if handle is not None:
+                handle.wait()
+            for i, seconds in enumerate((begun - start, done - begun, clock() - done)):
+                spent[i] += seconds / self.rounds
+        self.seconds = (spent[0], spent[1], spent[2])
+
+
+class Overlap(Worker):
+    def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
+        super().__init__(job, comm)
+        self.device = device(job["on"])
+
+    def run(self) -> None:
+        try:
+            for experiment in self.job["experiments"]:
+                for operation in self.job["operations"]:
+                    self.measure(experiment, operation)
+                    self.tell(f"{experiment}, {operation}")
+        finally:
+            if self.comm.rank == 0:
+                Path(self.path).unlink(missing_ok=True)
+
+    def measure(self, experiment: str, operation: str) -> None:
+        alone = experiment == "independent"
+        pattern = SLABS if alone else PATTERNS[self.job["pattern"]]
+        total = self.job["slab"] * self.comm.size if alone else self.job["size"]
+        memory = Memory(pattern.part(total, self.comm.size, self.comm.rank))
+        foreground = FOREGROUNDS["computation" if alone else experiment](self.comm)
+        modes, missing = self.modes(MODES[:2] if alone else MODES)
+        self.make(pattern, total)
+        # Without exchange every rank writes its own part: independent, but for agreeing on errors.
+        with ps.open(self.path, "r+", shape=memory.part.shape, dtype=memory.part.dtype, comm=self.comm,
+                     hints={**({"method": "direct"} if alone else {}), **self.device.hints, **self.job["hints"]},
+                     container="raw") as f:
+            for mode in modes:
+                self.check(f, mode, operation, pattern, total, memory)
+            record = {**self.about(), "experiment": experiment, "foreground": foreground.name, "operation": operation,
+                      "device": of_file(f, self.device), "on": self.device.name, "pattern": pattern.name,
+                      "size": total, "bytes": self.comm.allreduce(memory.part.nbytes)}
+            self.time_modes(f, modes, operation, memory, foreground, record)
+        for mode, why in missing.items():
+            self.append({**record, "method": mode, "unavailable": why})
+        foreground.close()
+
+    @staticmethod
+    def modes(wanted: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+        """Those that the MPI library can carry out, and why not the others."""
+        if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+            return list(wanted), {}
+        why = "needs MPI_THREAD_MULTIPLE"
+        return [m for m in wanted if m != "all"], {m: why for m in wanted if m == "all"}
+
+    def make(self, pattern: Pattern, total: int) -> None:
+        def work() -> None:
+            with open(self.path, "wb") as f:
+                f.truncate(pattern.file_bytes(total))
+
+        self.on_rank_0(work)
+
+    def starter(self, file: Any, mode: str, operation: str, memory: Memory) -> Callable[[], Any]:
+        section = memory.part.section
+        if operation == "write":
+            source = memory.elements(memory.source)
+            return lambda: file.write_begin(source, section, background=mode)
+        target = memory.elements(memory.target)
+        return lambda: file.read_begin(section, out=target, background=mode)
+
+    def check(self, file: Any, mode: str, operation: str, pattern: Pattern, total: int, memory: Memory) -> None:
+        """One call, untimed: the file, or what was read, must be right to the byte."""
+        if operation == "write":
+            self.make(pattern, total)
+        else:
+            self.on_rank_0(lambda: pattern.fill(self.path, total, self.comm.size, empty=False))
+        memory.forget()
+        self.starter(file, mode, operation, memory)().wait()
+        barrier(self.comm)
+        if operation == "write":
+            source = memory.elements(memory.source)
+            places = self.comm.allgather(None if source is None else memory.part.wrong_byte(self.path, source))
+            at = min((p for p in places if p is not None), default=None)
+            what = "wrote a wrong file" if at is not None else ""
+        else:
+            at = None
+            what = "" if self.comm.allreduce(memory.is_right(), MPI.LAND) else "read wrongly"
+        if what:
+            place = "" if at is None else f"; the first wrong element starts at byte {at}"
+            raise BenchError(f"mode {mode} {what} for pattern {pattern.name} on {self.comm.size} ranks, "
+                             f"{of_file(file, self.device)}{place}")
+
+    def time_modes(self, file: Any, modes: list[str], operation: str, memory: Memory, foreground: Any,
+                   record: dict[str, Any]) -> None:
+        begins = {mode: self.starter(file, mode, operation, memory) for mode in modes}
+        io = Way("io", self.comm, begins["none"], lambda: None)
+        seconds = float(np.median(self.elapsed(self.take_turns([io], 2))))
+        rounds = io.rounds = self.comm.bcast(min(max(math.ceil(self.job["sample"] / seconds), 1), MOST))
+        seconds = float(np.median(self.elapsed(self.take_turns([io], 2)))) / rounds
+        units = [calibrate(self, foreground, self.comm.bcast(LONGER * seconds))]
+        work: Callable[[], None] = lambda: foreground.run(units[-1])
+        alone = Way("alone", self.comm, lambda: None, work)
+        ways = [io, alone, *(Way(mode, self.comm, begins[mode], work) for mode in modes)]
+        parts: list[list[tuple[float, float, float]]] = []
+        for way in ways:
+            way.rounds = rounds
+
+        def after() -> None:
+            parts.append([way.seconds for way in ways])
+            # The machine may have become faster or slower: half of the way to where it should be.
+            wanted, was = self.mean([LONGER * sum(io.seconds), sum(alone.seconds)])
+            units.append(max(round(units[-1] * min(max(float(wanted / was), 0.25), 4.0) ** 0.5), 1))
+
+        stamps = self.take_turns(ways, self.job["repeat"], after)
+        self.record(ways, self.elapsed(stamps) / rounds, self.mean(parts),
+                    {**record, "rounds": rounds, "units": units[: len(stamps)], "counts": self.counts(file)})
+
+    def counts(self, file: Any) -> dict[str, int]:
+        """Of the file so far, the most of any rank; a library without active buffering tells nothing."""
+        told = file.statistics
+        return {name: self.comm.allreduce(int(getattr(told, name)), MPI.MAX) for name in STATISTICS
+                if hasattr(told, name)}
+
+    def record(self, ways: list[Way], times: np.ndarray, parts: np.ndarray, common: dict[str, Any]) -> None:
+        """`times` of [repetition, way]; `parts`, the same for begin, foreground and wait."""
+        names = [way.name for way in ways]
+        io, alone, none = (times[:, names.index(name)] for name in ("io", "alone", "none"))
+        work_alone = parts[:, names.index("alone"), 1]
+        for i, name in enumerate(names):
+            line = {**common, "method": name, "seconds": float(np.median(times[:, i])), "times": times[:, i].tolist(),
+                    "repeat": len(times), "io": float(np.median(io)), "alone": float(np.median(alone))}
+            if name in MODES:
+                line |= {"of_none": float(np.median(times[:, i] / none)),
+                         "hidden": float(np.median(1 - (times[:, i] - alone) / io)),
+                         "slowdown": float(np.median(parts[:, i, 1] / work_alone - 1)),
+                         "parts": dict(zip(("begin", "foreground", "wait"), np.median(parts[:, i], axis=0).tolist()))}
+            self.append(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Overlap))

@@ -1,0 +1,131 @@
+"""What all of `penstock bench` share on the caller's side: options, mpiexecs, progress, results."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import typer
+
+PATIENCE = typer.Option(60.0, min=0, help="Seconds of repetitions after which three are enough.")
+OUTPUT = typer.Option(Path("penstock-bench"), help="Folder for results and plots.")
+FOLDER = typer.Option(None, "--folder", "--device", exists=True, file_okay=False,
+                      help="Folder for the file that is written and read; default: a temporary one in --output.")
+HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for several.")
+TIMEOUT = typer.Option(3600.0, min=1, help="Seconds after which an mpiexec is ended.")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One mpiexec for each rank count: its name, and what it does not share with the others."""
+
+    name: str = ""
+    job: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)  #: environment
+
+
+def at_least(least: int, name: str, number: int) -> int:
+    from .. import ArgumentError
+
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def numbers(name: str, text: str) -> list[int]:
+    """Counts with commas between: 4,16."""
+    from .. import ArgumentError
+    from ..cli import _integers
+
+    counts = list(dict.fromkeys(at_least(1, name, n) for n in _integers(name, text)))
+    if not counts:
+        raise ArgumentError(f"{name} must be at least one number, as in 4,16")
+    return counts
+
+
+def byte_count(name: str, text: str) -> int:
+    from .. import parse_bytes
+
+    return at_least(1, name, parse_bytes(text.strip()))
+
+
+def parse_hints(given: list[str]) -> dict[str, str]:
+    from .. import ArgumentError
+
+    for text in given:
+        if not re.fullmatch(r"[^=]+=.*", text):
+            raise ArgumentError(f"hint '{text}' must be name=value, as in buffer_size=16M")
+    return dict(text.split("=", 1) for text in given)
+
+
+class Progress:
+    """A bar for a person who looks on; plain lines for a pipe."""
+
+    def __init__(self, total: int):
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self.live = sys.stdout.isatty()
+        self.bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                       transient=True, disable=not self.live)
+        self.task = self.bar.add_task("", total=total)
+
+    def line(self, run: str, text: str) -> None:
+        """A line of a worker's: one piece of work done, or something that the user should see."""
+        if not text.startswith("@ "):
+            (self.bar.console.print if self.live else typer.echo)(text)
+        elif self.live:
+            self.bar.update(self.task, advance=1, description=f"{run}: {text[2:]}")
+        else:
+            typer.echo(f"{run}: {text[2:]}")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured: `worker` for each run and rank count, `report` of all records at the end."""
+
+    worker: str  #: module that the ranks run
+    job: dict[str, Any]
+    runs: list[Run]
+    ranks: list[int]
+    pieces: int  #: of work, as the workers count them, for the progress bar
+    report: Callable[[list[dict[str, Any]], Path], None]
+
+    def carry_out(self, output: Path, folder: Optional[Path], seconds: float) -> None:
+        output.mkdir(parents=True, exist_ok=True)
+        results = output / f"{self.job['command']}.jsonl"
+        results.write_text("")
+        with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=folder or output) as place:
+            places = {"results": str(results.resolve()), "device": str(Path(place).resolve())}
+            good = self._run_all(places, seconds, Progress(self.pieces))
+        records = [json.loads(line) for line in results.read_text().splitlines()]
+        if records:
+            self.report(records, output)
+        raise typer.Exit(0 if good else 1)
+
+    def _run_all(self, places: dict[str, str], seconds: float, progress: Progress) -> bool:
+        """Whether all was measured. A wrong file ends everything; a run that takes too long, only itself."""
+        from .._launch import watched_mpirun
+
+        good = True
+        with progress.bar:
+            for n in self.ranks:
+                for run in self.runs:
+                    name = f"{n} ranks" + (f", {run.name}" if run.name else "")
+                    text = json.dumps({**self.job, **places, **run.job, "run": run.name})
+                    try:
+                        status = watched_mpirun(self.worker, [text], n, seconds,
+                                                lambda line: progress.line(name, line), run.settings)
+                    except TimeoutError as error:
+                        typer.echo(f"penstock bench: {name}: {error}; see --mpiexec-timeout", err=True)
+                        good = False
+                        continue
+                    if status != 0:
+                        raise typer.Exit(status)
+        return good
