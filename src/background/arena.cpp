@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t page = 4096, huge_page = std::int64_t{2} << 20;
 /// Address space, not memory; less where a limit of the process says so.
-constexpr std::int64_t largest = std::int64_t{64} << 30, least = std::int64_t{1} << 28;
+constexpr std::int64_t largest = std::int64_t{16} << 30, least = std::int64_t{1} << 28;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
