@@ -70,7 +70,7 @@ enum class StorageKind {
 
 /// How the system schedules the I/O thread.
 enum class IoPolicy {
-  automatic,  ///< as the program's threads
+  automatic,  ///< batch where the program's threads are other
   other,      ///< SCHED_OTHER
   batch,      ///< SCHED_BATCH
   idle,       ///< SCHED_IDLE: only where nobody else wants the core

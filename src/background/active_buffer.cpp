@@ -174,6 +174,17 @@ void ActiveBuffer::hold(int more) {
   if (held_ == 0 && !queue_.empty()) has_work_.notify_one();
 }
 
+void ActiveBuffer::urge(int more) {
+  const std::lock_guard guard(mutex_);
+  awaited_ += more;
+  if (awaited_ > 0 && held_ > 0) has_work_.notify_one();
+}
+
+bool ActiveBuffer::is_urged() {
+  const std::lock_guard guard(mutex_);
+  return awaited_ > 0 || stop_;
+}
+
 void ActiveBuffer::start() {
   if (thread_.joinable()) return;
   // Signals are the program's business: its own threads take them, not this one.

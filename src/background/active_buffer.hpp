@@ -35,7 +35,10 @@ namespace penstock {
 
 /// How the I/O thread runs while it does a unit.
 struct Placement {
-  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's
+  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program: a thread that wakes up where
+  /// the program is busy waits until that has had its turn.
+  static constexpr int gentle = -2;
+  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
   int nice = 0;     // added to the program's
   int core = -1;    // -1: any that the program may use
   friend bool operator==(const Placement&, const Placement&) = default;
@@ -101,6 +104,18 @@ class ActiveBuffer {
    private:
     ActiveBuffer& owner_;
   };
+
+  /// While one lives somebody waits for units: nothing holds up the I/O thread.
+  class Urge {
+   public:
+    explicit Urge(ActiveBuffer& owner) : owner_(owner) { owner_.urge(1); }
+    Urge(const Urge&) = delete;
+    ~Urge() { owner_.urge(-1); }
+
+   private:
+    ActiveBuffer& owner_;
+  };
+  bool is_urged();
 
   struct Unit {
     std::shared_ptr<BufferedFile> file;
@@ -174,6 +189,7 @@ class ActiveBuffer {
   static void survive_forks();
   void forget();
   void hold(int more);
+  void urge(int more);
   void start();
   void run();
   void run_one(Unit& unit, std::unique_lock<std::mutex>& guard);

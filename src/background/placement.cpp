@@ -41,7 +41,8 @@ void place_thread(const Placement& wanted) noexcept {
   static bool complained = false;  // one I/O thread a process
   if (wanted.policy != now.policy) {
     const sched_param none{};
-    const int policy = wanted.policy < 0 ? origin.policy : wanted.policy;
+    int policy = wanted.policy < 0 ? origin.policy : wanted.policy;
+    if (wanted.policy == Placement::gentle && policy == SCHED_OTHER) policy = SCHED_BATCH;
     if (::sched_setscheduler(0, policy, &none) != 0) complain(complained, "the wanted io_policy");
   }
   if (wanted.nice != now.nice) {

@@ -12,10 +12,18 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = ActiveBuffer::instance();
   const std::int64_t budget = context.buffering.budget;
   if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
-  context.buffering.hold.reset();
+  context.buffering.copying.reset();
   ++context.counts.buffer_waits;
   const Stopwatch watch(context.counts.time_room);
   return active.take(bytes, budget);
+}
+
+void let_copy(Context& context) {
+  constexpr int milliseconds = 20;
+  Team* const team = context.comm.team();
+  if (team == nullptr || !context.machine.page_cache) return;
+  for (int i = 0; i < milliseconds && !ActiveBuffer::instance().is_urged(); ++i)
+    if (team->await_end_of_copying()) return;
 }
 
 namespace {
@@ -68,6 +76,7 @@ struct DirectUnit {
 
 void write_unit(Context& context, const DirectUnit& unit, Locks locks, int writers) {
   Statistics counts;
+  let_copy(context);
   {
     const Stopwatch watch(counts.time_storage);
     const auto held = lock_for_writing(context, locks, unit.hull(), LockKind::shared);

@@ -12,6 +12,10 @@ constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
+/// In the I/O thread, before a unit: lets the node's ranks finish copying, unless somebody waits
+/// for the unit, and not for long.
+void let_copy(Context& context);
+
 /// Collective, before a buffered write moves its first byte. What is buffered of earlier writes is
 /// written before anything of this one that could get into the file earlier by way of another
 /// rank.

@@ -31,13 +31,30 @@ struct StagingKey {
   friend bool operator==(const StagingKey&, const StagingKey&) = default;
 };
 
+/// A rank is copying where storage would need a core, too (the page cache): the I/O threads of its
+/// node let it finish first.
+class Copying {
+ public:
+  explicit Copying(Team* team) : hold_(ActiveBuffer::instance()), team_(team) {
+    if (team_ != nullptr) team_->begin_copying();
+  }
+  Copying(const Copying&) = delete;
+  ~Copying() {
+    if (team_ != nullptr) team_->end_copying();
+  }
+
+ private:
+  ActiveBuffer::Hold hold_;
+  Team* team_;
+};
+
 /// How the call in progress uses the active buffer.
 struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
   Placement placement;
   ActiveBuffer::Ticket last = 0;             // its newest unit
-  std::unique_ptr<ActiveBuffer::Hold> hold;  // while there is room and a core is better used here
+  std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that
 };
 
 /// What was done in the background, added up by its thread.

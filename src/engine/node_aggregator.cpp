@@ -37,10 +37,12 @@ bool NodeAggregator::open_next() {
     if (!short_of_room_) {
       ++context_.counts.buffer_waits;
       short_of_room_.emplace(context_.counts.time_room);
+      urge_.emplace(ActiveBuffer::instance());
     }
     return false;
   }
   short_of_room_.reset();
+  urge_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
   Window& window = queue_.open(table_, context_.staging.bytes(context_.comm.team()->rank(), slot));

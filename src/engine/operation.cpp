@@ -75,7 +75,7 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
 }
 
 Placement placement_of(const Hints& hints) {
-  constexpr int policies[] = {-1, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
+  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
   return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
           static_cast<int>(hints.io_core)};
 }
@@ -180,9 +180,9 @@ void Operation::start(const Demand& all) {
     return count_memory();
   }
   if (plan_.buffered && context_.machine.page_cache)
-    context_.buffering.hold = std::make_unique<ActiveBuffer::Hold>(ActiveBuffer::instance());
+    context_.buffering.copying = std::make_unique<Copying>(context_.comm.team());
   const std::optional<Error> error = attempt([&] { move(all); });
-  context_.buffering.hold.reset();
+  context_.buffering.copying.reset();
   count_memory();
   ticket_ = context_.buffering.last;
   if (!plan_.buffered) return leave(error);

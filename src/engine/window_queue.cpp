@@ -66,7 +66,7 @@ Window& WindowQueue::open(DomainTable& table, std::byte* place) {
 bool WindowQueue::must_wait() {
   if (!buffered_ || ActiveBuffer::instance().has_room(unit_bytes_, context_.buffering.budget))
     return false;
-  context_.buffering.hold.reset();
+  context_.buffering.copying.reset();
   return true;
 }
 
@@ -158,6 +158,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
   unit.placement = context.buffering.placement;
   unit.work = [&context, window = std::move(window), writers, delay] {
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    let_copy(context);
     {
       const Permit permit(context, writers);
       window->io.flush();

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ctime>
+
 #include <climits>
 #include <thread>
 
@@ -18,6 +20,10 @@ static_assert(Word::is_always_lock_free, "shared between processes");
 /// Futexes between processes: not the PRIVATE kind. Returning early is always allowed.
 void futex_wait(Word& word, std::uint32_t value) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
+}
+void futex_wait_a_little(Word& word, std::uint32_t value) noexcept {
+  const timespec millisecond{0, 1'000'000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &millisecond, nullptr, 0);
 }
 void futex_wake(Word& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
@@ -43,6 +49,7 @@ struct Team::Common {
   alignas(64) Word meeting;
   alignas(64) Word permits_out;
   Word waiting;  // for one, in take_permit
+  alignas(64) Word copying;
   alignas(64) std::byte result[note_bytes];
 };
 
@@ -219,6 +226,22 @@ bool permit_taken(Word& out, int most) noexcept {
   return false;
 }
 }  // namespace
+
+void Team::begin_copying() noexcept {
+  common_->copying.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Team::end_copying() noexcept {
+  if (common_->copying.fetch_sub(1, std::memory_order_seq_cst) == 1)
+    futex_wake(common_->copying, INT_MAX);
+}
+
+bool Team::await_end_of_copying() noexcept {
+  const std::uint32_t ranks = common_->copying.load(std::memory_order_seq_cst);
+  if (ranks == 0) return true;
+  futex_wait_a_little(common_->copying, ranks);
+  return common_->copying.load(std::memory_order_seq_cst) == 0;
+}
 
 bool Team::try_permit(int most) noexcept {
   if (permit_taken(common_->permits_out, most)) return true;

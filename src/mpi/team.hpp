@@ -82,6 +82,12 @@ class Team {
   void take_permit(int most) noexcept;
   void return_permit() noexcept;
 
+  /// Ranks of the team that are busy copying, and need their cores for it.
+  void begin_copying() noexcept;
+  void end_copying() noexcept;
+  /// Returns when no rank is, or after about a millisecond. False: some still are.
+  bool await_end_of_copying() noexcept;
+
  private:
   struct Common;
   Team() = default;
