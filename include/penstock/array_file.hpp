@@ -14,6 +14,7 @@
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
 #include <penstock/file_system.hpp>
+#include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
 
@@ -58,9 +59,14 @@ struct PENSTOCK_EXPORT Statistics {
   std::int64_t staging_peak = 0;                   ///< bytes of staging memory at most
   std::int64_t synchronisations = 0;               ///< times that all ranks waited for each other
   std::int64_t allocations = 0;                    ///< buffers taken from the system
+  std::int64_t bytes_buffered = 0;                 ///< that went through the active buffer
+  std::int64_t buffer_peak = 0;   ///< bytes of this process in the active buffer at most
+  std::int64_t buffer_waits = 0;  ///< times that a write had to wait for room there
   /// Seconds of this rank: agreeing and planning; sending and receiving; copying between memory,
-  /// messages and staging buffer; storage calls (in the background ones too); waiting for others.
-  double time_plan = 0, time_exchange = 0, time_copy = 0, time_storage = 0, time_wait = 0;
+  /// messages and staging buffer; storage calls (in the background ones too); waiting for others;
+  /// waiting for room in the active buffer.
+  double time_plan = 0, time_exchange = 0, time_copy = 0, time_storage = 0, time_wait = 0,
+         time_room = 0;
   Statistics& operator+=(const Statistics& other);
 };
 
@@ -85,20 +91,39 @@ class PENSTOCK_EXPORT ArrayFile {
 
   /// Collective: every rank calls, with no part, one or several. Where parts overlap, the
   /// highest rank and its last part win (with direct and sieved: one writer of each element).
-  /// On return the data is in the file (as after POSIX write) and the memory is free.
+  /// On return the memory is free. The data is in the file after sync(), close() or a read by the
+  /// same ranks; until then up to active_buffer_size bytes of each process may be on their way.
+  /// With active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
+  /// wrong in the background is thrown by the next call on this file.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
+
+  /// The same in two halves, with something else in between. Several may be in flight; calls of one
+  /// file are carried out in the order in which they began. The memory of `parts` must stay until
+  /// Handle::copied() or wait(). Errors: of arguments here, or with Background::all by wait().
+  Handle write_begin(std::span<const Part<WriteView>> parts,
+                     Background background = Background::storage,
+                     const Hints* call_hints = nullptr);
+  Handle read_begin(std::span<const Part<ReadView>> parts,
+                    Background background = Background::storage, const Hints* call_hints = nullptr);
+  template <class T>
+  Handle write_begin(const std::vector<T>& data, const Section& section,
+                     Background background = Background::storage, const Hints* hints = nullptr) {
+    const Part<WriteView> part{section, dense<const std::byte>(data.data(), data.size())};
+    return write_begin(std::span<const Part<WriteView>>(&part, 1), background, hints);
+  }
+  template <class T>
+  Handle read_begin(std::vector<T>& data, const Section& section,
+                    Background background = Background::storage, const Hints* hints = nullptr) {
+    const Part<ReadView> part{section, dense<std::byte>(data.data(), data.size())};
+    return read_begin(std::span<const Part<ReadView>>(&part, 1), background, hints);
+  }
 
   /// One section from dense memory, in the file's order. T is the element's type, or a type of
   /// one byte.
   template <class T>
   void write(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
-    const Part<WriteView> part{section,
-                               {reinterpret_cast<const std::byte*>(data.data()),
-                                {},
-                                {},
-                                data.size_bytes(),
-                                sizeof(T) == 1 ? 0 : sizeof(T)}};
+    const Part<WriteView> part{section, dense<const std::byte>(data.data(), data.size())};
     write(std::span<const Part<WriteView>>(&part, 1), hints);
   }
   template <class T>
@@ -107,12 +132,7 @@ class PENSTOCK_EXPORT ArrayFile {
   }
   template <class T>
   void read(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
-    const Part<ReadView> part{section,
-                              {reinterpret_cast<std::byte*>(data.data()),
-                               {},
-                               {},
-                               data.size_bytes(),
-                               sizeof(T) == 1 ? 0 : sizeof(T)}};
+    const Part<ReadView> part{section, dense<std::byte>(data.data(), data.size())};
     read(std::span<const Part<ReadView>>(&part, 1), hints);
   }
   template <class T>
@@ -123,10 +143,17 @@ class PENSTOCK_EXPORT ArrayFile {
   /// For doors that find a fault before the call: this rank takes part in the collective call
   /// with `error` in place of a request, and all ranks throw it.
   void take_part_with_error(bool reading, const Error& error);
+  /// Of a begin with Background::all there is a handle: its wait() throws.
+  Handle take_part_in_begin_with_error(bool reading, Background background, const Error& error);
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 
   void sync();   ///< collective: the bytes are on the device
-  void close();  ///< collective; a second call does nothing
+  void close();  ///< collective; the bytes are in the file. A second call does nothing
+  /// Collective. The file counts as closed at once; its data is in the file after the handle's
+  /// wait(). A handle that goes without it waits for this rank's own data.
+  Handle close_begin();
+  std::int64_t file_size();           ///< collective; bytes, with all that was written
+  void truncate(std::int64_t bytes);  ///< collective; longer too, with zeros
   void
   abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
   bool closed() const noexcept;
@@ -136,16 +163,27 @@ class PENSTOCK_EXPORT ArrayFile {
   std::int64_t end_offset() const;   ///< byte offset just past the array
   /// Found out at open, the same on every rank.
   const FileSystemFacts& file_system() const;
+  std::string device() const;                 ///< what storage calls go to, in words
   const Hints& hints() const;                 ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
-  const Statistics& statistics() const;       ///< of this rank, since open
-  const Statistics& last_call() const;        ///< of this rank, of the last read or write
+  Statistics statistics() const;              ///< of this rank, since open; in the background too
+  const Statistics& last_call() const;        ///< of this rank, of the last call, without
+                                              ///< what the I/O thread does
   Method last_method() const;                 ///< what `automatic` chose
 
- private:
   class Impl;
-  explicit ArrayFile(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+
+ private:
+  explicit ArrayFile(std::shared_ptr<Impl> impl);
+  template <class Byte, class T>
+  static MemoryView<Byte> dense(T* data, std::size_t count) {
+    return {reinterpret_cast<Byte*>(data),
+            {},
+            {},
+            count * sizeof(T),
+            sizeof(T) == 1 ? 0 : static_cast<std::int64_t>(sizeof(T))};
+  }
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace penstock

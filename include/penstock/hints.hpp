@@ -68,6 +68,14 @@ enum class StorageKind {
   uring_direct,  ///< io_uring and O_DIRECT
 };
 
+/// How the system schedules the I/O thread.
+enum class IoPolicy {
+  automatic,  ///< as the program's threads
+  other,      ///< SCHED_OTHER
+  batch,      ///< SCHED_BATCH
+  idle,       ///< SCHED_IDLE: only where nobody else wants the core
+};
+
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
@@ -83,7 +91,13 @@ struct Hints {
   std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
   std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
   std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators
-  std::string device;               ///< "" or "fault:..." (see docs/hints.md)
+  /// Bytes of this process that may wait to be written while the program goes on; 0: none, a write
+  /// returns when its bytes are in the file.
+  std::int64_t active_buffer_size = std::int64_t{64} << 20;
+  IoPolicy io_policy = IoPolicy::automatic;  ///< of the I/O thread; may differ between ranks
+  std::int64_t io_nice = 0;                  ///< 0 to 19; may differ between ranks
+  std::int64_t io_core = -1;                 ///< -1: any; may differ between ranks
+  std::string device;                        ///< "", "paced:...", "fault:..." (see docs/hints.md)
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
@@ -94,6 +108,8 @@ struct Hints {
   friend bool operator==(const Hints&, const Hints&) = default;
 };
 
+/// Whether all ranks must pass the same value of a hint.
+PENSTOCK_EXPORT bool must_be_common(std::string_view hint) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(Method method) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(DomainRule rule) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(Exchange exchange) noexcept;

@@ -26,6 +26,7 @@ from ._core import (
 from ._distribution import Distribution, distribute
 from ._explain import explain
 from ._file import File, Statistics, open
+from ._handle import Handle
 from ._sections import extents, inclusive, section
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "Error",
     "File",
     "FormatError",
+    "Handle",
     "InternalError",
     "Section",
     "SectionError",

@@ -14,6 +14,7 @@ import numpy as np
 from . import _core
 from ._core import ArgumentError, Section, SectionError
 from ._distribution import Distribution
+from ._handle import Handle
 from ._sections import Normalized, normalize
 
 _warned: set[str] = set()
@@ -36,11 +37,15 @@ class Statistics:
     staging_peak: int = 0  #: staging memory at most
     synchronisations: int = 0  #: times that all ranks waited for each other
     allocations: int = 0  #: staging and message buffers taken from the system
+    bytes_buffered: int = 0  #: that went through the active buffer of this process
+    buffer_peak: int = 0  #: bytes of this process in the active buffer at most
+    buffer_waits: int = 0  #: times that a write had to wait for room there
     time_plan: float = 0.0  #: seconds: agreeing and planning
     time_exchange: float = 0.0  #: seconds: sending and receiving
     time_copy: float = 0.0  #: seconds: copying between memory, messages and staging buffer
     time_storage: float = 0.0  #: seconds: storage calls, in the background ones too
     time_wait: float = 0.0  #: seconds: waiting for other ranks
+    time_room: float = 0.0  #: seconds: waiting for room in the active buffer
 
     @property
     def system_calls(self) -> int:
@@ -175,15 +180,47 @@ class File:
         hints: settings for this call, see docs/hints.md: exchange, aggregators, buffer_size,
             domains, stripe_size, sieve_writes and others.
 
-        On return `local` may be reused and the bytes are in the file, as after POSIX ``write``.
-        Where sections overlap, the highest rank wins (with direct and sieved: some writer of each
+        On return `local` may be reused. Its bytes are in the file after `sync`, `close` or a read;
+        until then up to `active_buffer_size` bytes of each process (64 MiB) are on their way, in the
+        hands of an I/O thread (Ma, Winslett, Lee & Yu, *Active Buffering Plus Threads*). With
+        active_buffer_size=0 the bytes are in the file on return, as after POSIX ``write``. Where
+        sections overlap, the highest rank wins (with direct and sieved: some writer of each
         element, whole).
 
         Raises ArgumentError, SectionError, DisagreementError, StorageError on every rank alike;
-        after the first three the file is as it was.
+        after the first three the file is as it was. What goes wrong in the background is raised by
+        the next call on this file, which then does nothing else.
         """
         arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
         self._inner.write(arrays, sections, text, problem)
+
+    def write_begin(self, local: Any, section: Any, method: Optional[str] = None, background: str = "storage",
+                    **hints: Any) -> Handle:
+        """Begins a write and returns a `Handle`; the program goes on meanwhile. Collective.
+
+        `background` says what is done between begin and `Handle.wait` (Dickens & Thakur, *Improving
+        Collective I/O Performance Using Threads*, section 2.1): "storage": ranks exchange data now,
+        the I/O thread writes; "all": a thread does the exchange too, which needs
+        MPI_THREAD_MULTIPLE; "none": nothing, all is done when this returns. `local` must stay as it
+        is until `Handle.copied` or `wait`. Several may be in flight; calls of one file are carried
+        out in the order in which they began. Other arguments: see `write`.
+
+        Raises ArgumentError, SectionError, DisagreementError (with "all": by `wait`), StateError
+        where MPI does not allow threads.
+        """
+        arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
+        return Handle(self._inner.write_begin(arrays, sections, str(background), text, problem))
+
+    def read_begin(self, section: Any, out: Any = None, method: Optional[str] = None, background: str = "storage",
+                   **hints: Any) -> Handle:
+        """Begins a read and returns a `Handle`, whose `wait` returns the array. Collective.
+
+        `background`: "storage": the I/O thread reads, as far as the active buffer has room, and
+        `wait` exchanges; "all" and "none" as in `write_begin`. Reads may queue up behind each other;
+        any other call on this file first completes them. Other arguments: see `read`.
+        """
+        arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
+        return Handle(self._inner.read_begin(arrays, sections, str(background), text, problem), result)
 
     def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
         """Reads a section (or a list of them) and returns the array (or list). Collective.
@@ -289,9 +326,26 @@ class File:
         """Returns when the bytes are on the device (fdatasync). Collective."""
         self._inner.sync()
 
-    def close(self) -> None:
-        """Collective. A second call does nothing."""
+    def close(self, wait: bool = True) -> Optional[Handle]:
+        """Returns when all that was written is in the file. Collective. A second call does nothing.
+
+        wait=False: returns a `Handle` at once; the file counts as closed, its data is in the file
+        after the handle's `wait`.
+
+        Raises StorageError if something could not be written; the file is closed all the same.
+        """
+        if not wait:
+            return Handle(self._inner.close_begin())
         self._inner.close()
+        return None
+
+    def file_size(self) -> int:
+        """Bytes of the whole file, with all that was written so far. Collective."""
+        return self._inner.file_size()
+
+    def truncate(self, size: int) -> None:
+        """Sets the size of the file in bytes; what is new holds zeros. Collective."""
+        self._inner.truncate(int(size))
 
     @property
     def closed(self) -> bool:
@@ -307,6 +361,11 @@ class File:
         """What the file system told at open: type, block_size, stripe_size (0: it does not tell),
         direct_alignment (0: direct I/O does not work). Sizes in bytes."""
         return self._inner.file_system
+
+    @property
+    def device(self) -> str:
+        """What storage calls go to, in words: "page cache", "O_DIRECT", "paced: ..."."""
+        return self._inner.device
 
     @property
     def aggregators(self) -> list[int]:

@@ -68,27 +68,74 @@ Hints merged(const Hints& hints, const HintText& text) {
   return result;
 }
 
+using Problem = std::optional<std::pair<std::string, std::string>>;
+
+/// What a call asks for, in the terms of the library; or what is wrong with it.
 template <class View>
-void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
-              const std::optional<std::pair<std::string, std::string>>& problem) {
-  constexpr bool reads = std::is_same_v<View, ReadView>;
+struct Request {
   std::vector<Pinned> pinned;
   std::vector<Part<View>> parts;
+  Hints hints;
   std::optional<Error> error;
-  Hints call_hints = file.hints();
-  try {
-    if (problem)
-      throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
-                  problem->second);
-    call_hints = merged(file.hints(), hints);
-    parts = pin<View>(arrays, sections, reads, pinned);
-  } catch (const Error& found) {
-    error = found;
+
+  Request(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& text,
+          const Problem& problem)
+      : hints(file.hints()) {
+    try {
+      if (problem)
+        throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
+                    problem->second);
+      hints = merged(hints, text);
+      parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, pinned);
+    } catch (const Error& found) {
+      error = found;
+    }
   }
+};
+
+template <class View>
+void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+              const Problem& problem) {
+  constexpr bool reads = std::is_same_v<View, ReadView>;
+  const Request<View> request(file, arrays, sections, hints, problem);
   nb::gil_scoped_release without_gil;
-  if (error) return file.take_part_with_error(reads, *error);
-  if constexpr (reads) file.read(parts, &call_hints);
-  else file.write(parts, &call_hints);
+  if (request.error) return file.take_part_with_error(reads, *request.error);
+  if constexpr (reads) file.read(request.parts, &request.hints);
+  else file.write(request.parts, &request.hints);
+}
+
+/// A handle and the memory that its operation may still use.
+struct PinnedHandle {
+  PinnedHandle(Handle handle, std::vector<Pinned> pinned)
+      : handle(std::move(handle)), pinned(std::move(pinned)) {}
+  PinnedHandle(const PinnedHandle&) = delete;
+
+  Handle handle;
+  std::vector<Pinned> pinned;
+};
+
+Background background_of(const std::string& name, Problem& problem) {
+  if (name == "none") return Background::none;
+  if (name == "storage") return Background::storage;
+  if (name == "all") return Background::all;
+  if (!problem)
+    problem = {"argument", "background '" + name + "' is not known; known are none, storage, all"};
+  return Background::none;
+}
+
+template <class View>
+PinnedHandle* begin(ArrayFile& file, nb::list arrays, nb::list sections,
+                    const std::string& background, const HintText& hints, Problem problem) {
+  constexpr bool reads = std::is_same_v<View, ReadView>;
+  const Background mode = background_of(background, problem);
+  Request<View> request(file, arrays, sections, hints, problem);
+  const auto begun = [&] {
+    const nb::gil_scoped_release without_gil;
+    if (request.error) return file.take_part_in_begin_with_error(reads, mode, *request.error);
+    if constexpr (reads) return file.read_begin(request.parts, mode, &request.hints);
+    else return file.write_begin(request.parts, mode, &request.hints);
+  };
+  return new PinnedHandle(begun(), std::move(request.pinned));
 }
 
 nb::dict to_dict(const Statistics& s) {
@@ -106,11 +153,15 @@ nb::dict to_dict(const Statistics& s) {
   d["staging_peak"] = s.staging_peak;
   d["synchronisations"] = s.synchronisations;
   d["allocations"] = s.allocations;
+  d["bytes_buffered"] = s.bytes_buffered;
+  d["buffer_peak"] = s.buffer_peak;
+  d["buffer_waits"] = s.buffer_waits;
   d["time_plan"] = s.time_plan;
   d["time_exchange"] = s.time_exchange;
   d["time_copy"] = s.time_copy;
   d["time_storage"] = s.time_storage;
   d["time_wait"] = s.time_wait;
+  d["time_room"] = s.time_room;
   return d;
 }
 
@@ -182,12 +233,37 @@ void bind_file(nb::module_& m) {
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
       "'64', '64K', '4M' or '1G' in bytes. Raises ArgumentError.");
+  nb::class_<PinnedHandle>(m, "_Handle")
+      .def("copied",
+           [](PinnedHandle& h, bool wait) {
+             const nb::gil_scoped_release without_gil;
+             return h.handle.copied(wait);
+           })
+      .def("test", [](PinnedHandle& h) { return h.handle.test(); })
+      .def("wait", [](PinnedHandle& h) {
+        {
+          const nb::gil_scoped_release without_gil;
+          h.handle.wait();
+        }
+        h.pinned.clear();
+      });
   nb::class_<ArrayFile>(m, "_ArrayFile")
       .def("write", &transfer<WriteView>)
       .def("read", &transfer<ReadView>)
+      .def("write_begin", &begin<WriteView>, nb::rv_policy::take_ownership)
+      .def("read_begin", &begin<ReadView>, nb::rv_policy::take_ownership)
       .def("sync", &ArrayFile::sync, nb::call_guard<nb::gil_scoped_release>())
       .def("close", &ArrayFile::close, nb::call_guard<nb::gil_scoped_release>())
-      .def("abandon", &ArrayFile::abandon)
+      .def(
+          "close_begin",
+          [](ArrayFile& file) {
+            const nb::gil_scoped_release without_gil;
+            return new PinnedHandle(file.close_begin(), {});
+          },
+          nb::rv_policy::take_ownership)
+      .def("file_size", &ArrayFile::file_size, nb::call_guard<nb::gil_scoped_release>())
+      .def("truncate", &ArrayFile::truncate, nb::call_guard<nb::gil_scoped_release>())
+      .def("abandon", &ArrayFile::abandon, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &ArrayFile::closed)
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
       .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
@@ -202,6 +278,7 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
       .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
       .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
+      .def_prop_ro("device", &ArrayFile::device)
       .def_prop_ro("file_system",
                    [](const ArrayFile& f) {
                      const FileSystemFacts& facts = f.file_system();

@@ -16,11 +16,15 @@ Demand Demand::of(const Footprint& footprint) {
 
 void Demand::join(const Demand& higher) {
   words = std::max(words, higher.words);
+  pending_begin = std::min(pending_begin, higher.pending_begin);
+  pending_end = std::max(pending_end, higher.pending_end);
   if (higher.empty()) return;
   if (empty()) {
-    const std::int64_t most_words = words;
-    *this = higher;
-    words = most_words;
+    begin = higher.begin;
+    end = higher.end;
+    bytes = higher.bytes;
+    runs = higher.runs;
+    ordered = higher.ordered;
     return;
   }
   ordered = ordered && higher.ordered && end <= higher.begin;

@@ -14,12 +14,15 @@ struct Demand {
   std::int64_t bytes = 0;
   std::int64_t runs = 0;
   std::int64_t words = 0;  // of the longest description of a rank
+  /// Hull of what ranks have buffered of this file and not written yet.
+  std::int64_t pending_begin = std::numeric_limits<std::int64_t>::max(), pending_end = -1;
   /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.
   bool ordered = true;
 
   static Demand of(const Footprint& footprint);
   bool empty() const noexcept { return bytes == 0; }
   Extent hull() const noexcept { return empty() ? Extent{0, 0} : Extent{begin, end}; }
+  Extent pending() const noexcept { return {pending_begin, std::max(pending_begin, pending_end)}; }
   void join(const Demand& higher_ranks);
 };
 

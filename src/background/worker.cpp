@@ -35,6 +35,16 @@ void Worker::wait(Ticket ticket) {
   has_finished_.wait(guard, [&] { return finished_ >= ticket; });
 }
 
+bool Worker::is_done(Ticket ticket) {
+  const std::lock_guard guard(mutex_);
+  return finished_ >= ticket;
+}
+
+void Worker::wait_for_all() {
+  std::unique_lock guard(mutex_);
+  has_finished_.wait(guard, [&] { return finished_ == submitted_; });
+}
+
 void Worker::run() {
   std::unique_lock guard(mutex_);
   for (;;) {

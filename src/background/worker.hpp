@@ -21,6 +21,9 @@ class Worker {
 
   /// `job` must not throw. The thread starts with the first job.
   Ticket submit(std::function<void()> job);
+  bool is_done(Ticket ticket);
+  /// Returns when all jobs are done.
+  void wait_for_all();
   /// Returns when the job of `ticket`, and all before it, are done.
   void wait(Ticket ticket);
 

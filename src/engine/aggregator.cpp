@@ -6,23 +6,18 @@
 
 namespace penstock {
 
-Aggregator::Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                       DomainTable table, Slots& slots)
+Aggregator::Aggregator(Context& context, const Access& access, Prepared& prepared, Slots& slots)
     : context_(context),
       access_(access),
       slots_(slots),
-      table_(std::move(table)),
-      queue_(context, plan, hints, access.direction, /*background=*/true) {
+      table_(*prepared.table),
+      queue_(*prepared.queue) {
   next_window();
 }
 
 /// Null when no round is left. A read is under way when this returns.
 Window* Aggregator::open_window() {
-  if (table_.finished()) return nullptr;
-  Window& window = queue_.next();
-  table_.open(window);
-  if (!access_.writes()) queue_.start_fill(window);
-  return &window;
+  return queue_.finished(table_) ? nullptr : &queue_.open(table_);
 }
 
 void Aggregator::next_window() {

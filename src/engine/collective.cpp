@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "access/wire.hpp"
 #include "engine/operation.hpp"
 #include "engine/rounds.hpp"
 #include "engine/sides.hpp"
@@ -29,22 +28,6 @@ struct SlotSize {
   }
 };
 
-DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
-                             const Neighbours& touched) {
-  std::vector<Letter> letters;
-  if (!touched.empty()) {
-    const std::vector<std::int64_t> words = to_words(access.sections);
-    for (const std::int64_t aggregator : touched)
-      letters.push_back({plan.rank_of(aggregator), words});
-  }
-  ++context.counts.synchronisations;
-  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
-  for (const Letter& letter : deliver(context.comm, letters, context.letter_tag()))
-    table.add(letter.rank, from_words(letter.words));
-  table.settle();
-  return table;
-}
-
 void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
                        Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
@@ -65,15 +48,11 @@ void exchange_messages(Context& context, Requester& requester, Aggregator& aggre
 }
 
 std::optional<Error> exchange(Context& context, const Access& access, const Plan& plan,
-                              const Hints& hints, const Demand& all, const Neighbours& touched) {
-  switch (plan.exchange) {
-    case Exchange::node: return exchange_in_node(context, access, plan, hints, all, touched);
-    case Exchange::sparse:
-      return exchange_sparsely(context, access, plan, hints, touched,
-                               tell_aggregators(context, access, plan, touched));
-    default:
-      return exchange_in_rounds(context, access, plan, hints, touched,
-                                tell_aggregators(context, access, plan, touched));
+                              Prepared& prepared) {
+  switch (prepared.exchange) {
+    case Exchange::node: return exchange_in_node(context, access, plan, prepared);
+    case Exchange::sparse: return exchange_sparsely(context, access, plan, prepared);
+    default: return exchange_in_rounds(context, access, plan, prepared);
   }
 }
 
@@ -90,27 +69,34 @@ std::optional<Error> exchange(Context& context, const Access& access, const Plan
 }  // namespace
 
 std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
-                                       const Hints& hints, const Neighbours& touched,
-                                       DomainTable table) {
+                                       Prepared& prepared) {
   const SlotSize size = SlotSize::of(plan.domains.buffer() * plan.depth);
   Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
              &context.gauge);
   Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
                &context.gauge);
-  Requester requester(context, access, plan, touched, mine);
-  Aggregator aggregator(context, access, plan, hints, std::move(table), others);
+  Requester requester(context, access, plan, prepared.touched, mine);
+  Aggregator aggregator(context, access, prepared, others);
   exchange_messages(context, requester, aggregator, mine, others);
   context.counts.messages += mine.messages() + others.messages();
   context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
   return aggregator.error();
 }
 
-void move_collectively(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                       const Demand& all) {
-  const Neighbours touched = touched_aggregators(plan.domains, access.file);
+Prepared begin_collectively(Context& context, const Access& access, const Plan& plan,
+                            const Hints& hints, const Demand& all) {
+  std::optional<Prepared> prepared;
+  const std::optional<Error> broken =
+      attempt([&] { prepared.emplace(prepare(context, access, plan, hints, all)); });
+  if (broken) end_program(context.comm, *broken);
+  return std::move(*prepared);
+}
+
+void end_collectively(Context& context, const Access& access, const Plan& plan,
+                      Prepared& prepared) {
   std::optional<Error> error;
   const std::optional<Error> broken =
-      attempt([&] { error = exchange(context, access, plan, hints, all, touched); });
+      attempt([&] { error = exchange(context, access, plan, prepared); });
   if (broken) end_program(context.comm, *broken);
   if (error) throw Error(*error);
 }

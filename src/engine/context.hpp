@@ -1,16 +1,20 @@
 // Context: an open array file as the engine sees it. Access: what one rank asks in one call.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include <penstock/array_file.hpp>
 #include <penstock/error.hpp>
 
 #include "access/footprint.hpp"
+#include "background/active_buffer.hpp"
 #include "background/worker.hpp"
 #include "base/buffer.hpp"
 #include "base/stopwatch.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/staging.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/communicator.hpp"
@@ -23,7 +27,34 @@ namespace penstock {
 struct StagingKey {
   std::int64_t aggregators = 0, window = 0;
   int depth = 0;
+  bool buffered = false;
   friend bool operator==(const StagingKey&, const StagingKey&) = default;
+};
+
+/// How the call in progress uses the active buffer.
+struct Buffering {
+  std::int64_t budget = 0;     // bytes; 0: not at all
+  std::int64_t operation = 0;  // which write of the file it is
+  Placement placement;
+  ActiveBuffer::Ticket last = 0;             // its newest unit
+  std::unique_ptr<ActiveBuffer::Hold> hold;  // while there is room and a core is better used here
+};
+
+/// What was done in the background, added up by its thread.
+class BackgroundCounts {
+ public:
+  void add(const Statistics& more) {
+    const std::lock_guard guard(mutex_);
+    sum_ += more;
+  }
+  Statistics sum() const {
+    const std::lock_guard guard(mutex_);
+    return sum_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Statistics sum_;
 };
 
 struct Context {
@@ -38,10 +69,16 @@ struct Context {
   BufferPool pool;
   NodeStaging staging;  // of the node exchange
   StagingKey staging_key;
-  Worker worker;               // does storage calls while this thread exchanges
-  Statistics counts;           // of the call in progress, what storage does not count
-  bool locks_work = true;      // cleared when the file system turns out to have none
-  int calls = 0;               // collective calls so far: the same on every rank
+  TeamArenas arenas;  // of this node's ranks, once a write has been buffered
+  Worker worker;      // does storage calls while this thread exchanges
+  Statistics counts;  // of the call in progress, what storage does not count
+  BackgroundCounts background;
+  std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
+  Buffering buffering;
+  std::int64_t last_budget = 0;         // of the last write
+  std::int64_t writes = 0;              // collective writes so far: the same on every rank
+  std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
+  int calls = 0;                        // collective calls so far: the same on every rank
   std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 

@@ -61,6 +61,7 @@ bool Courier::open_chunk() {
   const std::int64_t begin = bundle_->begun;
   const std::int64_t end = std::min(bundle_->bytes, begin + messages_.slot_bytes());
   NodeStaging::Board& board = context_.staging.board(team.rank(), slot);
+  board.in_arena = false;
   std::int64_t start = 0;
   int copying = 0;
   for (int place = 0; place < team.size(); ++place) {

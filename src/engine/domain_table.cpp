@@ -47,77 +47,26 @@ Extent DomainTable::take(std::vector<WindowStream>& streams) {
   return trimmed;
 }
 
+std::vector<Extent> DomainTable::extents_left() const {
+  std::vector<Extent> extents;
+  for (std::int64_t round = round_; round < rounds_; ++round) {
+    const Extent window = plan_.domains.window(aggregator_, round);
+    Extent trimmed{window.end, window.begin};
+    for (const Source& source : sources_) {
+      trimmed.begin = std::min(trimmed.begin, source.footprint.next(window.begin));
+      trimmed.end = std::max(trimmed.end, source.footprint.previous_end(window.end));
+    }
+    if (!trimmed.empty()) extents.push_back(trimmed);
+  }
+  return extents;
+}
+
 void DomainTable::open(Window& window, std::byte* place) {
   window.round = round_;
   window.extent = plan_.domains.window(aggregator_, round_);
   const Extent trimmed = take(window.streams);
   if (place != nullptr) place += lead(window.extent.begin, plan_.domains.buffer());
   window.io.open(window.extent, window.streams, trimmed, disjoint_, place);
-}
-
-namespace {
-/// Windows smaller than this are at the storage sooner than a thread is awake.
-constexpr std::int64_t worth_a_thread = 256 * 1024;
-}  // namespace
-
-WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
-                         Direction direction, bool background)
-    : context_(context),
-      hints_(hints),
-      aggregator_(plan.aggregator_of(context.comm.rank())),
-      writers_(plan.writers),
-      reads_(direction == Direction::read),
-      background_(background && (hints.pipeline == Pipeline::always ||
-                                 (hints.pipeline == Pipeline::automatic && plan.depth > 1 &&
-                                  plan.domains.buffer() >= worth_a_thread))) {
-  for (int i = 0; i < plan.depth; ++i)
-    windows_.push_back(std::make_unique<Window>(context, hints, direction));
-}
-
-Window& WindowQueue::next() {
-  Window& window = *windows_[turn_];
-  turn_ = (turn_ + 1) % windows_.size();
-  finish(window);
-  window.round = -1;
-  return window;
-}
-
-void WindowQueue::start(Window& window, bool fill) {
-  if (error_) return;
-  const auto work = [this, &window, fill] {
-    if (failed_) return;
-    window.error = attempt([&] {
-      if (!fill) stagger();
-      const Permit permit(context_, background_ ? writers_ : 0);
-      fill ? window.io.fill() : window.io.flush();
-    });
-    if (window.error) failed_ = true;
-  };
-  if (background_) window.ticket = context_.worker.submit(work);
-  else work();
-}
-
-/// Dickens & Thakur, section 4.1.1: with many writers, small delays that keep them apart raised
-/// the bandwidth of one file system by half.
-void WindowQueue::stagger() {
-  if (staggered_ || hints_.stagger == 0) return;
-  staggered_ = true;
-  std::this_thread::sleep_for(std::chrono::microseconds(hints_.stagger * aggregator_));
-}
-
-void WindowQueue::finish(Window& window) {
-  if (window.ticket != 0) {
-    const Stopwatch watch(context_.counts.time_wait);
-    context_.worker.wait(window.ticket);
-    window.ticket = 0;
-  }
-  if (window.error && !error_) error_ = window.error;
-  window.error.reset();
-  if (error_ && reads_ && window.round >= 0) window.io.clear();
-}
-
-void WindowQueue::finish_all() {
-  for (const auto& window : windows_) finish(*window);
 }
 
 }  // namespace penstock

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,14 +14,16 @@
 namespace penstock {
 
 struct Window {
-  Window(Context& context, const Hints& hints, Direction direction)
-      : io(context, hints, direction, /*exclusive=*/false) {}
+  Window(Context& context, const Hints& hints, Direction direction,
+         StagingMemory memory = StagingMemory::pool, bool exclusive = false)
+      : io(context, hints, direction, exclusive, memory) {}
 
   WindowIo io;
   std::int64_t round = -1;
   Extent extent;
   std::vector<WindowStream> streams;  // per source; empty: nothing in this round
-  Worker::Ticket ticket = 0;          // of its storage call, if it runs in the background
+  Worker::Ticket ticket = 0;          // of its storage call, if a thread does it; which one:
+  bool in_io_thread = false;          // that of the active buffer, else that of the file
   std::optional<Error> error;         // of that call
 };
 
@@ -44,6 +49,8 @@ class DomainTable {
   bool finished() const noexcept { return round_ >= rounds_; }
   /// The next round with wanted bytes.
   std::int64_t round() const noexcept { return round_; }
+  /// From the first to the last wanted byte of each round that is left.
+  std::vector<Extent> extents_left() const;
   /// The streams of that round, one per source, and the extent from its first to its last wanted
   /// byte; goes on to the next.
   Extent take(std::vector<WindowStream>& streams);
@@ -62,18 +69,30 @@ class DomainTable {
   std::int64_t round_ = 0;
 };
 
-/// Brings windows to storage and back, in the background where the plan has it so.
+/// Brings windows to storage and back, in the background where the plan has it so. Windows of a
+/// buffered write lie in the active buffer and are its I/O thread's once they are filled.
 class WindowQueue {
  public:
   /// `background`: storage calls may run beside the thread that exchanges, and wait for a permit
   /// there; else the caller sees to that.
   WindowQueue(Context& context, const Plan& plan, const Hints& hints, Direction direction,
               bool background);
+  ~WindowQueue();
 
-  /// The window object of the next round, once it is free. At most `depth` are in use.
-  Window& next();
-  void start_fill(Window& window) { start(window, true); }
-  void start_flush(Window& window) { start(window, false); }
+  /// The window of the table's next round, once there is memory for it; its read is under way when
+  /// this returns. `place`: see DomainTable::open; not used for windows in the active buffer.
+  Window& open(DomainTable& table, std::byte* place = nullptr);
+  /// Whether open() would wait for room in the active buffer.
+  bool must_wait();
+  /// Starts reading ahead into the active buffer, as far as there is room within `budget`.
+  void read_ahead(DomainTable& table, std::int64_t budget);
+  /// What read_ahead() started is in memory.
+  bool has_read_ahead();
+  bool finished(const DomainTable& table) const noexcept {
+    return table.finished() && ahead_.empty();
+  }
+  bool buffered() const noexcept { return buffered_; }
+  void start_flush(Window& window);
   /// Waits for what was started. After a failed fill the staging buffer is all zeros: others must
   /// get something, but not what memory held before.
   void finish(Window& window);
@@ -84,19 +103,30 @@ class WindowQueue {
   const std::optional<Error>& error() const noexcept { return error_; }
 
  private:
+  Window& next();
+  std::shared_ptr<Window> loose(StagingMemory memory);
   void start(Window& window, bool fill);
+  void start_fill(Window& window) { start(window, true); }
+  void start_fill_in_io_thread(Window& window);
   void stagger();
 
   Context& context_;
   const Hints& hints_;
-  std::int64_t aggregator_;
+  std::int64_t aggregator_, unit_bytes_;
   int writers_;
-  bool reads_, background_;
+  bool reads_, background_, buffered_;
   std::vector<std::unique_ptr<Window>> windows_;
+  // In the active buffer: opened, and read ahead but not opened yet.
+  std::vector<std::shared_ptr<Window>> open_;
+  std::deque<std::shared_ptr<Window>> ahead_;
   std::size_t turn_ = 0;
   bool staggered_ = false;
   std::atomic<bool> failed_ = false;  // for jobs that were started before error_ was known
   std::optional<Error> error_;
 };
+
+/// Gives a filled window to the I/O thread. `writers`: see Permit; `delay`: before it is written.
+void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
+               std::chrono::microseconds delay = {});
 
 }  // namespace penstock

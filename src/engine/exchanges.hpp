@@ -2,6 +2,7 @@
 // buffers and back. Each returns what storage did to this rank as an aggregator.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,20 +12,35 @@ namespace penstock {
 
 using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
 
+/// What is known before the first byte moves. Of a split read, this is the state between its begin
+/// and its end.
+struct Prepared {
+  Neighbours touched;                  // by this rank
+  Exchange exchange;                   // that is followed
+  std::optional<DomainTable> table;    // of this rank's domain
+  std::vector<DomainTable> passed_on;  // of domains on other nodes that this rank is courier for
+  std::unique_ptr<WindowQueue> queue;
+};
+
+/// Collective: ranks tell the aggregators what they want of their domains.
+Prepared prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                 const Demand& all);
+/// The tables of a node's ranks: their descriptions lie on desks; one letter per node and
+/// aggregator goes to other nodes.
+void prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
+                     Prepared& prepared);
+
 /// Copies this rank's own bytes between user memory and an open window.
 void copy_own_bytes(Context& context, const Access& access, Window& window);
 
 /// Through shared memory, see node.hpp.
 std::optional<Error> exchange_in_node(Context& context, const Access& access, const Plan& plan,
-                                      const Hints& hints, const Demand& all,
-                                      const Neighbours& touched);
-/// Non-blocking messages, see sides.hpp. `table`: who wants what of this rank's domain.
+                                      Prepared& prepared);
+/// Non-blocking messages, see sides.hpp.
 std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
-                                       const Hints& hints, const Neighbours& touched,
-                                       DomainTable table);
+                                       Prepared& prepared);
 /// step1 to step5 and alltoallw, see rounds.hpp.
 std::optional<Error> exchange_in_rounds(Context& context, const Access& access, const Plan& plan,
-                                        const Hints& hints, const Neighbours& touched,
-                                        DomainTable table);
+                                        Prepared& prepared);
 
 }  // namespace penstock

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "access/copy.hpp"
+#include "engine/domain_table.hpp"
 #include "engine/operation.hpp"
-#include "engine/window_io.hpp"
 
 namespace penstock {
 namespace {
@@ -83,7 +83,7 @@ class DirectMover {
     if (range.begin >= locked_.begin && range.end <= locked_.end) return;
     lock_.reset();
     locked_ = {range.begin, std::max(range.end, std::min(hull_.end, range.begin + lock_range))};
-    lock_ = lock_for_writing(context_, hints_, locked_, LockKind::shared);
+    lock_ = lock_for_writing(context_, hints_.locks, locked_, LockKind::shared);
   }
 
   void read(std::byte* into, Extent range) {
@@ -139,11 +139,23 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
   const bool disjoint = all_disjoint(sections);
   // Whole elements per window: another rank that writes the same element does so under a lock.
   const std::int64_t element = context.layout.element_size;
-  const std::int64_t step = hints.buffer_size / element * element;
-  WindowIo io(context, hints, access.direction, /*exclusive=*/true);
+  const std::int64_t most = access.writes() && context.buffering.budget > 0
+                                ? std::min(longest_unit, context.buffering.budget)
+                                : hints.buffer_size;
+  const std::int64_t step =
+      std::max(element, std::min(most, hints.buffer_size) / element * element);
+  const bool buffered = access.writes() && context.buffering.budget > 0;
+  const auto make_window = [&] {
+    return std::make_shared<Window>(context, hints, access.direction,
+                                    buffered ? StagingMemory::active_buffer : StagingMemory::pool,
+                                    /*exclusive=*/true);
+  };
+  std::shared_ptr<Window> opened = make_window();
   for (std::int64_t at = wanted.hull().begin; at < wanted.hull().end;) {
     const Extent window{at, std::min(at + step, wanted.hull().end)};
     const WindowStream stream(wanted, window);
+    if (opened == nullptr) opened = make_window();
+    WindowIo& io = opened->io;
     io.open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
             disjoint);
     const auto at_storage = [&](auto&& work) {
@@ -152,7 +164,8 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     };
     if (!access.writes()) at_storage([&] { io.fill(); });
     copy_window(context, access, io, window);
-    if (access.writes()) at_storage([&] { io.flush(); });
+    if (buffered) hand_over(context, std::move(opened), static_cast<int>(hints.writers));
+    else if (access.writes()) at_storage([&] { io.flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);
   }

@@ -66,7 +66,8 @@ class NodeRequester {
   };
   bool serve(Neighbour& neighbour);
   void open(Neighbour& neighbour);
-  void copy(const Neighbour& neighbour, const NodeStaging::Range& range, std::byte* slot);
+  void copy(const Neighbour& neighbour, const NodeStaging::Board& board,
+            const NodeStaging::Range& range, std::byte* slot);
 
   Context& context_;
   const Access& access_;
@@ -79,12 +80,16 @@ class NodeRequester {
 /// The windows of one domain, for the ranks of its own node and for couriers of others.
 class NodeAggregator {
  public:
-  NodeAggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                 const NodeRoles& roles, DomainTable table, Slots& messages);
+  NodeAggregator(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
+                 Prepared& prepared, Slots& messages);
+  NodeAggregator(const NodeAggregator&) = delete;
+  ~NodeAggregator();
   /// `idle`: this rank has nothing else to do.
   bool progress(bool idle);
   void completed(int slot);
-  bool done() const noexcept { return table_.finished() && open_.empty() && messages_.idle(); }
+  bool done() const noexcept {
+    return queue_.finished(table_) && open_.empty() && messages_.idle();
+  }
   const std::optional<Error>& error() const noexcept { return queue_.error(); }
 
  private:
@@ -120,8 +125,10 @@ class NodeAggregator {
   const Plan& plan_;
   const NodeRoles& roles_;
   Slots& messages_;
-  DomainTable table_;
-  WindowQueue queue_;
+  DomainTable& table_;
+  WindowQueue& queue_;
+  std::optional<Stopwatch> short_of_room_;
+  int waker_ = 0;          // rings this rank's bell after each unit of the active buffer; 0: none
   std::deque<Open> open_;  // oldest first
   int next_slot_ = 0;
   std::vector<Message> arriving_;  // per message slot

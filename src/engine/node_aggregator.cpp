@@ -6,16 +6,22 @@
 namespace penstock {
 
 NodeAggregator::NodeAggregator(Context& context, const Access& access, const Plan& plan,
-                               const Hints& hints, const NodeRoles& roles, DomainTable table,
-                               Slots& messages)
+                               const NodeRoles& roles, Prepared& prepared, Slots& messages)
     : context_(context),
       access_(access),
       plan_(plan),
       roles_(roles),
       messages_(messages),
-      table_(std::move(table)),
-      // Ranks go on copying into the other slots while this one is at the storage: no thread.
-      queue_(context, plan, hints, access.direction, /*background=*/false) {}
+      table_(*prepared.table),
+      queue_(*prepared.queue) {
+  Team& team = *context_.comm.team();
+  if (queue_.buffered())
+    waker_ = ActiveBuffer::instance().call_after_units([&team] { team.ring(team.rank()); });
+}
+
+NodeAggregator::~NodeAggregator() {
+  if (waker_ != 0) ActiveBuffer::instance().cancel_call(waker_);
+}
 
 bool NodeAggregator::progress(bool idle) {
   // The storage first: it is what everybody waits for in the end.
@@ -25,15 +31,20 @@ bool NodeAggregator::progress(bool idle) {
 }
 
 bool NodeAggregator::open_next() {
-  if (table_.finished() || static_cast<int>(open_.size()) == plan_.depth) return false;
+  if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
+  // Copying for others meanwhile; once nothing is queued, nobody would ring.
+  if (queue_.must_wait() && !(open_.empty() && ActiveBuffer::instance().is_idle())) {
+    if (!short_of_room_) {
+      ++context_.counts.buffer_waits;
+      short_of_room_.emplace(context_.counts.time_room);
+    }
+    return false;
+  }
+  short_of_room_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
-  Window& window = queue_.next();
-  table_.open(window, context_.staging.bytes(context_.comm.team()->rank(), slot));
-  if (!access_.writes()) {
-    queue_.start_fill(window);
-    queue_.finish(window);
-  }
+  Window& window = queue_.open(table_, context_.staging.bytes(context_.comm.team()->rank(), slot));
+  if (!access_.writes()) queue_.finish(window);
   open_.push_back({&window, slot, {}, 0});
   gather_bundles(open_.back());
   publish(open_.back());
@@ -58,6 +69,8 @@ void NodeAggregator::publish(Open& open) {
     last = place;
     ++copying;
   }
+  board.in_arena = open.window->io.in_active_buffer();
+  if (board.in_arena) board.image = open.window->io.image();
   board.missing.store(copying, std::memory_order_relaxed);
   board.turn.store(in_turn ? first : NodeStaging::anyone, std::memory_order_relaxed);
   board.ticket.store(roles_.ticket(open.window->round, table_.aggregator()),
@@ -86,6 +99,10 @@ bool NodeAggregator::finish_oldest(bool idle) {
 
 /// False: too many others are at the storage just now, and this rank goes on copying meanwhile.
 bool NodeAggregator::flush(Window& window, bool idle) {
+  if (queue_.buffered()) {
+    queue_.start_flush(window);
+    return true;
+  }
   Team& team = *context_.comm.team();
   const int most = plan_.writers > 0 ? plan_.writers : plan_.take_turns ? 1 : 0;
   const bool held = most > 0 && team.try_permit(most);

@@ -6,7 +6,9 @@ namespace penstock {
 NodeStaging::Shape NodeRoles::shape() const {
   NodeStaging::Shape shape;
   shape.slots.assign(static_cast<std::size_t>(team_.size()), 0);
-  shape.slot_bytes = plan_.domains.buffer() + lead_room(plan_.domains.buffer());
+  // Windows of a buffered write lie in the active buffers; only couriers need slots then.
+  if (!plan_.buffered || team_.nodes() > 1)
+    shape.slot_bytes = plan_.domains.buffer() + lead_room(plan_.domains.buffer());
   std::vector<bool> courier(shape.slots.size(), false);
   for (std::int64_t a = 0; a < plan_.domains.aggregators(); ++a) {
     const auto owner = static_cast<std::size_t>(owner_of(a));
@@ -53,7 +55,7 @@ bool NodeRequester::serve(Neighbour& n) {
     if (range.begin == range.end || range.begin != n.position) continue;
     const std::int32_t turn = board.turn.load(std::memory_order_acquire);
     if (turn != NodeStaging::anyone && turn != team.rank()) continue;
-    copy(n, range, context_.staging.bytes(n.owner, slot));
+    copy(n, board, range, context_.staging.bytes(n.owner, slot));
     if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
       board.turn.store(range.next, std::memory_order_release);
       team.ring(range.next);
@@ -70,18 +72,22 @@ bool NodeRequester::serve(Neighbour& n) {
   return false;
 }
 
-void NodeRequester::copy(const Neighbour& n, const NodeStaging::Range& range, std::byte* slot) {
+void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
+                         const NodeStaging::Range& range, std::byte* slot) {
   const Stopwatch watch(context_.counts.time_copy);
   const Extent window = plan_.domains.window(n.aggregator, n.round);
   const bool image = range.place < 0;
   const bool past_cache = access_.both.bytes() >= larger_than_caches;
-  std::byte* const base =
-      image ? slot + lead(window.begin, plan_.domains.buffer()) - window.begin : slot;
+  std::byte* base = slot;
+  if (board.in_arena) base = context_.arenas.base(n.owner) + board.image;
+  else if (image) base += lead(window.begin, plan_.domains.buffer()) - window.begin;
   n.stream.for_each(range.begin, range.end, [&](std::size_t section, const Batch& b) {
     std::byte* const staged = image ? base + b.file : base + range.place + b.packed;
     const std::int64_t step = image ? b.file_step : b.run;
     std::byte* const in_memory = access_.memory[section] + b.memory;
-    if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
+    if (access_.writes() && past_cache && board.in_arena)
+      copy_runs_past_cache(staged, step, in_memory, b.memory_step, b.run, b.count);
+    else if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
     else if (past_cache)
       copy_runs_past_cache(in_memory, b.memory_step, staged, step, b.run, b.count);
     else copy_runs(in_memory, b.memory_step, staged, step, b.run, b.count);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <sched.h>
+
 #include "access/wire.hpp"
 #include "engine/node.hpp"
 #include "mpi/agree.hpp"
@@ -11,15 +13,15 @@ namespace penstock {
 namespace {
 
 /// What all ranks must pass alike. Rendered anew only when the hints have changed.
-const std::vector<Common>& common_values(Context& context, const Access& access,
+const std::vector<Common>& common_values(Context& context, const std::string& operation,
                                          const Hints& hints) {
   if (context.common.empty() || !(context.common_hints == hints)) {
     context.common.assign(1, {});
     for (const auto& [name, value] : hints.text())
-      if (name != "device" && name != "locks") context.common.push_back({name, value});
+      if (must_be_common(name) && name != "locks") context.common.push_back({name, value});
     context.common_hints = hints;
   }
-  context.common.front() = {"the operation", access.writes() ? "write" : "read"};
+  context.common.front() = {"the operation", operation};
   return context.common;
 }
 
@@ -34,20 +36,26 @@ std::int64_t leave_letter(Context& context, const Access& access) {
   if (team == nullptr) return 0;
   const std::vector<std::int64_t> words = to_words(access.sections);
   Team::Desk& desk = team->own_desk();
+  const int turn = context.calls % 2;
   const auto count = static_cast<std::int64_t>(words.size());
-  desk.words = count <= Team::letter_words ? count : 0;
-  std::copy_n(words.begin(), desk.words, desk.letter);
+  desk.words[turn] = count <= Team::letter_words ? count : 0;
+  std::copy_n(words.begin(), desk.words[turn], desk.letter[turn]);
   return count;
 }
 
 /// The memory of the node exchange, as this plan wants it. Every rank comes here, or none. False
 /// on all ranks where it cannot be had.
-bool make_room(Context& context, const Plan& plan) {
+bool make_room(Context& context, const Plan& plan, bool arenas) {
   Team& team = *context.comm.team();
-  const StagingKey key{plan.domains.aggregators(), plan.domains.buffer(), plan.depth};
-  if (key == context.staging_key) return true;
+  const StagingKey key{plan.domains.aggregators(), plan.domains.buffer(), plan.depth,
+                       plan.buffered};
+  const bool lacks_arenas = arenas && !context.arenas.there();
+  if (key == context.staging_key && !lacks_arenas) return true;
   std::string why;
-  const bool works = context.staging.fit(team, NodeRoles(team, plan).shape(), why);
+  bool works =
+      key == context.staging_key || context.staging.fit(team, NodeRoles(team, plan).shape(), why);
+  // Both are collective: every rank does the second, whatever the first came to.
+  if (lacks_arenas) works = context.arenas.fit(team, why) && works;
   ++context.counts.allocations;
   context.counts.synchronisations += 2;
   const std::optional<Error> error =
@@ -66,52 +74,217 @@ bool make_room(Context& context, const Plan& plan) {
   return true;
 }
 
-void move(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-          const Demand& all) {
-  switch (plan.method) {
-    case Method::direct: return move_direct(context, access, hints);
-    case Method::sieved: return move_sieved(context, access, hints);
-    default: return move_collectively(context, access, plan, hints, all);
-  }
+Placement placement_of(const Hints& hints) {
+  constexpr int policies[] = {-1, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
+  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
+          static_cast<int>(hints.io_core)};
+}
+
+void move_independently(Context& context, const Access& access, const Plan& plan,
+                        const Hints& hints) {
+  const bool buffered = access.writes() && context.buffering.budget > 0;
+  if (plan.method == Method::sieved) move_sieved(context, access, hints);
+  else if (buffered) buffer_directly(context, access, hints);
+  else move_direct(context, access, hints);
 }
 
 }  // namespace
 
-Plan perform(Context& context, Access& access, const Hints& asked,
-             const std::optional<Error>& early) {
-  const Hints hints = settle_hints(asked, context.machine, context.layout.element_size);
-  ++context.calls;
-  context.counts = {};
+std::string Operation::name(Direction direction, std::optional<Background> background) {
+  const std::string name = direction == Direction::read ? "read" : "write";
+  if (!background) return name;
+  const char* const modes[] = {"none", "storage", "all"};
+  return name + " with background " + modes[static_cast<int>(*background)];
+}
+
+void Operation::begin(const std::optional<Error>& early) {
+  hints_ = settle_hints(hints_, context_.machine, context_.layout.element_size);
+  ++context_.calls;
+  context_.counts = {};
   // What a call with other settings needed is not kept: staging memory is bounded by this call's.
-  if (!(hints == context.common_hints)) context.pool.clear();
-  context.gauge.restart();
-  std::optional<Error> error = early;
-  std::optional<Stopwatch> watch(context.counts.time_plan);
+  if (!(hints_ == context_.common_hints)) context_.pool.clear();
+  context_.gauge.restart();
+  settle_buffering();
+  std::optional<Stopwatch> watch(context_.counts.time_plan);
   Demand demand;
+  const std::optional<Error> error = locate(demand, early);
+  const Demand all =
+      agree_on_entry(
+      context_.comm, common_values(context_, name(access_.direction, background_), hints_), demand,
+      error);
+  context_.counts.synchronisations += 1;
+  make_plan_for(all);
+  watch.reset();
+  context_.counts.bytes_wanted = demand.bytes;
+  start(all);
+}
+
+/// What is buffered of this file is written before anybody reads it or writes past the buffer: each
+/// rank sees to its own, and the agreement that follows to all.
+void Operation::settle_buffering() {
+  ActiveBuffer& active = ActiveBuffer::instance();
+  context_.buffering = {};
+  context_.buffering.placement = placement_of(hints_);
+  if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
+  if (hints_.active_buffer_size > 0 && (access_.writes() || split_))
+    context_.buffering.budget = hints_.active_buffer_size;
+  if (access_.writes()) {
+    if (context_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
+    context_.last_budget = hints_.active_buffer_size;
+  }
+  if (!access_.writes() || context_.buffering.budget == 0) {
+    const Stopwatch watch(context_.counts.time_wait);
+    active.drain(*context_.buffered);
+  }
+  active.restart_peak();
+}
+
+std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error>& early) {
+  std::optional<Error> error = early;
+  if (!error) error = ActiveBuffer::instance().take_failure(*context_.buffered);
   if (!error)
     error = attempt([&] {
-      check_hints(hints, context.layout.element_size, context.machine.ranks);
-      access.locate(context.layout);
-      demand = Demand::of(access.file);
-      demand.words = leave_letter(context, access);
+      check_hints(hints_, context_.layout.element_size, context_.machine.ranks);
+      access_.locate(context_.layout);
+      demand = Demand::of(access_.file);
+      demand.words = leave_letter(context_, access_);
     });
   if (error) demand = {};
-  const Demand all =
-      agree_on_entry(context.comm, common_values(context, access, hints), demand, error);
-  Plan plan = make_plan(context.layout, all, hints, context.machine, access.writes());
-  if (plan.collective() && plan.exchange == Exchange::node && !make_room(context, plan))
-    plan = make_plan(context.layout, all, hints, context.machine, access.writes());
-  watch.reset();
-  context.counts.bytes_wanted = demand.bytes;
-  error = attempt([&] { move(context, access, plan, hints, all); });
-  context.counts.staging_peak = context.gauge.peak();
-  if (plan.collective() && plan.exchange == Exchange::node)
-    context.counts.staging_peak += context.staging.own_bytes(context.comm.team()->rank());
-  context.counts.allocations += context.gauge.allocations();
-  context.counts.synchronisations += 2;
-  const Stopwatch leaving(context.counts.time_wait);
-  agree_on_exit(context.comm, error);
-  return plan;
+  const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
+  if (!pending.empty()) {
+    demand.pending_begin = pending.begin;
+    demand.pending_end = pending.end;
+  }
+  return error;
+}
+
+void Operation::make_plan_for(const Demand& all) {
+  const auto make = [&] {
+    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes());
+  };
+  make();
+  const bool ahead = split_ && !access_.writes() && context_.buffering.budget > 0;
+  if (plan_.collective() && plan_.exchange == Exchange::node &&
+      !make_room(context_, plan_, plan_.buffered || ahead))
+    make();
+  if (plan_.buffered) keep_order(context_, access_, plan_, all);
+}
+
+void Operation::start(const Demand& all) {
+  const bool later = split_ && context_.buffering.budget > 0;
+  if (later && !plan_.collective()) return hand_over_whole();
+  if (later && !access_.writes()) {
+    prepared_.emplace(begin_collectively(context_, access_, plan_, hints_, all));
+    if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
+    else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
+    return count_memory();
+  }
+  if (plan_.buffered && context_.machine.page_cache)
+    context_.buffering.hold = std::make_unique<ActiveBuffer::Hold>(ActiveBuffer::instance());
+  const std::optional<Error> error = attempt([&] { move(all); });
+  context_.buffering.hold.reset();
+  count_memory();
+  ticket_ = context_.buffering.last;
+  if (!plan_.buffered) return leave(error);
+  // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
+  // there.
+  if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
+}
+
+/// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
+void Operation::warm_page_cache() {
+  std::vector<Extent> extents = prepared_->table->extents_left();
+  if (extents.empty()) return;
+  ActiveBuffer::Unit unit;
+  unit.file = context_.buffered;
+  unit.placement = context_.buffering.placement;
+  unit.work = [&storage = context_.storage, extents = std::move(extents)] {
+    for (const Extent extent : extents) storage.read_ahead(extent);
+  };
+  ticket_ = ActiveBuffer::instance().submit(std::move(unit));
+}
+
+void Operation::move(const Demand& all) {
+  if (!plan_.collective()) return move_independently(context_, access_, plan_, hints_);
+  Prepared prepared = begin_collectively(context_, access_, plan_, hints_, all);
+  end_collectively(context_, access_, plan_, prepared);
+}
+
+void Operation::leave(const std::optional<Error>& error) {
+  ++context_.counts.synchronisations;
+  const Stopwatch leaving(context_.counts.time_wait);
+  agree_on_exit(context_.comm, error);
+}
+
+void Operation::count_memory() {
+  context_.counts.staging_peak = context_.gauge.peak();
+  if (plan_.collective() && plan_.exchange == Exchange::node)
+    context_.counts.staging_peak += context_.staging.own_bytes(context_.comm.team()->rank());
+  context_.counts.allocations += context_.gauge.allocations();
+  context_.counts.buffer_peak = ActiveBuffer::instance().peak();
+}
+
+void Operation::hand_over_whole() {
+  whole_ = true;
+  if (access_.file.empty()) return;
+  ActiveBuffer::Unit unit;
+  unit.file = context_.buffered;
+  if (access_.writes()) unit.extent = access_.file.hull();
+  unit.operation = number_;
+  unit.placement = context_.buffering.placement;
+  unit.work = [self = shared_from_this()] {
+    // A context of its own: the other one is the calling thread's.
+    Context& outer = self->context_;
+    Context own(outer.storage, outer.comm, outer.layout, outer.machine);
+    own.locks_work = outer.locks_work.load();
+    const std::optional<Error> error =
+        attempt([&] { move_independently(own, self->access_, self->plan_, self->hints_); });
+    outer.background.add(own.counts);
+    if (error && self->access_.writes()) throw Error(*error);
+    self->error_ = error;
+  };
+  ticket_ = ActiveBuffer::instance().submit(std::move(unit));
+}
+
+bool Operation::is_copied() {
+  return ended_ || (!has_exchange() && (!whole_ || ActiveBuffer::instance().is_done(ticket_)));
+}
+
+void Operation::await_copied() {
+  if (whole_) ActiveBuffer::instance().wait(ticket_);
+}
+
+bool Operation::is_done() {
+  if (ended_) return true;
+  if (prepared_ && !prepared_->queue->has_read_ahead()) return false;
+  return ActiveBuffer::instance().is_done(ticket_);
+}
+
+void Operation::end() {
+  if (std::exchange(ended_, true)) return;
+  context_.counts = {};
+  ActiveBuffer& active = ActiveBuffer::instance();
+  if (prepared_) {
+    ++context_.calls;  // tags of its own
+    context_.gauge.restart();
+    context_.buffering = {};
+    // Another plan may have been at work since begin().
+    if (prepared_->exchange == Exchange::node && !make_room(context_, plan_, false))
+      prepared_->exchange = Exchange::sparse;
+    const std::optional<Error> error =
+        attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
+    count_memory();
+    prepared_.reset();
+    return leave(error);
+  }
+  if (!whole_ && !plan_.buffered) return;
+  {
+    const Stopwatch watch(context_.counts.time_wait);
+    active.wait(ticket_);
+  }
+  std::optional<Error> error = error_;
+  if (!error && access_.writes()) error = active.take_failure(*context_.buffered);
+  leave(error);
 }
 
 }  // namespace penstock

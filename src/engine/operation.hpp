@@ -1,29 +1,89 @@
-// One collective read or write, from agreement to agreement:
+// Operation: one collective read or write, from agreement to agreement:
 //   1. the request is located in the file; what is wrong with it is kept, not thrown
 //   2. agree on entry: demands joined, common arguments compared, errors shared
 //   3. plan: the same value on every rank
 //   4. move the bytes: independent (direct, sieved) or collective (gather, two-phase, extended)
 //   5. agree on exit
 // Every rank does 2 and 5 exactly once, whatever happens to it in between.
+//
+// A buffered write leaves after 4: its bytes are in active buffers, and what goes wrong there is
+// brought to the next agreement on this file (2 of the next call, or end()).
+//
+// A split read stops in the middle of 4: the I/O thread reads ahead, end() does the exchange. A
+// split operation by an independent method is done by the I/O thread as a whole, from user memory.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "engine/context.hpp"
+#include "engine/exchanges.hpp"
 
 namespace penstock {
 
-/// Returns the plan that was followed. `early`: what was wrong with the arguments of this rank.
-/// Throws the same error class on every rank.
-Plan perform(Context& context, Access& access, const Hints& hints,
-             const std::optional<Error>& early);
+class Operation : public std::enable_shared_from_this<Operation> {
+ public:
+  /// `background`: none for a blocking call; else end() will be called, and may do a part of the
+  /// work.
+  Operation(Context& context, Access access, const Hints& hints,
+            std::optional<Background> background = std::nullopt)
+      : context_(context),
+        access_(std::move(access)),
+        hints_(hints),
+        background_(background),
+        split_(background == Background::storage) {}
+  /// What all ranks must mean alike, in words.
+  static std::string name(Direction direction, std::optional<Background> background);
+
+  /// Collective. `early`: what was wrong with the arguments of this rank. Throws the same error
+  /// class on every rank.
+  void begin(const std::optional<Error>& early);
+  /// Collective: the bytes are in the file, or in user memory. A second call does nothing.
+  void end();
+
+  const Access& access() const noexcept { return access_; }
+  const Plan& plan() const noexcept { return plan_; }
+  /// User memory is free. After begin().
+  bool is_copied();
+  void await_copied();
+  /// This rank's part is done, but for the exchange of a read.
+  bool is_done();
+  bool ended() const noexcept { return ended_; }
+  /// Its end() has an exchange to do, for which all ranks must come.
+  bool has_exchange() const noexcept { return !ended_ && prepared_.has_value(); }
+
+ private:
+  std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
+  std::optional<Error> lost();
+  void settle_buffering();
+  void make_plan_for(const Demand& all);
+  void start(const Demand& all);
+  void move(const Demand& all);
+  void leave(const std::optional<Error>& error);
+  void hand_over_whole();
+  void warm_page_cache();
+  void count_memory();
+
+  Context& context_;
+  Access access_;
+  Hints hints_;
+  std::optional<Background> background_;
+  bool split_, ended_ = false;
+  Plan plan_;
+  std::int64_t number_ = 0;           // of the write
+  std::optional<Prepared> prepared_;  // of a split read
+  ActiveBuffer::Ticket ticket_ = 0;   // its newest unit
+  bool whole_ = false;                // that unit is all of it and uses user memory
+  std::optional<Error> error_;        // of a read in the I/O thread
+};
 
 /// Each rank moves its own bytes, without the others.
 void move_direct(Context& context, const Access& access, const Hints& hints);
 void move_sieved(Context& context, const Access& access, const Hints& hints);
-/// The ranks exchange bytes and only aggregators touch the file. Throws only what happened on
-/// this rank, after it has done its part for the others.
-void move_collectively(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                       const Demand& all);
+/// The ranks exchange bytes and only aggregators touch the file. The second throws only what
+/// happened on this rank, after it has done its part for the others.
+Prepared begin_collectively(Context& context, const Access& access, const Plan& plan,
+                            const Hints& hints, const Demand& all);
+void end_collectively(Context& context, const Access& access, const Plan& plan, Prepared& prepared);
 
 }  // namespace penstock

@@ -8,18 +8,17 @@ namespace {
 /// All rounds of one call, on one rank.
 class Rounds {
  public:
-  Rounds(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-         const Neighbours& touched, DomainTable table)
+  Rounds(Context& context, const Access& access, const Plan& plan, Prepared& prepared)
       : context_(context),
         access_(access),
         plan_(plan),
-        table_(std::move(table)),
-        queue_(context, plan, hints, access.direction, /*background=*/true),
+        table_(*prepared.table),
+        queue_(*prepared.queue),
         porter_(context, access, plan.exchange == Exchange::step1),
         messenger_(context, plan.exchange, porter_) {
     // Own bytes are copied without a message, unless others' must come before or after them.
     const bool to_myself = access.writes() && !table_.disjoint();
-    for (const std::int64_t a : touched)
+    for (const std::int64_t a : prepared.touched)
       if (plan.rank_of(a) != context.comm.rank() || to_myself)
         neighbours_.push_back({a, next_round(plan.domains, a, access.both, 0), {}});
   }
@@ -41,13 +40,7 @@ class Rounds {
   };
 
   /// Null: no round is left. A read is under way when this returns.
-  Window* open_window() {
-    if (table_.finished()) return nullptr;
-    Window& window = queue_.next();
-    table_.open(window);
-    if (!access_.writes()) queue_.start_fill(window);
-    return &window;
-  }
+  Window* open_window() { return queue_.finished(table_) ? nullptr : &queue_.open(table_); }
 
   /// This rank's window in `round`, or null.
   Window* window_of(std::int64_t round) {
@@ -113,8 +106,8 @@ class Rounds {
   Context& context_;
   const Access& access_;
   const Plan& plan_;
-  DomainTable table_;
-  WindowQueue queue_;
+  DomainTable& table_;
+  WindowQueue& queue_;
   Porter porter_;
   Messenger messenger_;
   std::vector<Neighbour> neighbours_;
@@ -124,9 +117,8 @@ class Rounds {
 }  // namespace
 
 std::optional<Error> exchange_in_rounds(Context& context, const Access& access, const Plan& plan,
-                                        const Hints& hints, const Neighbours& touched,
-                                        DomainTable table) {
-  return Rounds(context, access, plan, hints, touched, std::move(table)).run();
+                                        Prepared& prepared) {
+  return Rounds(context, access, plan, prepared).run();
 }
 
 }  // namespace penstock

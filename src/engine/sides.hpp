@@ -58,8 +58,7 @@ class Requester {
 /// written, or the next one read.
 class Aggregator {
  public:
-  Aggregator(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-             DomainTable table, Slots& slots);
+  Aggregator(Context& context, const Access& access, Prepared& prepared, Slots& slots);
   /// Goes on as far as the slots allow; may read or write the file.
   void post();
   void completed(int slot);
@@ -89,8 +88,8 @@ class Aggregator {
   Context& context_;
   const Access& access_;
   Slots& slots_;
-  DomainTable table_;
-  WindowQueue queue_;
+  DomainTable& table_;
+  WindowQueue& queue_;
   Window* current_ = nullptr;
   Window* ahead_ = nullptr;  // a read that has been started early
   bool finished_ = false;

@@ -41,9 +41,9 @@ constexpr std::int64_t join_distance = 64 * 1024;
                                       "are not those it was written with");
 }
 
-std::unique_ptr<RangeLock> lock_for_writing(Context& context, const Hints& hints, Extent range,
+std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
                                             LockKind kind) {
-  if (hints.locks == Locks::never || !context.locks_work) return nullptr;
+  if (locks == Locks::never || !context.locks_work) return nullptr;
   int error = 0;
   std::unique_ptr<RangeLock> lock = context.storage.lock(range, kind, error);
   if (lock) return lock;
@@ -53,14 +53,20 @@ std::unique_ptr<RangeLock> lock_for_writing(Context& context, const Hints& hints
   return nullptr;
 }
 
-WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive)
+WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
+                   StagingMemory memory)
     : context_(context),
-      hints_(hints),
+      locks_(hints.locks),
+      sieve_writes_(hints.sieve_writes),
+      sieve_bytes_(std::max<std::int64_t>(1, hints.buffer_size / 8)),
       direction_(direction),
       exclusive_(exclusive),
-      coverage_(&context.gauge, &context.pool) {}
+      memory_(memory),
+      coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
+                memory == StagingMemory::pool ? &context.pool : nullptr) {}
 
 WindowIo::~WindowIo() {
+  if (in_active_buffer()) return;  // maybe in the I/O thread, which does not own the pool
   context_.pool.give(std::move(staging_));
   context_.pool.give(std::move(sieve_));
   context_.pool.give(coverage_.release());
@@ -92,6 +98,11 @@ void WindowIo::settle(std::byte* place, Extent window) {
   if (place != nullptr) return;
   origin_ = trimmed_.begin;
   const std::int64_t ahead = lead(origin_, trimmed_.length());
+  if (in_active_buffer()) {
+    take_unit(ahead + trimmed_.length());
+    base_ = unit_.data() + ahead;
+    return;
+  }
   if (staging_.size() < ahead + trimmed_.length()) {
     context_.pool.give(std::move(staging_));
     staging_ = context_.pool.take(ahead + trimmed_.length(), &context_.gauge);
@@ -99,10 +110,15 @@ void WindowIo::settle(std::byte* place, Extent window) {
   base_ = staging_.data() + ahead;
 }
 
+void WindowIo::take_unit(std::int64_t bytes) {
+  unit_ = ActiveBuffer::Memory();
+  unit_ = take_room(context_, bytes);
+}
+
 /// Here and not where it is used: flush() may run beside the thread that owns the pool.
 void WindowIo::prepare_sieve() {
-  if (sieve_.size() == 0)
-    sieve_ = context_.pool.take(std::max<std::int64_t>(1, hints_.buffer_size / 8), &context_.gauge);
+  if (sieve_.size() == 0 && !in_active_buffer())
+    sieve_ = context_.pool.take(sieve_bytes_, &context_.gauge);
 }
 
 void WindowIo::cover(std::span<const WindowStream> streams) {
@@ -121,18 +137,18 @@ void WindowIo::clear() {
 }
 
 void WindowIo::fill() {
-  const Stopwatch watch(context_.counts.time_storage);
+  const Stopwatch watch(counts().time_storage);
   move_in();
 }
 
 void WindowIo::flush() {
-  const Stopwatch watch(context_.counts.time_storage);
+  const Stopwatch watch(counts().time_storage);
   move_out();
 }
 
 void WindowIo::move_in() {
   if (!holes() || !covered_ || sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
-    if (holes()) ++context_.counts.sieved_windows;
+    if (holes()) ++counts().sieved_windows;
     return read_exactly(trimmed_);
   }
   coverage_.for_each_run([&](Extent run) { read_exactly(run); });
@@ -143,15 +159,15 @@ void WindowIo::move_out() {
     const auto held = lock(exclusive_ ? LockKind::exclusive : LockKind::shared);
     return write(trimmed_);
   }
-  const bool sieve = hints_.sieve_writes == SieveWrites::always ||
-                     (hints_.sieve_writes == SieveWrites::automatic && context_.locks_work &&
+  const bool sieve = sieve_writes_ == SieveWrites::always ||
+                     (sieve_writes_ == SieveWrites::automatic && context_.locks_work &&
                       sieving_pays(trimmed_.length(), wanted_, runs_, true));
   if (sieve) read_modify_write();
   else write_runs();
 }
 
 std::unique_ptr<RangeLock> WindowIo::lock(LockKind kind) {
-  return lock_for_writing(context_, hints_, trimmed_, kind);
+  return lock_for_writing(context_, locks_, trimmed_, kind);
 }
 
 void WindowIo::write_runs() {
@@ -162,9 +178,10 @@ void WindowIo::write_runs() {
 void WindowIo::read_modify_write() {
   const auto held = lock(LockKind::exclusive);
   // Without a lock the bytes in holes are not safe from others: only an explicit wish sieves on.
-  if (!held && hints_.locks == Locks::automatic && hints_.sieve_writes != SieveWrites::always)
+  if (!held && locks_ == Locks::automatic && sieve_writes_ != SieveWrites::always)
     return write_runs();
-  ++context_.counts.sieved_windows;
+  ++counts().sieved_windows;
+  if (sieve_.size() == 0) sieve_ = Buffer(sieve_bytes_, nullptr);
   read_holes();
   write(trimmed_);
 }

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 
+#include "engine/buffering.hpp"
 #include "engine/context.hpp"
 #include "plan/coverage.hpp"
 
@@ -33,10 +34,15 @@ constexpr std::int64_t lead_room(std::int64_t window_bytes) noexcept {
   return window_bytes < 64 * 1024 ? 0 : Buffer::page;
 }
 
+enum class StagingMemory { pool, active_buffer };
+
 class WindowIo {
  public:
   /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
-  WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive);
+  /// `memory`: of staging buffers; those in the active buffer are filled or flushed by its I/O
+  /// thread, at any time until they are destroyed.
+  WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
+           StagingMemory memory = StagingMemory::pool);
   WindowIo(const WindowIo&) = delete;
   ~WindowIo();
 
@@ -46,15 +52,23 @@ class WindowIo {
             std::byte* place = nullptr);
   std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
+  std::int64_t wanted() const noexcept { return wanted_; }  // bytes of it
   /// The two that touch the file; another thread may run them.
   void fill();
   void flush();
   /// After a failed fill: what other ranks get are zeros, not what memory held before.
   void clear();
+  bool in_active_buffer() const noexcept { return memory_ == StagingMemory::active_buffer; }
+  /// Where the byte at file offset 0 would be in the arena of the active buffer.
+  std::int64_t image() const noexcept { return unit_.offset() + (base_ - unit_.data()) - origin_; }
+  /// What fill() and flush() counted, where they run in the background.
+  const Statistics& own_counts() const noexcept { return own_counts_; }
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
   void settle(std::byte* place, Extent window);
+  void take_unit(std::int64_t bytes);
+  Statistics& counts() noexcept { return in_active_buffer() ? own_counts_ : context_.counts; }
   void cover(std::span<const WindowStream> streams);
   void prepare_sieve();
   void move_in();
@@ -69,10 +83,15 @@ class WindowIo {
   std::unique_ptr<RangeLock> lock(LockKind kind);
 
   Context& context_;
-  const Hints& hints_;
+  const Locks locks_;
+  const SieveWrites sieve_writes_;
+  const std::int64_t sieve_bytes_;
   Direction direction_;
   bool exclusive_;
+  StagingMemory memory_;
+  Statistics own_counts_;
   Buffer staging_, sieve_;
+  ActiveBuffer::Memory unit_;
   std::byte* base_ = nullptr;  // where origin_ is
   std::int64_t origin_ = 0;
   Coverage coverage_;
@@ -98,7 +117,7 @@ class Permit {
 
 /// A shared lock that moves along with the writes of the direct method. `work(range)` writes
 /// without one where the file system has no locks.
-std::unique_ptr<RangeLock> lock_for_writing(Context& context, const Hints& hints, Extent range,
+std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
                                             LockKind kind);
 /// Throws the error of a storage call, worded for the reader.
 [[noreturn]] void throw_transfer_error(const Context& context, const char* what, Extent range,

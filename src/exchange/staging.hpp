@@ -35,6 +35,8 @@ class NodeStaging {
     std::atomic<std::int64_t> ticket;
     std::atomic<std::int32_t> missing;  // ranks that have not copied yet
     std::atomic<std::int32_t> turn;
+    bool in_arena;       // the window lies in the owner's active buffer and not in the slot,
+    std::int64_t image;  // as in the file; where in the arena its byte at file offset 0 would be
     Range* ranges() noexcept { return reinterpret_cast<Range*>(this + 1); }  // one per rank
   };
 

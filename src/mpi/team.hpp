@@ -49,8 +49,12 @@ class Team {
   struct alignas(64) Desk {
     std::atomic<std::uint32_t> bell, asleep, wants_permit;
     alignas(64) std::byte note[note_bytes];
-    std::int64_t words;  // of the letter
-    std::int64_t letter[letter_words];
+    // Of this call and of the one before: a rank that is ahead must not change what another reads.
+    std::int64_t words[2];
+    std::int64_t letter[2][letter_words];
+    // The memory of this rank's active buffer, for the others: see Arena. -1: none.
+    std::int64_t process;
+    std::int64_t arena;
   };
   Desk& desk(int place) noexcept { return desks_[place]; }
   Desk& own_desk() noexcept { return desks_[rank_]; }

@@ -12,6 +12,9 @@ namespace {
 /// What a system call costs, in bytes moved.
 constexpr std::int64_t long_run = 64 * 1024;
 
+/// Bytes of a unit of the active buffer, at most (Ma, Winslett, Lee & Yu, section 3.2).
+constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
+
 std::string milliseconds(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
@@ -82,7 +85,19 @@ std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
   std::int64_t parts = plan.depth;
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
-  return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, longest);
+  const std::int64_t most =
+      plan.buffered ? std::min(longest_unit, hints.active_buffer_size) : longest;
+  return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, std::max<std::int64_t>(1, most));
+}
+
+/// Where data is buffered, every rank that has some of it does best to hold some too: the budget is
+/// each process's own. The I/O threads need no core while the device is at work.
+std::int64_t choose_aggregators(const Hints& hints, const Plan& plan, const Demand& demand) {
+  if (plan.method == Method::gather) return 1;
+  if (hints.aggregators != 0) return hints.aggregators;
+  if (!plan.buffered) return plan.machine.writers;
+  const std::int64_t units = demand.bytes / window_bytes(hints, plan);
+  return std::clamp<std::int64_t>(units, plan.machine.writers, plan.machine.ranks);
 }
 
 }  // namespace
@@ -131,14 +146,14 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   plan.method = hints.method;
   plan.reason = "asked for";
   if (plan.method == Method::automatic) choose_method(plan, layout, demand, hints, machine, writes);
-  std::int64_t aggregators = hints.aggregators != 0 ? hints.aggregators : machine.writers;
-  if (plan.method == Method::gather) aggregators = 1;
-  aggregators = std::clamp<std::int64_t>(aggregators, 1, machine.ranks);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = choose_exchange(hints.exchange, machine);
   plan.depth = choose_depth(hints, machine, plan.exchange);
   plan.writers = static_cast<int>(hints.writers);
+  plan.buffered = writes && hints.active_buffer_size > 0;
+  const std::int64_t aggregators =
+      std::clamp<std::int64_t>(choose_aggregators(hints, plan, demand), 1, machine.ranks);
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);

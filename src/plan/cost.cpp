@@ -57,7 +57,8 @@ class Model {
     storage /= busy_nodes;
     shared /= nodes_;
     const double all_cores_busy = (shared + storage) / cores_;
-    // A quarter of what could overlap does not: the first and last windows have nothing beside them.
+    // A quarter of what could overlap does not: the first and last windows have nothing beside
+    // them.
     const double slowest = std::max(all_cores_busy, storage / at_a_time);
     return 2 * meeting() + serial + slowest + 0.25 * std::min(shared / cores_, storage);
   }

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/checked.hpp"
+#include <penstock/error.hpp>
 
 namespace penstock {
 namespace {
@@ -42,6 +42,10 @@ constexpr Names<StorageKind, 5> storage_names{{{"auto", StorageKind::automatic},
                                                {"direct", StorageKind::direct},
                                                {"uring", StorageKind::uring},
                                                {"uring-direct", StorageKind::uring_direct}}};
+constexpr Names<IoPolicy, 4> policy_names{{{"auto", IoPolicy::automatic},
+                                           {"other", IoPolicy::other},
+                                           {"batch", IoPolicy::batch},
+                                           {"idle", IoPolicy::idle}}};
 constexpr Names<Locks, 2> lock_names{{{"auto", Locks::automatic}, {"never", Locks::never}}};
 
 template <class Enum, std::size_t N>
@@ -73,15 +77,19 @@ std::int64_t parse_count(std::string_view hint, std::string_view value) {
   return number;
 }
 
-std::int64_t parse_microseconds(std::string_view hint, std::string_view value) {
+std::int64_t parse_number(std::string_view hint, std::string_view value, std::string_view what,
+                          std::int64_t most) {
   std::int64_t number = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (status != std::errc() || end != value.data() + value.size() || number < 0 ||
-      number > 60'000'000)
-    throw Error(ErrorClass::argument, std::string(hint) +
-                                          " must be microseconds from 0 to 60000000, not '" +
+  if (status != std::errc() || end != value.data() + value.size() || number < 0 || number > most)
+    throw Error(ErrorClass::argument, std::string(hint) + " must be " + std::string(what) +
+                                          " from 0 to " + std::to_string(most) + ", not '" +
                                           std::string(value) + "'");
   return number;
+}
+
+std::int64_t parse_core(std::string_view hint, std::string_view value) {
+  return value == "auto" ? -1 : parse_number(hint, value, "auto or a core", 1023);
 }
 
 std::int64_t parse_depth(std::string_view hint, std::string_view value) {
@@ -98,6 +106,10 @@ std::string count_text(std::int64_t count) {
 
 }  // namespace
 
+bool must_be_common(std::string_view hint) noexcept {
+  return hint == "io_depth" || (hint != "device" && !hint.starts_with("io_"));
+}
+
 std::string_view to_string(Method method) noexcept {
   return name_of(method, method_names);
 }
@@ -106,25 +118,6 @@ std::string_view to_string(DomainRule rule) noexcept {
 }
 std::string_view to_string(Exchange exchange) noexcept {
   return name_of(exchange, exchange_names);
-}
-
-std::int64_t parse_bytes(std::string_view text) {
-  const auto fail = [&]() -> std::int64_t {
-    throw Error(
-        ErrorClass::argument,
-        "'" + std::string(text) + "' is not a size; write bytes, or a number with K, M or G");
-  };
-  std::int64_t number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || number < 0) return fail();
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.empty() || unit == "B") return number;
-  for (const auto& [letter, factor] :
-       {std::pair<char, std::int64_t>{'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}})
-    if (std::toupper(static_cast<unsigned char>(unit[0])) == letter &&
-        (unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "B"))
-      return checked_multiply(number, factor, "size");
-  return fail();
 }
 
 void Hints::set(const std::map<std::string, std::string>& text, std::vector<std::string>* unknown) {
@@ -157,7 +150,11 @@ void Hints::set(const std::map<std::string, std::string>& text, std::vector<std:
     else if (name == "io_depth") io_depth = parse_depth(name, value);
     else if (name == "ranks_per_node") ranks_per_node = parse_count(name, value);
     else if (name == "writers") writers = parse_count(name, value);
-    else if (name == "stagger") stagger = parse_microseconds(name, value);
+    else if (name == "stagger") stagger = parse_number(name, value, "microseconds", 60'000'000);
+    else if (name == "active_buffer_size") active_buffer_size = bytes_of(name, value);
+    else if (name == "io_policy") io_policy = parse(name, value, policy_names);
+    else if (name == "io_nice") io_nice = parse_number(name, value, "a number", 19);
+    else if (name == "io_core") io_core = parse_core(name, value);
     else if (name == "device") device = value;
     else if (unknown != nullptr) unknown->push_back(name);
   }
@@ -178,6 +175,10 @@ std::map<std::string, std::string> Hints::text() const {
           {"ranks_per_node", count_text(ranks_per_node)},
           {"writers", count_text(writers)},
           {"stagger", std::to_string(stagger)},
+          {"active_buffer_size", std::to_string(active_buffer_size)},
+          {"io_policy", std::string(name_of(io_policy, policy_names))},
+          {"io_nice", std::to_string(io_nice)},
+          {"io_core", io_core < 0 ? "auto" : std::to_string(io_core)},
           {"device", device}};
 }
 

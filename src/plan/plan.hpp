@@ -30,6 +30,7 @@ struct Plan {
   int writers = 0;          // ranks of a node that write at a time; 0: all
   bool take_turns = false;  // an aggregator that can copy meanwhile lets another write first
   SieveWrites sieve_writes = SieveWrites::automatic;
+  bool buffered = false;  // a write goes through the active buffer
   std::string reason;
 
   bool collective() const noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <limits>
@@ -105,6 +106,7 @@ class FaultStorage : public Storage {
     if (fault == short_transfer) from = from.first(half(from.size()));
     return inner_->write_some(from, offset);
   }
+  bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   std::int64_t size() override {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();
@@ -137,10 +139,14 @@ class FaultStorage : public Storage {
 
   std::unique_ptr<Storage> inner_;
   std::vector<Clause> clauses_;
-  std::array<std::int64_t, op_count> calls_{};
+  std::array<std::atomic<std::int64_t>, op_count> calls_{};
 };
 
 }  // namespace
+
+void check_faults(std::string_view spec) {
+  parse(spec);
+}
 
 std::unique_ptr<Storage> inject_faults(std::unique_ptr<Storage> inner, std::string_view spec,
                                        int rank) {

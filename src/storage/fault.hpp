@@ -1,4 +1,4 @@
-// Faults on purpose, for tests: device="fault:SPEC" in the hints.
+// Faults on purpose, for tests: device="fault:SPEC" in the hints (stacked by file/device.hpp).
 //   SPEC   = clause { "," clause }; of two clauses for one call the first counts
 //   clause = OP "@" N "=" WHAT | "rank=" R (at most one: faults on this rank only)
 //   OP     = read | write | size | resize | sync | lock
@@ -13,6 +13,9 @@
 #include "storage/storage.hpp"
 
 namespace penstock {
+
+/// Throws Error(argument) for a SPEC that cannot be read.
+void check_faults(std::string_view spec);
 
 /// `inner` with the faults of `spec`; `inner` itself if they are for another rank. Throws
 /// Error(argument) for a SPEC that cannot be read.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/extent.hpp"
+#include "base/tally.hpp"
 
 namespace penstock {
 
@@ -32,6 +33,9 @@ class Storage {
 
   virtual std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) = 0;
   virtual std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) = 0;
+  /// Brings a range nearer (into the page cache) and returns without its bytes. False: this kind
+  /// of storage has no such place; an empty range only asks.
+  virtual bool read_ahead(Extent) { return false; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
   virtual std::int64_t sync() = 0;                      ///< 0, or -errno
@@ -43,7 +47,7 @@ class Storage {
 
 /// Counts of what reached the wrapped storage (adapter Count fills it).
 struct StorageCounts {
-  std::int64_t reads = 0, writes = 0, other_calls = 0, bytes_read = 0, bytes_written = 0;
+  Tally reads, writes, other_calls, bytes_read, bytes_written;
 };
 
 /// How far a transfer got, and why it stopped (0: it did not).
@@ -69,7 +73,9 @@ std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool
                                     std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
 std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);
-/// Counts calls and bytes of `inner` into `counts`, which must outlive the adapter.
-std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts);
+/// Counts calls and bytes of `inner` into `counts`; those of the active buffer's I/O thread into
+/// `background`, where it is given. Both must outlive the adapter.
+std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts,
+                               StorageCounts* background = nullptr);
 
 }  // namespace penstock

@@ -13,6 +13,7 @@
 
 #include "../unit/storage_temp_folder.hpp"
 #include "storage/fault.hpp"
+#include "storage/paced.hpp"
 #include "storage/storage.hpp"
 
 namespace penstock {
@@ -43,6 +44,12 @@ std::unique_ptr<Storage> open_file(const std::string& path, std::string* = nullp
   return open_posix(path, OpenFlag::create);
 }
 
+/// Fast, but with all that there is to go through.
+std::unique_ptr<Storage> at_pace(std::unique_ptr<Storage> inner) {
+  const Pace pace = Pace::parse("bandwidth=4G,latency=10us,writers=1,slowdown=0.1,variance=0.5");
+  return keep_pace(std::move(inner), pace, std::make_shared<PaceClock>(), 0);
+}
+
 const Kind kinds[] = {
     {"posix", open_file, true},
     {"memory", [](const std::string& path, std::string*) { return make_memory_storage(path); },
@@ -60,6 +67,13 @@ const Kind kinds[] = {
        return inject_faults(count(open_file(path), ignored_counts), no_fault, 0);
      },
      true},
+    {"paced_over_posix",
+     [](const std::string& path, std::string*) { return at_pace(open_file(path)); }, true},
+    {"paced_over_fault_over_memory",
+     [](const std::string& path, std::string*) {
+       return at_pace(inject_faults(make_memory_storage(path), no_fault, 0));
+     },
+     false},
     {"direct",
      [](const std::string& path, std::string* notice) {
        return open_direct(path, OpenFlag::create, notice);

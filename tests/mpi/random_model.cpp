@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <random>
 #include <set>
+#include <optional>
 #include <string>
 
 #include <penstock/penstock.hpp>
@@ -44,6 +46,7 @@ struct Case {
   bool npy;
   std::vector<std::vector<ps::Section>> writes, reads;  // per rank
   ps::Hints write_hints, read_hints;
+  std::optional<ps::Background> write_mode, read_mode;  // none: the blocking call
   std::uint64_t memory_seed;
 };
 
@@ -122,6 +125,7 @@ ps::Hints random_hints(Random& r, const Case& c, int ranks) {
                        ps::Pipeline::never});
   h.writers = r.pick<std::int64_t>({0, 0, 0, 1, 2});
   h.stagger = r.chance(3) ? 50 : 0;
+  h.active_buffer_size = r.pick<std::int64_t>({0, 0, 1, 1000, 64 << 10, 64 << 20});
   return h;
 }
 
@@ -157,6 +161,14 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
       c.write_hints.storage == ps::StorageKind::uring_direct)
     if (c.write_hints.method == ps::Method::direct || c.write_hints.method == ps::Method::automatic)
       c.write_hints.method = ps::Method::sieved;
+  const auto mode = [&]() -> std::optional<ps::Background> {
+    const auto picked = r.in(0, 4);
+    if (picked < 2) return std::nullopt;
+    return std::array{ps::Background::none, ps::Background::storage,
+                      ps::Background::all}[static_cast<std::size_t>(picked - 2)];
+  };
+  c.write_mode = mode();
+  c.read_mode = mode();
   c.memory_seed = r.engine();
   return c;
 }
@@ -329,8 +341,10 @@ class CaseRun {
           {c_.writes[rank_][p],
            {reinterpret_cast<std::byte*>(m.bytes.data()) + m.first, m.shape, m.strides, 0, 0}});
     }
-    file.write(parts, &c_.write_hints);
+    if (c_.write_mode) file.write_begin(parts, *c_.write_mode, &c_.write_hints).wait();
+    else file.write(parts, &c_.write_hints);
     check_memory(file, c_.write_hints);
+    file.file_size();  // what is buffered is in the file then
   }
 
   void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
@@ -388,7 +402,8 @@ class CaseRun {
       parts.push_back({c_.reads[rank_][p],
                        {reinterpret_cast<std::byte*>(memories[p].bytes.data()) + memories[p].first,
                         memories[p].shape, memories[p].strides, 0, 0}});
-    file.read(parts, &c_.read_hints);
+    if (c_.read_mode) file.read_begin(parts, *c_.read_mode, &c_.read_hints).wait();
+    else file.read(parts, &c_.read_hints);
     check_memory(file, c_.read_hints);
     for (std::size_t p = 0; p < memories.size(); ++p) {
       Bytes expected(memories[p].bytes.size(), 0xEE);
@@ -416,7 +431,11 @@ void describe(const Case& c, int ranks) {
                static_cast<long long>(c.element_size), c.order == ps::Order::c ? "C" : "F",
                static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
   for (const auto* hints : {&c.write_hints, &c.read_hints}) {
-    std::string text;
+    const auto mode = hints == &c.write_hints ? c.write_mode : c.read_mode;
+    std::string text = !mode                             ? "blocking "
+                       : *mode == ps::Background::none    ? "begin, none "
+                       : *mode == ps::Background::storage ? "begin, storage "
+                                                          : "begin, all ";
     for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";
     std::fprintf(stderr, "  %s\n", text.c_str());
   }
@@ -431,7 +450,8 @@ void describe(const Case& c, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   std::uint64_t seed = 1, first = 0, cases = 100;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];

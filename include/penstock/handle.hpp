@@ -1,0 +1,39 @@
+// Handle: a read, write or close that has begun.
+#pragma once
+
+#include <memory>
+
+#include <penstock/export.hpp>
+
+namespace penstock {
+
+/// What of an operation runs in the background, between its begin and its wait (Dickens & Thakur,
+/// *Improving Collective I/O Performance Using Threads*, section 2.1). Nothing of it needs the
+/// program to call MPI meanwhile.
+enum class Background {
+  none,     ///< nothing: begin does it all
+  storage,  ///< the storage accesses: begin exchanges and the I/O thread writes; the I/O thread
+            ///< reads and wait exchanges
+  all,      ///< the exchange too, in a thread of the file; needs MPI_THREAD_MULTIPLE
+};
+
+class PENSTOCK_EXPORT Handle {
+ public:
+  /// Not collective. The memory of a write may be changed again: its bytes are in the file or in a
+  /// buffer. Of a read: it is filled (only after wait). Waits for that unless told not to.
+  bool copied(bool wait = true);
+  /// Not collective. This rank's part is committed: wait() would wait for other ranks only.
+  bool test();
+  /// Collective, in the same order on every rank. Returns when the bytes of all ranks are in the
+  /// file (of a read: in memory). Throws what went wrong, the same class on every rank. Again: does
+  /// nothing.
+  void wait();
+
+  class State;
+  explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock

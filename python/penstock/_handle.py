@@ -1,0 +1,63 @@
+"""Handles: reads, writes and closes that have begun."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any
+
+#: Handles whose memory may still be in use, or that still have data to write, although the program
+#: may have let go of them.
+_kept: set["Handle"] = set()
+
+
+class Handle:
+    """What `File.write_begin`, `File.read_begin` and `File.close(wait=False)` return.
+
+    Nothing of it needs the program to call MPI between begin and wait.
+    """
+
+    def __init__(self, inner: Any, result: Any = None):
+        self._inner, self._result = inner, result
+        self._waited = False
+        _prune()
+        if not self._is_over():
+            _kept.add(self)
+
+    def _is_over(self) -> bool:
+        return self._inner.test() and self._inner.copied(False)
+
+    def copied(self, wait: bool = True) -> bool:
+        """Whether the array passed may be changed again (of a read: whether it is filled). Waits
+        for that unless `wait` is false. Not collective.
+
+        A write by the collective methods has copied when `write_begin` returns. One by "direct" or
+        "sieved" is done by the I/O thread straight from the array, without a copy.
+        """
+        return self._inner.copied(wait)
+
+    def test(self) -> bool:
+        """Whether this rank's part is committed: in the file, or (of a read) out of it. Does not
+        wait. Not collective; errors are for `wait`."""
+        return self._inner.test()
+
+    def wait(self) -> Any:
+        """Returns when the bytes of all ranks are in the file. Of a read: the array (or list) that
+        was read. Collective: every rank calls, in the same order. Again: nothing more happens.
+
+        Raises what went wrong, the same class on every rank.
+        """
+        try:
+            if not self._waited:
+                self._inner.wait()
+        finally:
+            self._waited = True
+            _kept.discard(self)
+        return self._result
+
+
+def _prune() -> None:
+    for handle in [h for h in _kept if h._is_over()]:
+        _kept.discard(handle)
+
+
+atexit.register(_kept.clear)

@@ -1,0 +1,190 @@
+#include "engine/buffering.hpp"
+
+#include <algorithm>
+
+#include "access/copy.hpp"
+#include "engine/window_io.hpp"
+#include "mpi/agree.hpp"
+
+namespace penstock {
+
+ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
+  ActiveBuffer& active = ActiveBuffer::instance();
+  const std::int64_t budget = context.buffering.budget;
+  if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
+  context.buffering.hold.reset();
+  ++context.counts.buffer_waits;
+  const Stopwatch watch(context.counts.time_room);
+  return active.take(bytes, budget);
+}
+
+namespace {
+
+/// Whether this rank itself writes all bytes of `range` that anybody writes in this call.
+bool all_mine(const Context& context, const Access& access, const Plan& plan, Extent range) {
+  const int me = context.comm.rank();
+  if (!plan.collective())
+    return access.file.run_count() == 1 && access.file.hull().begin <= range.begin &&
+           access.file.hull().end >= range.end;
+  for (std::int64_t at = range.begin; at < range.end; at = plan.domains.stretch_end(at))
+    if (plan.rank_of(plan.domains.owner(at)) != me) return false;
+  return true;
+}
+
+}  // namespace
+
+void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
+  // One rank's units are written in their order anyway.
+  if (context.comm.alone() || intersect(all.pending(), all.hull()).empty()) return;
+  ActiveBuffer& active = ActiveBuffer::instance();
+  bool overtaken = false;
+  for (const Extent pending : active.pending(*context.buffered)) {
+    const Extent touched = intersect(pending, all.hull());
+    overtaken = overtaken || (!touched.empty() && !all_mine(context, access, plan, touched));
+  }
+  ++context.counts.synchronisations;
+  if (!any_rank(context.comm, overtaken)) return;
+  if (overtaken) active.drain(*context.buffered);
+  ++context.counts.synchronisations;
+  any_rank(context.comm, false);  // nobody goes on before
+}
+
+namespace {
+
+/// Runs of one rank that are written together.
+struct DirectUnit {
+  ActiveBuffer::Memory memory;
+  std::byte* begin = nullptr;
+  std::int64_t bytes = 0, room = 0;
+  std::vector<Extent> runs;  // in the file; their bytes lie one after the other
+
+  Extent hull() const noexcept {
+    Extent hull = runs.front();
+    for (const Extent run : runs)
+      hull = {std::min(hull.begin, run.begin), std::max(hull.end, run.end)};
+    return hull;
+  }
+};
+
+void write_unit(Context& context, const DirectUnit& unit, Locks locks, int writers) {
+  Statistics counts;
+  {
+    const Stopwatch watch(counts.time_storage);
+    const auto held = lock_for_writing(context, locks, unit.hull(), LockKind::shared);
+    const Permit permit(context, writers);
+    const std::byte* from = unit.begin;
+    for (const Extent run : unit.runs) {
+      const Transfer done =
+          write_fully(context.storage, {from, static_cast<std::size_t>(run.length())}, run.begin);
+      if (done.error != 0) throw_transfer_error(context, "writing", run, done);
+      from += run.length();
+    }
+  }
+  context.background.add(counts);
+}
+
+class DirectPacker {
+ public:
+  DirectPacker(Context& context, const Access& access, const Hints& hints)
+      : context_(context),
+        access_(access),
+        hints_(hints),
+        left_(access.file.bytes()),
+        past_cache_(left_ >= larger_than_caches),
+        most_(std::max(context.layout.element_size,
+                       std::min(longest_unit, context.buffering.budget))) {}
+
+  void pack() {
+    for (std::size_t piece = 0; piece < access_.file.pieces().size(); ++piece) {
+      memory_ = &access_.both.pieces()[piece];
+      base_ = access_.memory[access_.file.section_of(piece)];
+      const Runs& file = access_.file.pieces()[piece];
+      file.for_each(0, file.size(), [&](const Batch& batch) {
+        for (std::int64_t i = 0; i < batch.count; ++i)
+          add(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run);
+      });
+    }
+    submit();
+  }
+
+ private:
+  static constexpr std::size_t most_runs = 16384;  // their list is memory too
+
+  void add(std::int64_t offset, std::int64_t packed, std::int64_t length) {
+    const std::int64_t element = context_.layout.element_size;
+    while (length > 0) {
+      if (unit_ == nullptr) open(offset);
+      // Whole elements: where ranks overlap, each element is some rank's, whole.
+      const std::int64_t part = std::min(length, unit_->room - unit_->bytes) / element * element;
+      if (part > 0) {
+        copy(packed, part);
+        if (unit_->runs.empty() || unit_->runs.back().end != offset)
+          unit_->runs.push_back({offset, offset});
+        unit_->runs.back().end = offset + part;
+        unit_->bytes += part;
+        offset += part;
+        packed += part;
+        length -= part;
+        left_ -= part;
+      }
+      if (length > 0 || unit_->runs.size() == most_runs) submit();
+    }
+  }
+
+  void open(std::int64_t offset) {
+    // Units end where the next one begins well aligned.
+    std::int64_t room = most_ - (left_ > most_ ? offset % most_ : 0);
+    if (room < context_.layout.element_size) room = most_;
+    room = std::min(room, left_);
+    const std::int64_t ahead = lead(offset, room);
+    unit_ = std::make_shared<DirectUnit>();
+    unit_->memory = take_room(context_, ahead + room);
+    unit_->begin = unit_->memory.data() + ahead;
+    unit_->room = room;
+  }
+
+  void copy(std::int64_t packed, std::int64_t length) {
+    const Stopwatch watch(context_.counts.time_copy);
+    std::byte* const to = unit_->begin + unit_->bytes;
+    memory_->for_each(packed, packed + length, [&](const Batch& b) {
+      std::byte* const place = to + (b.packed - packed);
+      const std::byte* const from = base_ + b.memory;
+      if (past_cache_) copy_runs_past_cache(place, b.run, from, b.memory_step, b.run, b.count);
+      else copy_runs(place, b.run, from, b.memory_step, b.run, b.count);
+    });
+  }
+
+  void submit() {
+    if (unit_ == nullptr) return;
+    ActiveBuffer::Unit unit;
+    unit.file = context_.buffered;
+    unit.extent = unit_->hull();
+    unit.operation = context_.buffering.operation;
+    unit.placement = context_.buffering.placement;
+    context_.counts.bytes_buffered += unit_->bytes;
+    unit.work = [&context = context_, mine = std::move(unit_), locks = hints_.locks,
+                 writers = static_cast<int>(hints_.writers)] {
+      write_unit(context, *mine, locks, writers);
+    };
+    unit_ = nullptr;
+    context_.buffering.last = ActiveBuffer::instance().submit(std::move(unit));
+  }
+
+  Context& context_;
+  const Access& access_;
+  const Hints& hints_;
+  std::int64_t left_;
+  bool past_cache_;
+  std::int64_t most_;
+  const Runs* memory_ = nullptr;
+  const std::byte* base_ = nullptr;
+  std::shared_ptr<DirectUnit> unit_;
+};
+
+}  // namespace
+
+void buffer_directly(Context& context, const Access& access, const Hints& hints) {
+  DirectPacker(context, access, hints).pack();
+}
+
+}  // namespace penstock

@@ -1,0 +1,141 @@
+// Before the first byte of a collective call moves: who wants what of which domain. The file domain
+// access table (FDAT) of each aggregator forms there; nobody ever holds the requests of all ranks.
+#include <algorithm>
+
+#include "access/wire.hpp"
+#include "engine/node.hpp"
+
+namespace penstock {
+namespace {
+
+DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
+                             const Neighbours& touched) {
+  std::vector<Letter> letters;
+  if (!touched.empty()) {
+    const std::vector<std::int64_t> words = to_words(access.sections);
+    for (const std::int64_t aggregator : touched)
+      letters.push_back({plan.rank_of(aggregator), words});
+  }
+  ++context.counts.synchronisations;
+  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
+  for (const Letter& letter : deliver(context.comm, letters, context.letter_tag()))
+    table.add(letter.rank, from_words(letter.words));
+  table.settle();
+  return table;
+}
+
+/// Descriptions of requests, by rank.
+using Letters = std::vector<Letter>;
+
+/// Those of this node's ranks. Short ones lie on the desks since the agreement on entry.
+Letters local_letters(Context& context, const Access& access, const NodeRoles& roles,
+                      const Neighbours& touched, bool on_desks) {
+  Team& team = *context.comm.team();
+  Letters letters;
+  if (on_desks) {
+    const int turn = context.calls % 2;
+    for (int place = 0; place < team.size(); ++place) {
+      const Team::Desk& desk = team.desk(place);
+      letters.push_back({team.members()[static_cast<std::size_t>(place)],
+                         {desk.letter[turn], desk.letter[turn] + desk.words[turn]}});
+    }
+    return letters;
+  }
+  std::vector<int> owners;
+  for (const std::int64_t aggregator : touched) owners.push_back(roles.owner_of(aggregator));
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  const std::vector<std::int64_t> words = to_words(access.sections);
+  for (const int owner : owners)
+    letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
+  ++context.counts.synchronisations;
+  return deliver(context.comm, letters, context.letter_tag());
+}
+
+std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, const NodeRoles& roles,
+                                        const Letters& local) {
+  std::vector<DomainTable> tables;
+  const Team& team = *context.comm.team();
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) {
+    if (roles.is_local(a) || roles.owner_of(a) != team.rank()) continue;
+    DomainTable table(context.layout, plan, a);
+    for (const Letter& letter : local) table.add(letter.rank, from_words(letter.words));
+    table.settle();
+    if (!table.sources().empty()) tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+/// One letter per node and aggregator: rank, number of words, words, of each rank in it.
+Letters between_nodes(Context& context, const Plan& plan, const std::vector<DomainTable>& tables) {
+  Letters letters;
+  for (const DomainTable& table : tables) {
+    Letter letter{plan.rank_of(table.aggregator()), {}};
+    for (const DomainTable::Source& source : table.sources()) {
+      const std::vector<std::int64_t> words = to_words(source.sections);
+      letter.words.push_back(source.rank);
+      letter.words.push_back(static_cast<std::int64_t>(words.size()));
+      letter.words.insert(letter.words.end(), words.begin(), words.end());
+    }
+    letters.push_back(std::move(letter));
+  }
+  ++context.counts.synchronisations;
+  context.counts.messages += static_cast<std::int64_t>(letters.size());
+  Letters unpacked;
+  for (const Letter& letter : deliver(context.comm, letters, context.bundle_tag()))
+    for (std::size_t at = 0; at < letter.words.size();) {
+      const auto begin = letter.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
+      const std::int64_t words = letter.words[at + 1];
+      unpacked.push_back({static_cast<int>(letter.words[at]), {begin, begin + words}});
+      at += 2 + static_cast<std::size_t>(words);
+    }
+  return unpacked;
+}
+
+DomainTable own_table(Context& context, const Plan& plan, Letters letters) {
+  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
+  std::sort(letters.begin(), letters.end(),
+            [](const Letter& a, const Letter& b) { return a.rank < b.rank; });
+  if (table.aggregator() >= 0)
+    for (const Letter& letter : letters) table.add(letter.rank, from_words(letter.words));
+  table.settle();
+  return table;
+}
+
+}  // namespace
+
+void prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
+                     Prepared& prepared) {
+  Team& team = *context.comm.team();
+  const NodeRoles roles(team, plan);
+  Letters letters =
+      local_letters(context, access, roles, prepared.touched, all.words <= Team::letter_words);
+  if (team.nodes() > 1) {
+    prepared.passed_on = courier_tables(context, plan, roles, letters);
+    for (Letter& letter : between_nodes(context, plan, prepared.passed_on))
+      letters.push_back(std::move(letter));
+  }
+  prepared.table.emplace(own_table(context, plan, std::move(letters)));
+  if (team.nodes() == 1 || !access.writes()) return;
+  // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
+  // for each other's ranks; messages of single ranks already keep that order.
+  ++context.counts.synchronisations;
+  if (any_rank(context.comm, !prepared.table->disjoint())) prepared.exchange = Exchange::sparse;
+}
+
+Prepared prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                 const Demand& all) {
+  Prepared prepared;
+  prepared.touched = touched_aggregators(plan.domains, access.file);
+  prepared.exchange = plan.exchange;
+  if (plan.exchange == Exchange::node) prepare_in_node(context, access, plan, all, prepared);
+  else prepared.table.emplace(tell_aggregators(context, access, plan, prepared.touched));
+  // In the node exchange ranks go on copying into other windows while one is at the storage: no
+  // thread.
+  const bool background = prepared.exchange != Exchange::node;
+  prepared.queue =
+      std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
+  return prepared;
+}
+
+}  // namespace penstock

@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "engine/domain_table.hpp"
+
+namespace penstock {
+namespace {
+/// Windows smaller than this are at the storage sooner than a thread is awake.
+constexpr std::int64_t worth_a_thread = 256 * 1024;
+}  // namespace
+
+WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
+                         Direction direction, bool background)
+    : context_(context),
+      hints_(hints),
+      aggregator_(plan.aggregator_of(context.comm.rank())),
+      unit_bytes_(plan.domains.buffer() + lead_room(plan.domains.buffer())),
+      writers_(plan.writers),
+      reads_(direction == Direction::read),
+      background_(background && (hints.pipeline == Pipeline::always ||
+                                 (hints.pipeline == Pipeline::automatic && plan.depth > 1 &&
+                                  plan.domains.buffer() >= worth_a_thread))),
+      buffered_(plan.buffered && !reads_) {
+  for (int i = 0; i < plan.depth && !buffered_; ++i)
+    windows_.push_back(std::make_unique<Window>(context, hints, direction));
+}
+
+WindowQueue::~WindowQueue() {
+  // What threads are still reading into must stay.
+  for (const auto& window : windows_)
+    if (window->ticket != 0) context_.worker.wait(window->ticket);
+  for (const auto& window : ahead_) ActiveBuffer::instance().wait(window->ticket);
+  for (const auto& window : open_) ActiveBuffer::instance().wait(window->ticket);
+}
+
+/// The window object that is used next, once it is free. At most `depth` are in use.
+Window& WindowQueue::next() {
+  Window& window = *windows_[turn_];
+  turn_ = (turn_ + 1) % windows_.size();
+  finish(window);
+  window.round = -1;
+  return window;
+}
+
+std::shared_ptr<Window> WindowQueue::loose(StagingMemory memory) {
+  return std::make_shared<Window>(context_, hints_, reads_ ? Direction::read : Direction::write,
+                                  memory);
+}
+
+Window& WindowQueue::open(DomainTable& table, std::byte* place) {
+  if (!ahead_.empty()) {
+    open_.push_back(std::move(ahead_.front()));
+    ahead_.pop_front();
+    return *open_.back();
+  }
+  if (buffered_) {
+    open_.push_back(loose(StagingMemory::active_buffer));
+    table.open(*open_.back());
+    return *open_.back();
+  }
+  Window& window = next();
+  table.open(window, place);
+  if (reads_) start_fill(window);
+  return window;
+}
+
+bool WindowQueue::must_wait() {
+  if (!buffered_ || ActiveBuffer::instance().has_room(unit_bytes_, context_.buffering.budget))
+    return false;
+  context_.buffering.hold.reset();
+  return true;
+}
+
+void WindowQueue::read_ahead(DomainTable& table, std::int64_t budget) {
+  ActiveBuffer& active = ActiveBuffer::instance();
+  while (!table.finished() && active.has_room(unit_bytes_, budget)) {
+    ahead_.push_back(loose(StagingMemory::active_buffer));
+    table.open(*ahead_.back());
+    start_fill_in_io_thread(*ahead_.back());
+  }
+}
+
+bool WindowQueue::has_read_ahead() {
+  return ahead_.empty() || ActiveBuffer::instance().is_done(ahead_.back()->ticket);
+}
+
+void WindowQueue::start_fill_in_io_thread(Window& window) {
+  window.in_io_thread = true;
+  ActiveBuffer::Unit unit;
+  unit.file = context_.buffered;
+  unit.placement = context_.buffering.placement;
+  unit.work = [this, &window] {
+    window.error = attempt([&] {
+      const Permit permit(context_, writers_);
+      window.io.fill();
+    });
+    context_.background.add(window.io.own_counts());
+  };
+  window.ticket = ActiveBuffer::instance().submit(std::move(unit));
+}
+
+void WindowQueue::start(Window& window, bool fill) {
+  if (error_) return;
+  const auto work = [this, &window, fill] {
+    if (failed_) return;
+    window.error = attempt([&] {
+      if (!fill) stagger();
+      const Permit permit(context_, background_ ? writers_ : 0);
+      fill ? window.io.fill() : window.io.flush();
+    });
+    if (window.error) failed_ = true;
+  };
+  if (background_) window.ticket = context_.worker.submit(work);
+  else work();
+}
+
+void WindowQueue::start_flush(Window& window) {
+  if (!buffered_) return start(window, false);
+  const auto mine = std::find_if(open_.begin(), open_.end(),
+                                 [&](const auto& candidate) { return candidate.get() == &window; });
+  const std::chrono::microseconds delay(staggered_ ? 0 : hints_.stagger * aggregator_);
+  staggered_ = true;
+  hand_over(context_, std::move(*mine), writers_, delay);
+  open_.erase(mine);
+}
+
+/// Dickens & Thakur, section 4.1.1: with many writers, small delays that keep them apart raised
+/// the bandwidth of one file system by half.
+void WindowQueue::stagger() {
+  if (staggered_ || hints_.stagger == 0) return;
+  staggered_ = true;
+  std::this_thread::sleep_for(std::chrono::microseconds(hints_.stagger * aggregator_));
+}
+
+void WindowQueue::finish(Window& window) {
+  if (window.ticket != 0) {
+    const Stopwatch watch(context_.counts.time_wait);
+    if (window.in_io_thread) ActiveBuffer::instance().wait(window.ticket);
+    else context_.worker.wait(window.ticket);
+    window.ticket = 0;
+  }
+  if (window.error && !error_) error_ = window.error;
+  window.error.reset();
+  if (error_ && reads_ && window.round >= 0) window.io.clear();
+}
+
+void WindowQueue::finish_all() {
+  for (const auto& window : windows_) finish(*window);
+}
+
+void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
+               std::chrono::microseconds delay) {
+  window->streams.clear();  // they refer to the call's tables
+  const std::int64_t unit_bytes = window->io.wanted();
+  ActiveBuffer::Unit unit;
+  unit.file = context.buffered;
+  unit.extent = window->io.trimmed();
+  unit.operation = context.buffering.operation;
+  unit.placement = context.buffering.placement;
+  unit.work = [&context, window = std::move(window), writers, delay] {
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    {
+      const Permit permit(context, writers);
+      window->io.flush();
+    }
+    context.background.add(window->io.own_counts());
+  };
+  context.counts.bytes_buffered += unit_bytes;
+  context.buffering.last = ActiveBuffer::instance().submit(std::move(unit));
+}
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#include "exchange/arenas.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "background/active_buffer.hpp"
+
+namespace penstock {
+namespace {
+
+/// An arena of another process, mapped once, however many files ask for it.
+std::byte* map_once(std::int64_t process, std::int64_t number) {
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, ino_t>, ArenaView> known;
+  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(number);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  struct stat status {};
+  std::byte* base = nullptr;
+  if (::fstat(descriptor, &status) == 0) {
+    const std::lock_guard guard(mutex);
+    ArenaView& view = known[{status.st_dev, status.st_ino}];
+    if (view.base == nullptr) view = Arena::map(descriptor);
+    base = view.base;
+  }
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return base;
+}
+
+}  // namespace
+
+bool TeamArenas::fit(Team& team, std::string& why) {
+  ActiveBuffer& active = ActiveBuffer::instance();
+  const bool own = active.open_arena();
+  if (!own) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
+  team.own_desk().process = ::getpid();
+  team.own_desk().arena = own ? active.arena_descriptor() : -1;
+  team.meet([] {});
+  std::vector<std::byte*> bases;
+  bool all = own;
+  for (int place = 0; place < team.size() && all; ++place) {
+    const Team::Desk& desk = team.desk(place);
+    bases.push_back(place == team.rank()
+                        ? active.arena_base()
+                        : (desk.arena < 0 ? nullptr : map_once(desk.process, desk.arena)));
+    if (bases.back() != nullptr) continue;
+    all = false;
+    why = std::string("cannot reach the active buffer of another rank: ") + std::strerror(errno);
+  }
+  team.meet([] {});  // nobody's descriptor changes before all have looked
+  if (all) bases_ = std::move(bases);
+  return all;
+}
+
+}  // namespace penstock

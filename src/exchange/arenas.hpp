@@ -1,0 +1,24 @@
+// TeamArenas: the active buffers of a node's ranks, as this process sees them. Mappings are kept
+// for the life of the process: files come and go, active buffers stay.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "background/arena.hpp"
+#include "mpi/team.hpp"
+
+namespace penstock {
+
+class TeamArenas {
+ public:
+  /// Collective over the team. False, and `why`, where this rank cannot have them all.
+  bool fit(Team& team, std::string& why);
+  bool there() const noexcept { return !bases_.empty(); }
+  std::byte* base(int place) const noexcept { return bases_[static_cast<std::size_t>(place)]; }
+
+ private:
+  std::vector<std::byte*> bases_;  // by place in the team
+};
+
+}  // namespace penstock

@@ -1,0 +1,254 @@
+// What can be done with an open file.
+#include <cstring>
+
+#include "file/impl.hpp"
+#include "file/words.hpp"
+#include "mpi/agree.hpp"
+
+namespace penstock {
+
+void throw_errno(const std::string& what, const std::string& path, std::int64_t code) {
+  const int number = static_cast<int>(-code);
+  throw Error(what + " '" + path + "': " + std::strerror(number) + " (errno " +
+                  std::to_string(number) + ")",
+              path, -1, number);
+}
+
+/// A call cannot change how the file was opened; ignoring the wish in silence would be worse.
+void ArrayFile::Impl::refuse_settings_of_the_file(const Hints& call) const {
+  const Hints unset;
+  const auto check = [&](const char* name, auto field) {
+    if (call.*field != unset.*field && call.*field != hints_.*field)
+      throw Error(ErrorClass::argument, std::string(name) +
+                                            " is a setting of the file and not of a call; pass "
+                                            "it in the hints of open");
+  };
+  check("storage", &Hints::storage);
+  check("io_depth", &Hints::io_depth);
+  check("ranks_per_node", &Hints::ranks_per_node);
+  check("device", &Hints::device);
+}
+
+template <class View>
+std::vector<std::int64_t> ArrayFile::Impl::strides_of(const Part<View>& part) const {
+  const std::vector<std::int64_t> shape = part.section.shape();
+  const auto& memory = part.memory;
+  if (memory.data == nullptr) throw Error(ErrorClass::argument, "buffer: no memory was given");
+  if (memory.element_size != 0 && memory.element_size != layout_.element_size)
+    throw Error(ErrorClass::argument,
+                "buffer has elements of " + std::to_string(memory.element_size) +
+                    " bytes, the file of " + std::to_string(layout_.element_size));
+  if (!memory.shape.empty() && memory.shape != shape)
+    throw Error(ErrorClass::argument, "buffer has shape " + text_of(memory.shape) +
+                                          ", the section " + part.section.to_string() +
+                                          " has shape " + text_of(shape));
+  if (memory.strides.empty()) {
+    const std::int64_t needed = part.section.element_count() * layout_.element_size;
+    if (static_cast<std::int64_t>(memory.size_bytes) < needed)
+      throw Error(ErrorClass::argument, "buffer is too small: it has " +
+                                            std::to_string(memory.size_bytes) +
+                                            " bytes, the section needs " + std::to_string(needed));
+    return dense_strides(shape, layout_.element_size, layout_.order);
+  }
+  if (memory.strides.size() != shape.size())
+    throw Error(ErrorClass::argument, "buffer has " + std::to_string(memory.strides.size()) +
+                                          " strides for " + std::to_string(shape.size()) +
+                                          " dimensions");
+  return memory.strides;
+}
+
+template <class View>
+void ArrayFile::Impl::add_part(Access& access, const Part<View>& part, std::size_t index,
+                               std::size_t count) {
+  try {
+    part.section.check(layout_.shape);
+    if (part.section.empty()) return;
+    access.strides.push_back(strides_of(part));
+  } catch (const Error& error) {
+    if (count == 1) throw;
+    throw Error(error.error_class(), "part " + std::to_string(index) + ": " + error.what());
+  }
+  access.sections.push_back(part.section);
+  // A write never stores through this pointer; one Access serves both directions.
+  access.memory.push_back(const_cast<std::byte*>(part.memory.data));
+}
+
+/// What this rank asks for; returns what is wrong with it.
+template <class View>
+std::optional<Error> ArrayFile::Impl::fill_in(Access& access, std::span<const Part<View>> parts,
+                                              const Hints* call_hints, Direction direction,
+                                              const Error* found) {
+  access.direction = direction;
+  return attempt([&] {
+    if (found != nullptr) throw Error(*found);
+    if (direction == Direction::write && mode_ == Mode::read)
+      throw Error(ErrorClass::state,
+                  "'" + path_ + "' was opened for reading only; open it with r+ or w");
+    if (call_hints != nullptr) refuse_settings_of_the_file(*call_hints);
+    for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
+  });
+}
+
+template <class View>
+void ArrayFile::Impl::transfer(std::span<const Part<View>> parts, const Hints* call_hints,
+                               Direction direction, const Error* found) {
+  require_open();
+  Access access;
+  const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+  const StorageCounts before = storage_counts_;
+  const std::optional<Error> error = attempt([&] {
+    last_method_ =
+        in_flight_->run(std::move(access), call_hints ? *call_hints : hints_, early)->plan().method;
+  });
+  account(before);
+  if (error) throw Error(*error);
+}
+
+template <class View>
+std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<View>> parts,
+                                                        const Hints* call_hints,
+                                                        Direction direction, Background background,
+                                                        const Error* found) {
+  require_open();
+  Access access;
+  const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+  const StorageCounts before = storage_counts_;
+  std::shared_ptr<InFlight::Begun> begun;
+  const std::optional<Error> error = attempt([&] {
+    begun =
+        in_flight_->begin(std::move(access), call_hints ? *call_hints : hints_, background, early);
+  });
+  if (background != Background::all) account(before);
+  if (error) throw Error(*error);
+  if (background != Background::all) last_method_ = begun->operation->plan().method;
+  return begun;
+}
+
+void ArrayFile::Impl::end(InFlight::Begun& begun) {
+  if (!storage_) return;  // closing has waited for it
+  const StorageCounts before = storage_counts_;
+  const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
+  account(before);
+  if (error) throw Error(*error);
+}
+
+void ArrayFile::Impl::account(const StorageCounts& before) {
+  last_ = context_->counts;
+  last_.reads = storage_counts_.reads - before.reads;
+  last_.writes = storage_counts_.writes - before.writes;
+  last_.other_calls = storage_counts_.other_calls - before.other_calls;
+  last_.bytes_read = storage_counts_.bytes_read - before.bytes_read;
+  last_.bytes_written = storage_counts_.bytes_written - before.bytes_written;
+  total_ += last_;
+}
+
+/// What this rank has buffered is in the file when this returns, or something went wrong.
+std::optional<Error> ArrayFile::Impl::drain() {
+  if (!closing_) in_flight_->settle();
+  ActiveBuffer::instance().drain(*buffered_);
+  return ActiveBuffer::instance().take_failure(*buffered_);
+}
+
+void ArrayFile::Impl::sync() {
+  require_open();
+  std::optional<Error> error = drain();
+  if (!error)
+    error = attempt([&] {
+      const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
+      if (code < 0) throw_errno("syncing", path_, code);
+    });
+  agree_on_exit(comm_, error);
+  ActiveBuffer::instance().settle(*buffered_);
+}
+
+std::int64_t ArrayFile::Impl::file_size() {
+  require_open();
+  agree_on_exit(comm_, drain());
+  std::int64_t size = 0;
+  agree_on_exit(comm_, attempt([&] {
+                  size = storage_->size();
+                  if (size < 0) throw_errno("finding out the size of", path_, size);
+                }));
+  return size;
+}
+
+void ArrayFile::Impl::truncate(std::int64_t bytes) {
+  require_open();
+  agree_on_entry(comm_, {{"the size to truncate to", std::to_string(bytes)}}, {}, attempt([&] {
+                   if (bytes < 0)
+                     throw Error(ErrorClass::argument,
+                                 "a file cannot have " + std::to_string(bytes) + " bytes");
+                   if (mode_ == Mode::read)
+                     throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only");
+                 }));
+  agree_on_exit(comm_, drain());
+  agree_on_exit(comm_, attempt([&] {
+                  if (comm_.rank() == 0) resize(bytes);
+                }));
+}
+
+void ArrayFile::Impl::finish_close() {
+  if (!storage_) return;
+  const std::optional<Error> error = drain();
+  // Ranks wait for each other, so that whoever opens the file next sees all of it.
+  const std::optional<Error> agreed = attempt([&] { agree_on_exit(comm_, error); });
+  ActiveBuffer::instance().settle(*buffered_);
+  total_ = statistics();
+  in_flight_.reset();
+  context_.reset();
+  storage_.reset();
+  comm_.release();
+  if (agreed) throw Error(*agreed);
+}
+
+void ArrayFile::Impl::abandon() noexcept {
+  if (!storage_) return;
+  if (in_flight_) {
+    in_flight_->await_threads();
+    in_flight_->abandon();
+  }
+  if (buffered_) {
+    ActiveBuffer::instance().drain(*buffered_);
+    if (closing_) ActiveBuffer::instance().settle(*buffered_);
+    ActiveBuffer::instance().tell(*buffered_);
+  }
+  in_flight_.reset();
+  context_.reset();
+  storage_.reset();
+}
+
+Statistics ArrayFile::Impl::statistics() const {
+  Statistics sum = total_;
+  if (!context_) return sum;
+  sum += context_->background.sum();
+  sum.reads += background_counts_.reads;
+  sum.writes += background_counts_.writes;
+  sum.other_calls += background_counts_.other_calls;
+  sum.bytes_read += background_counts_.bytes_read;
+  sum.bytes_written += background_counts_.bytes_written;
+  return sum;
+}
+
+std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
+  Demand whole;  // how many they are may depend on how much there is to write
+  whole.begin = layout_.extent().begin;
+  whole.end = layout_.extent().end;
+  whole.bytes = layout_.byte_count();
+  const Plan plan = make_plan(layout_, whole, hints_, machine());
+  std::vector<int> ranks;
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
+  return ranks;
+}
+
+template void ArrayFile::Impl::transfer(std::span<const Part<ReadView>>, const Hints*, Direction,
+                                        const Error*);
+template void ArrayFile::Impl::transfer(std::span<const Part<WriteView>>, const Hints*, Direction,
+                                        const Error*);
+template std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<ReadView>>,
+                                                                 const Hints*, Direction,
+                                                                 Background, const Error*);
+template std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<WriteView>>,
+                                                                 const Hints*, Direction,
+                                                                 Background, const Error*);
+
+}  // namespace penstock

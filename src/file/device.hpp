@@ -1,0 +1,45 @@
+// Device: what the hint `device` puts between the engine and the file.
+//   device="" | "paced:..." | "fault:..." | several of them, joined by "+"
+// Paced is outside and faults are inside, however they are written: a request that fails takes its
+// time too. Faults may come several times, each with a rank of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <penstock/file_system.hpp>
+#include <penstock/hints.hpp>
+
+#include "mpi/communicator.hpp"
+#include "storage/paced.hpp"
+
+namespace penstock {
+
+struct Device {
+  std::optional<Pace> pace;
+  std::vector<std::string> faults;
+
+  /// Throws Error(argument) for a text that cannot be read.
+  static Device parse(std::string_view text);
+  /// The part that all ranks must pass alike: they share its clock. Empty without; never throws.
+  static std::string common_part(std::string_view text);
+
+  /// `inner` behind the device. `clock` is needed where there is a pace.
+  std::unique_ptr<Storage> stack(std::unique_ptr<Storage> inner, std::shared_ptr<PaceClock> clock,
+                                 int rank) const;
+};
+
+/// A new clock that all ranks of one machine share, whatever their teams; each machine has its own.
+/// Collective. Throws on all ranks where memory cannot be shared.
+std::shared_ptr<PaceClock> share_clock(const Communicator& comm);
+
+/// Whether storage calls go past the page cache: asked for, and the file system can.
+bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept;
+
+/// "page cache", "O_DIRECT", "paced: 100 MiB/s shared, 1 ms a request (page cache)".
+std::string describe_device(const Hints& hints, const FileSystemFacts& facts);
+
+}  // namespace penstock

@@ -1,0 +1,115 @@
+// ArrayFile::Impl: an open file. Its parts: opening.cpp makes one, calls.cpp is what can be done
+// with it; array_file.cpp is the door.
+#pragma once
+
+#include <penstock/array_file.hpp>
+
+#include "file/device.hpp"
+#include "file/header.hpp"
+#include "file/in_flight.hpp"
+
+namespace penstock {
+
+[[noreturn]] void throw_errno(const std::string& what, const std::string& path, std::int64_t code);
+
+class ArrayFile::Impl {
+ public:
+  Impl(Communicator comm, const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+       const Hints& hints);
+  Impl(const Impl&) = delete;
+  /// Not collective: it runs during one rank's exception too, when nobody else is here.
+  ~Impl() { abandon(); }
+
+  /// `found`: what a door has found wrong with the request.
+  template <class View>
+  void transfer(std::span<const Part<View>> parts, const Hints* call_hints, Direction direction,
+                const Error* found = nullptr);
+  template <class View>
+  std::shared_ptr<InFlight::Begun> begin(std::span<const Part<View>> parts, const Hints* call_hints,
+                                         Direction direction, Background background,
+                                         const Error* found = nullptr);
+  void end(InFlight::Begun& begun);
+  bool is_copied(InFlight::Begun& begun, bool wait) {
+    return !storage_ || in_flight_->is_copied(begun, wait);
+  }
+  bool is_done(InFlight::Begun& begun) { return !storage_ || in_flight_->is_done(begun); }
+
+  void sync();
+  std::int64_t file_size();
+  void truncate(std::int64_t bytes);
+
+  /// The first half of close: from here on the file counts as closed.
+  void begin_close() {
+    in_flight_->settle();
+    closing_ = true;
+  }
+  bool is_closing_done() {
+    return !storage_ || ActiveBuffer::instance().pending(*buffered_).empty();
+  }
+  void finish_close();
+  void close() {
+    if (!storage_) return;
+    if (!closing_) begin_close();
+    finish_close();
+  }
+  /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
+  /// an error to.
+  void abandon() noexcept;
+
+  bool is_open() const { return storage_ != nullptr && !closing_; }
+  const ArraySpec& spec() const { return described_.spec; }
+  std::int64_t end_offset() const { return described_.data_offset + layout_.byte_count(); }
+  std::int64_t data_offset() const { return described_.data_offset; }
+  const Hints& hints() const { return hints_; }
+  const FileSystemFacts& file_system() const { return facts_; }
+  std::string device() const { return describe_device(hints_, facts_); }
+  std::vector<int> aggregator_ranks() const;
+  Statistics statistics() const;
+  const Statistics& last_call() const { return last_; }
+  Method last_method() const { return last_method_; }
+
+ private:
+  void check(const ArraySpec& spec);
+  void form_team();
+  void find_out();
+  void open_everywhere();
+  void find_buffered();
+  void settle(const ArraySpec& spec);
+  void prepare_file();
+  void resize(std::int64_t bytes);
+  Machine machine() const;
+
+  template <class View>
+  std::optional<Error> fill_in(Access& access, std::span<const Part<View>> parts,
+                               const Hints* call_hints, Direction direction, const Error* found);
+  void refuse_settings_of_the_file(const Hints& call) const;
+  template <class View>
+  void add_part(Access& access, const Part<View>& part, std::size_t index, std::size_t count);
+  template <class View>
+  std::vector<std::int64_t> strides_of(const Part<View>& part) const;
+  std::optional<Error> drain();
+  void require_open() const {
+    if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
+  }
+  void account(const StorageCounts& before);
+
+  Communicator comm_;
+  std::string path_;
+  Mode mode_;
+  Hints hints_;
+  Device device_;
+  std::shared_ptr<PaceClock> clock_;
+  StorageCounts storage_counts_, background_counts_;  // outlive storage_, which counts into them
+  std::shared_ptr<BufferedFile> buffered_;
+  bool closing_ = false;
+  std::unique_ptr<Storage> storage_;
+  FileSystemFacts facts_;
+  Described described_;
+  ArrayLayout layout_;
+  std::optional<Context> context_;
+  std::optional<InFlight> in_flight_;
+  Statistics total_, last_;
+  Method last_method_ = Method::automatic;
+};
+
+}  // namespace penstock

@@ -1,0 +1,198 @@
+// How a file becomes open, on all ranks or on none.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "file/impl.hpp"
+#include "file/words.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/finalize.hpp"
+#include "storage/facts.hpp"
+
+namespace penstock {
+namespace {
+
+std::vector<Common> common_values(const std::string& path, Mode mode, const ArraySpec& spec,
+                                  const Hints& hints) {
+  const char* const modes[] = {"r", "r+", "w"};
+  const char* const containers[] = {"auto", "raw", "npy"};
+  std::string hint_text;
+  for (const auto& [name, value] : hints.text())
+    if (must_be_common(name)) hint_text += name + "=" + value + " ";
+  return {{"path", "'" + path + "'"},
+          {"mode", modes[static_cast<int>(mode)]},
+          {"shape", text_of(spec.shape)},
+          {"dtype", spec.dtype + " (" + std::to_string(spec.element_size) + " bytes)"},
+          {"order", !spec.order               ? "auto"
+                    : *spec.order == Order::c ? "C"
+                                              : "F"},
+          {"offset", std::to_string(spec.offset)},
+          {"container", containers[static_cast<int>(spec.container)]},
+          {"hints", hint_text},
+          {"device", "'" + Device::common_part(hints.device) + "'"}};
+}
+
+std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const Hints& hints,
+                                   std::string* notice) {
+  switch (hints.storage) {
+    case StorageKind::direct: return open_direct(path, flag, notice);
+    case StorageKind::uring:
+    case StorageKind::uring_direct:
+      return open_uring(path, flag, hints.storage == StorageKind::uring_direct,
+                        static_cast<int>(hints.io_depth), notice);
+    default: return open_posix(path, flag);
+  }
+}
+
+/// What does not work as wished is said once, by one rank.
+std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, const Hints& hints,
+                                      int rank) {
+  std::string notice;
+  auto storage = open_kind(path, flag, hints, &notice);
+  if (!notice.empty() && rank == 0) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
+  return storage;
+}
+
+}  // namespace
+
+ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode mode,
+                      const ArraySpec& spec, const Hints& hints)
+    : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
+  agree_on_entry(comm_, common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); }));
+  form_team();
+  // All have one or none: they agreed on it.
+  if (device_.pace) clock_ = share_clock(comm_);
+  open_everywhere();
+  find_out();
+  settle(spec);
+  const ArraySpec& s = described_.spec;
+  layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
+  const std::optional<Error> error =
+      attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
+  agree_on_exit(comm_, error);
+  hints_ = settle_hints(hints_, machine(), layout_.element_size);
+  context_.emplace(*storage_, comm_, layout_, machine());
+  context_->buffered = buffered_;
+  in_flight_.emplace(*context_);
+}
+
+void ArrayFile::Impl::check(const ArraySpec& spec) {
+  device_ = Device::parse(hints_.device);
+  if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
+  if (spec.offset < 0)
+    throw Error(ErrorClass::argument,
+                "offset must not be negative, but is " + std::to_string(spec.offset));
+  if (mode_ == Mode::create) {
+    describe_new(path_, spec);
+    check_hints(hints_, spec.element_size, comm_.size());
+  }
+}
+
+/// Not before all ranks agree on the hints: they say how large a team is.
+void ArrayFile::Impl::form_team() {
+  const std::string why = comm_.form_team(static_cast<int>(hints_.ranks_per_node));
+  if (!why.empty() && comm_.rank() == 0)
+    std::fprintf(stderr,
+                 "penstock: ranks of a node cannot share memory (%s); exchanging by messages\n",
+                 why.c_str());
+}
+
+Machine ArrayFile::Impl::machine() const {
+  const Team* const team = comm_.team();
+  return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
+          // A modelled device is no page cache: accesses are large and wait for nobody's turn.
+          !past_page_cache(hints_, facts_) && !device_.pace, facts_.stripe_size, team != nullptr};
+}
+
+/// One rank asks the file system, all go by its answer.
+void ArrayFile::Impl::find_out() {
+  std::int64_t numbers[3] = {};
+  char type[32] = "";
+  if (comm_.rank() == 0) {
+    // Facts only help to choose: where they cannot be had, a file works without.
+    attempt([&] { facts_ = find_facts(path_); });
+    numbers[0] = facts_.block_size;
+    numbers[1] = facts_.stripe_size;
+    numbers[2] = facts_.direct_alignment;
+    facts_.type.copy(type, sizeof type - 1);
+  }
+  comm_.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
+  comm_.broadcast(std::as_writable_bytes(std::span(type)), 0);
+  facts_ = {type, numbers[0], numbers[1], numbers[2]};
+}
+
+void ArrayFile::Impl::open_everywhere() {
+  // Rank 0 first: it may have to make the file. Nothing in it changes before all have it open.
+  const OpenFlag flag = mode_ == Mode::read         ? OpenFlag::read
+                        : mode_ == Mode::read_write ? OpenFlag::read_write
+                                                    : OpenFlag::create;
+  const bool is_new = comm_.rank() == 0 && mode_ == Mode::create && !std::filesystem::exists(path_);
+  std::optional<Error> error;
+  const auto open = [&] {
+    storage_ = open_storage(path_, flag, hints_, comm_.rank());
+    storage_ = device_.stack(std::move(storage_), clock_, comm_.rank());
+  };
+  if (comm_.rank() == 0) error = attempt(open);
+  try {
+    agree_on_exit(comm_, error);
+    if (comm_.rank() != 0) error = attempt(open);
+    if (!error) find_buffered();
+    agree_on_exit(comm_, error);
+  } catch (...) {
+    if (is_new && storage_) ::unlink(path_.c_str());
+    throw;
+  }
+  clock_.reset();  // the storage keeps it
+  storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
+}
+
+/// Another handle of this process may have something of the file in its active buffer: it is
+/// written before anybody reads the header or truncates.
+void ArrayFile::Impl::find_buffered() {
+  struct stat status {};
+  const bool known = ::stat(path_.c_str(), &status) == 0;
+  const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
+  ActiveBuffer& active = ActiveBuffer::instance();
+  buffered_ = known ? active.file(status.st_dev, status.st_ino, path_, who)
+                    : std::make_shared<BufferedFile>(path_, who);
+  active.drain(*buffered_);
+  if (!comm_.alone()) finish_before_mpi_does();
+}
+
+/// Rank 0 reads or writes the header and sets the size; all learn what the file holds.
+void ArrayFile::Impl::settle(const ArraySpec& spec) {
+  std::optional<Error> error;
+  if (comm_.rank() == 0)
+    error = attempt([&] {
+      described_ = mode_ == Mode::create
+                       ? describe_new(path_, spec)
+                       : describe_existing(*storage_, path_, spec, mode_ == Mode::read_write);
+      check_hints(hints_, described_.spec.element_size, comm_.size());
+      if (mode_ != Mode::read) prepare_file();
+    });
+  agree_on_exit(comm_, error);
+  share(comm_, described_);
+}
+
+void ArrayFile::Impl::prepare_file() {
+  const ArraySpec& s = described_.spec;
+  const std::int64_t end =
+      described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
+  if (mode_ == Mode::create) resize(0);
+  const std::int64_t size = storage_->size();
+  if (size < 0)
+    throw_errno("finding out the size of", path_, size);  // -errno is no size to compare
+  if (size < end) resize(end);
+  if (described_.new_header.empty()) return;
+  const Transfer done = write_fully(*storage_, described_.new_header, s.offset);
+  if (done.error != 0) throw_errno("writing the header of", path_, -done.error);
+}
+
+void ArrayFile::Impl::resize(std::int64_t bytes) {
+  const std::int64_t code = storage_->resize(bytes);
+  if (code < 0)
+    throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
+}
+
+}  // namespace penstock

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace penstock {
+
+/// From now on MPI_Finalize first writes what the active buffer holds: launchers may end processes
+/// soon after it. A second call does nothing.
+void finish_before_mpi_does();
+
+}  // namespace penstock
