@@ -9,8 +9,8 @@ machine. Throughput, T being the seconds from the first rank's begin to the last
   ranks at the same time.
 - total: T of write and close, with which the bytes are where an unbuffered write leaves them.
 
-Jacobi: the whole program, from the first iteration to the return of close; visible I/O is what it takes longer
-than the program without snapshots.
+Jacobi: T of the whole program, from the first iteration to the return of close. Computation is what
+the iterations take in it, exchange of halos included, the mean of the ranks; visible I/O is the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from .ranks import BenchError, Worker, barrier, main
 
 DISTRIBUTIONS = {"conforming": CONFORMING, "block3": PATTERNS["block3"]}
 BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}  #: room in the active buffer, in data of a write
-ALONE = 2  # times that the program runs without snapshots: all others are compared with it
 STATISTICS = ("bytes_buffered", "buffer_peak", "buffer_waits", "time_room")
 
 
@@ -105,6 +104,7 @@ class Program:
         self.name, self.count, self._worker, self._jacobi = name, count, worker, jacobi
         nbytes = worker.comm.allreduce(part.nbytes, MPI.MAX)
         self.writer = Writer(name, worker, part, lambda: jacobi.block, nbytes) if count else None
+        self.computation = 0.0  #: seconds of this rank in the last run
 
     def prepare(self) -> None:
         self._jacobi.restart()
@@ -114,7 +114,7 @@ class Program:
 
     def __call__(self) -> None:
         snapshot = (lambda: None) if self.writer is None else self.writer.write
-        self._jacobi.run(self._worker.job["iterations"], self.count, snapshot)
+        self.computation = self._jacobi.run(self._worker.job["iterations"], self.count, snapshot)
         if self.writer is not None:
             self.writer.close()
 
@@ -195,25 +195,30 @@ class Abt(Worker):
         jacobi = Jacobi(self.comm, self.job["grid"])
         d = jacobi.d
         part = Part(d.shape, np.dtype("f8"), d.section, d.section.shape, (slice(None),) * 2)
-        programs = [Program(self, jacobi, part, "no snapshots", 0) for _ in range(ALONE)]
+        programs = [Program(self, jacobi, part, "no snapshots", 0)]
         programs += [Program(self, jacobi, part, name, n) for n in self.job["snapshots"] for name in BUDGETS]
+        computation: list[list[float]] = []
         # No warm-up: each program runs for long, and makes its own start.
-        times = self.elapsed(self.take_turns(programs, self.job["jacobi_repeat"], warm_up=0))
-        alone = times[:, :ALONE].mean(axis=1)
+        stamps = self.take_turns(programs, self.job["jacobi_repeat"],
+                                 lambda: computation.append([p.computation for p in programs]), warm_up=0)
         record = {**self.about(), "experiment": "jacobi", "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",
                   "grid": self.job["grid"], "iterations": self.job["iterations"], "bytes": 8 * self.job["grid"] ** 2,
                   "size": self.comm.allreduce(part.nbytes, MPI.MAX), "device": programs[-1].writer.words,
-                  "on": self.device.name, "repeat": len(times), "computation": float(np.median(alone))}
-        self.append({**record, "method": "no snapshots", "snapshots": 0, "seconds": record["computation"],
-                     "times": times[:, :ALONE].tolist()})
+                  "on": self.device.name}
+        self.record_jacobi(programs, self.elapsed(stamps), self.mean(computation), record)
+
+    def record_jacobi(self, programs: list[Program], times: np.ndarray, computation: np.ndarray,
+                      common: dict[str, Any]) -> None:
+        """`times` and `computation`: seconds of [repetition, program]."""
         for i, p in enumerate(programs):
-            if p.writer is None:
-                continue
-            rival = next(k for k, q in enumerate(programs) if (q.count, q.name) == (p.count, "unbuffered"))
-            line = {**record, "method": p.name, "snapshots": p.count, "seconds": float(np.median(times[:, i])),
-                    "times": times[:, i].tolist(), "visible": float(np.median(times[:, i] - alone)),
-                    "of_unbuffered": float(np.median(times[:, i] / times[:, rival])),
-                    "buffer": self.most(p.writer.told)}
+            line = {**common, "method": p.name, "snapshots": p.count, "seconds": float(np.median(times[:, i])),
+                    "computation": float(np.median(computation[:, i])), "times": times[:, i].tolist(),
+                    "repeat": len(times)}
+            if p.writer is not None:
+                rival = next(k for k, q in enumerate(programs) if (q.count, q.name) == (p.count, "unbuffered"))
+                line |= {"visible": float(np.median(times[:, i] - computation[:, i])),
+                         "of_unbuffered": float(np.median(times[:, i] / times[:, rival])),
+                         "buffer": self.most(p.writer.told)}
             self.append(line)
 
 

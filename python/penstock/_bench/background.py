@@ -13,7 +13,6 @@ from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, at_lea
 EXPERIMENTS = ["independent", "computation", "communication"]
 DISTRIBUTIONS = ["conforming", "block3"]
 PROGRAMS = 3  # with the same snapshots: unbuffered, half the room, room for twice the data
-ALONE = 2  # programs without snapshots
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
@@ -82,7 +81,7 @@ def abt(
     runs = _runs(devices, folder, output)
     job["sizes"] = _sizes(job["throughput_ranks"], wanted)
     pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
-                          + len(job["jacobi_ranks"]) * (ALONE + PROGRAMS * len(job["snapshots"])))
+                          + len(job["jacobi_ranks"]) * (1 + PROGRAMS * len(job["snapshots"])))
     counts = list(dict.fromkeys(job["throughput_ranks"] + job["jacobi_ranks"]))
     bench = Bench("penstock._bench.abt_worker", job, runs, counts, pieces, abt_report)
     bench.carry_out(output, folder, mpiexec_timeout)

@@ -15,6 +15,7 @@ WAYS = {"memcpy": "plain memory copy", "unbuffered": "unbuffered", "half": "room
         "twice": "room for twice the data"}
 COLORS = {"none": "C7", "storage": "C0", "all": "C1", "memcpy": "black", "unbuffered": "C7", "half": "C9", "twice": "C0"}
 WIDTH = 0.8  # of a group of bars
+ON_LINES = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # figures that lines may run behind
 
 
 def _about(r: Record) -> str:
@@ -74,7 +75,7 @@ def _split_panel(panel: Any, records: list[Record]) -> None:
             if r is not None and "seconds" in r:
                 drawn = panel.bar(place, 1e3 * r["seconds"], WIDTH / len(modes) * 0.92, color=COLORS[mode],
                                   label=MODES[mode])
-                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=8)
+                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=8, padding=2, bbox=ON_LINES)
             elif r is not None:
                 panel.text(place, 0, f" {r['unavailable']}", rotation=90, ha="center", va="bottom", fontsize=7)
         ends = (group - WIDTH / 2, group + WIDTH / 2)
@@ -124,7 +125,7 @@ def _throughput_panel(panel: Any, records: list[Record]) -> None:
         drawn = panel.bar(places, [r["gb_per_s"] for r in found], WIDTH / len(WAYS) * 0.92, color=COLORS[method],
                           label=text)
         if method != "memcpy":
-            panel.bar_label(drawn, [f"{r['of_memcpy']:.2f}" for r in found], fontsize=7)
+            panel.bar_label(drawn, [f"{r['of_memcpy']:.2f}" for r in found], fontsize=7, padding=2, bbox=ON_LINES)
     panel.set_xticks(range(len(counts)), [str(n) for n in counts])
     panel.margins(y=0.12)
 
@@ -139,22 +140,24 @@ def _jacobi(records: list[Record], path: Path) -> Path:
         panel.set_title(device, fontsize=9)
     panels[0][0].set_ylabel("total time, s")
     _legend(figure, panels)
-    figure.suptitle(f"Jacobi, {first['grid']} x {first['grid']} doubles, {first['iterations']} iterations, {first['ranks']} "
-                    f"ranks ({first['pattern']}), visible I/O in full colour\n{_about(first)}", fontsize=11)
+    figure.suptitle(f"Jacobi, {first['grid']} x {first['grid']} doubles, {first['iterations']} iterations, "
+                    f"{first['ranks']} ranks ({first['pattern']}), {_about(first)}\n"
+                    "pale: computation; above it: visible I/O", fontsize=11)
     return save(figure, path)
 
 
 def _jacobi_panel(panel: Any, records: list[Record]) -> None:
-    computation = records[0]["computation"]
     taken = [r for r in records if r["snapshots"]]
     counts, methods = distinct(taken, "snapshots"), [m for m in WAYS if m in distinct(taken, "method")]
     for bar, method in enumerate(methods):
         found = [r for r in taken if r["method"] == method]
         at = [_at(counts.index(r["snapshots"]), bar, len(methods)) for r in found]
+        parts = [r["computation"] for r in found]
         style: dict[str, Any] = {"width": WIDTH / len(methods) * 0.92, "color": COLORS[method]}
-        panel.bar(at, [min(r["seconds"], computation) for r in found], alpha=0.35, **style)
-        panel.bar(at, [max(r["seconds"] - computation, 0) for r in found], bottom=computation, label=WAYS[method],
-                  **style)
-    panel.axhline(computation, color="black", linestyle="--", linewidth=1, label="computation: no snapshots")
+        panel.bar(at, parts, alpha=0.35, **style)
+        panel.bar(at, [r["visible"] for r in found], bottom=parts, label=WAYS[method], **style)
+    for r in records:
+        if not r["snapshots"]:
+            panel.axhline(r["seconds"], color="black", linestyle="--", linewidth=1, label="no snapshots")
     panel.set_xticks(range(len(counts)), [str(n) for n in counts])
     panel.margins(y=0.06)

@@ -45,7 +45,7 @@ THROUGHPUT_COLUMNS: list[Column] = [
     ("buffered\nat most", _buffer("buffer_peak", lambda n: f"{n / 2**20:.0f} MiB")),
     ("waits\nfor room", _buffer("buffer_waits", "{:.0f}".format))]
 JACOBI_COLUMNS: list[Column] = [
-    ("total\ns", _form("seconds", ".2f")), ("visible\nI/O, s", _form("visible", ".2f")),
+    ("total\ns", _form("seconds", ".2f")), ("computation\ns", _form("computation", ".2f")), ("visible\nI/O, s", _form("visible", ".2f")),
     ("x no room", _form("of_unbuffered", ".2f")),
     ("buffered\nat most", _buffer("buffer_peak", lambda n: f"{n / 2**20:.0f} MiB")),
     ("waits\nfor room", _buffer("buffer_waits", "{:.0f}".format))]
@@ -131,6 +131,7 @@ def judge(text: str, records: Iterable[Record], key: str, least: Optional[float]
         met = worst[key] >= least if least is not None else most is None or worst[key] <= most
         where = [f"{worst['ranks']} ranks"] + ([worst["experiment"]] if worst["command"] == "split" else [])
         where += [f"{worst['snapshots']} snapshots"] if "snapshots" in worst else []
+        where += ["measured once"] if worst.get("repeat") == 1 else []
         goals.append(Goal(text, device, met, f"{format(worst[key], form)} at worst, {', '.join(where)}"))
     return goals
 
