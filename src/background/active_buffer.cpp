@@ -200,8 +200,9 @@ ActiveBuffer::Ticket ActiveBuffer::submit(Unit unit) {
   std::unique_lock guard(mutex_);
   start();
   const Ticket ticket = ++submitted_;
-  unit.file->last = ticket;
-  if (!unit.extent.empty()) {
+  if (unit.extent.empty()) unit.file->last_read = ticket;
+  else {
+    unit.file->last_write = ticket;
     unit.file->pending.push_back({ticket, unit.extent});
     unit.file->unsettled = true;
   }
@@ -267,10 +268,13 @@ void ActiveBuffer::wait(Ticket ticket) {
   done_.wait(guard, [&] { return finished_ >= ticket; });
 }
 
-void ActiveBuffer::drain(BufferedFile& file) {
+void ActiveBuffer::drain(BufferedFile& file, Which which) {
   std::unique_lock guard(mutex_);
   const Awaiting awaiting(*this);
-  done_.wait(guard, [&] { return finished_ >= file.last; });
+  done_.wait(guard, [&] {
+    return (which == Which::reads || finished_ >= file.last_write) &&
+           (which == Which::writes || finished_ >= file.last_read);
+  });
 }
 
 Extent ActiveBuffer::pending_hull(const BufferedFile& file) {

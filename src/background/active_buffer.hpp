@@ -59,7 +59,7 @@ class BufferedFile {
   };
   const std::string path, who;
   std::deque<Write> pending;     // oldest first
-  std::uint64_t last = 0;        // ticket of its newest unit
+  std::uint64_t last_write = 0, last_read = 0;  // tickets of its newest units
   std::optional<Error> failure;  // the first that nobody has taken
   std::int64_t failed_operation = 0, dropped = 0, dropped_bytes = 0;
   bool unsettled = false;  // something was buffered since the last settle()
@@ -155,8 +155,9 @@ class ActiveBuffer {
   bool is_idle();
   bool is_done(Ticket ticket);
   void wait(Ticket ticket);
+  enum class Which { writes, reads, all };
   /// Until nothing of the file is queued.
-  void drain(BufferedFile& file);
+  void drain(BufferedFile& file, Which which = Which::all);
 
   /// Where writes of the file are pending: from the first to the last such byte.
   Extent pending_hull(const BufferedFile& file);

@@ -119,8 +119,8 @@ void Operation::begin(const std::optional<Error>& early) {
   start(all);
 }
 
-/// What is buffered of this file is written before anybody reads it or writes past the buffer: each
-/// rank sees to its own, and the agreement that follows to all.
+/// What is buffered of this file is written before anybody reads it or writes past the buffer, and
+/// read before anybody writes: each rank sees to its own, and the agreement that follows to all.
 void Operation::settle_buffering() {
   ActiveBuffer& active = ActiveBuffer::instance();
   context_.buffering = {};
@@ -128,14 +128,16 @@ void Operation::settle_buffering() {
   if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
   if (hints_.active_buffer_size > 0 && (access_.writes() || split_))
     context_.buffering.budget = hints_.active_buffer_size;
-  if (access_.writes()) {
+  // A call that does without a buffer is no wish for less memory.
+  if (access_.writes() && background_ != Background::none) {
     if (context_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
     context_.last_budget = hints_.active_buffer_size;
   }
-  if (!access_.writes() || context_.buffering.budget == 0) {
-    const Stopwatch watch(context_.counts.time_wait);
-    active.drain(*context_.buffered);
-  }
+  const Stopwatch watch(context_.counts.time_wait);
+  if (!access_.writes()) active.drain(*context_.buffered, ActiveBuffer::Which::writes);
+  else if (context_.buffering.budget == 0) active.drain(*context_.buffered);
+  // Another rank could overtake reads that are still queued here.
+  else active.drain(*context_.buffered, ActiveBuffer::Which::reads);
   active.restart_peak();
 }
 

@@ -6,6 +6,18 @@
 #include "mpi/agree.hpp"
 
 namespace penstock {
+namespace {
+
+/// What storage did since `before`.
+void add_counts(Statistics& to, const StorageCounts& now, const StorageCounts& before) {
+  to.reads += now.reads - before.reads;
+  to.writes += now.writes - before.writes;
+  to.other_calls += now.other_calls - before.other_calls;
+  to.bytes_read += now.bytes_read - before.bytes_read;
+  to.bytes_written += now.bytes_written - before.bytes_written;
+}
+
+}  // namespace
 
 void throw_errno(const std::string& what, const std::string& path, std::int64_t code) {
   const int number = static_cast<int>(-code);
@@ -134,12 +146,8 @@ void ArrayFile::Impl::end(InFlight::Begun& begun) {
 
 void ArrayFile::Impl::account(const StorageCounts& before) {
   last_ = context_->counts;
-  last_.reads = storage_counts_.reads - before.reads;
-  last_.writes = storage_counts_.writes - before.writes;
-  last_.other_calls = storage_counts_.other_calls - before.other_calls;
-  last_.bytes_read = storage_counts_.bytes_read - before.bytes_read;
-  last_.bytes_written = storage_counts_.bytes_written - before.bytes_written;
   total_ += last_;
+  add_counts(last_, storage_counts_, before);
 }
 
 /// What this rank has buffered is in the file when this returns, or something went wrong.
@@ -221,11 +229,8 @@ Statistics ArrayFile::Impl::statistics() const {
   Statistics sum = total_;
   if (!context_) return sum;
   sum += context_->background.sum();
-  sum.reads += background_counts_.reads;
-  sum.writes += background_counts_.writes;
-  sum.other_calls += background_counts_.other_calls;
-  sum.bytes_read += background_counts_.bytes_read;
-  sum.bytes_written += background_counts_.bytes_written;
+  add_counts(sum, storage_counts_, opening_counts_);
+  add_counts(sum, background_counts_, {});
   return sum;
 }
 

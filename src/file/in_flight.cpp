@@ -39,7 +39,10 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
   }
   end_reads(nullptr);
   begun->ticket = thread_.submit(
-      [begun, early] { begun->error = attempt([&] { begun->operation->begin(early); }); });
+      [this, begun, early] {
+        begun->error = attempt([&] { begun->operation->begin(early); });
+        context_.background.add(context_.counts);
+      });
 }
 
 /// Collective, once a file.

@@ -75,6 +75,7 @@ ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode
   context_.emplace(*storage_, comm_, layout_, machine());
   context_->buffered = buffered_;
   in_flight_.emplace(*context_);
+  opening_counts_ = storage_counts_;
 }
 
 void ArrayFile::Impl::check(const ArraySpec& spec) {
