@@ -309,6 +309,7 @@ std::optional<Error> ActiveBuffer::take_failure(BufferedFile& file) {
   if (!has_failure(file)) return std::nullopt;
   drain(file);
   const std::lock_guard guard(mutex_);
+  if (!file.failure) return std::nullopt;  // somebody else has it
   const Error failure = *std::exchange(file.failure, std::nullopt);
   std::string text = failure.what();
   text += "; this was in the background, for write " + std::to_string(file.failed_operation) +

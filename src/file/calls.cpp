@@ -182,6 +182,7 @@ std::int64_t ArrayFile::Impl::file_size() {
 
 void ArrayFile::Impl::truncate(std::int64_t bytes) {
   require_open();
+  in_flight_->settle();  // no thread of the file is in an agreement of its own
   agree_on_entry(comm_, {{"the size to truncate to", std::to_string(bytes)}}, {}, attempt([&] {
                    if (bytes < 0)
                      throw Error(ErrorClass::argument,
