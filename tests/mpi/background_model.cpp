@@ -128,6 +128,7 @@ class CaseRun {
     Bytes model;
     ps::StorageKind storage;
     std::int64_t ranks_per_node;
+    std::string device;
     std::vector<std::unique_ptr<ps::ArrayFile>> doors;  // of the same ranks
     std::size_t door = 0;                               // used last
     std::vector<Pending> pending;
@@ -164,6 +165,8 @@ class CaseRun {
                               ps::StorageKind::automatic, ps::StorageKind::direct,
                               ps::StorageKind::uring, ps::StorageKind::uring_direct});
       file.ranks_per_node = r_.pick<std::int64_t>({0, 0, 1, 2, 3});
+      // A device that takes its time leaves the calls after it something to overtake.
+      file.device = r_.chance(20) ? "paced:bandwidth=4M" : "";
     }
     ps::ArraySpec spec;
     spec.shape = {file.rows, file.columns};
@@ -173,12 +176,13 @@ class CaseRun {
     ps::Hints hints;
     hints.storage = file.storage;
     hints.ranks_per_node = file.ranks_per_node;
+    hints.device = file.device;
     note(file, "open");
     file.doors.push_back(std::make_unique<ps::ArrayFile>(
         ps::ArrayFile::open(comm_, file.path, ps::Mode::read_write, spec, hints)));
   }
 
-  ps::Hints random_hints(const File& file, bool writes) {
+  ps::Hints random_hints(const File& file) {
     ps::Hints h;
     h.method =
         r_.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
@@ -202,7 +206,7 @@ class CaseRun {
         r_.pick<std::int64_t>({0, 1, 1000, 64 << 10, 64 << 20, 64 << 20, 64 << 20});
     h.storage = file.storage;
     h.ranks_per_node = file.ranks_per_node;
-    static_cast<void>(writes);
+    h.device = file.device;
     return h;
   }
 
@@ -215,7 +219,7 @@ class CaseRun {
           section = grid(random_range(r_, file.rows), random_range(r_, file.columns));
       return sections;
     }
-    const ps::Range rows = random_range(r_, file.rows), columns = random_range(r_, file.columns);
+    const ps::Range rows = random_range(r_, file.rows);
     const bool blocks = r_.chance(50);
     const std::int64_t turn =
         r_.in(0, size_ - 1);  // the same elements are now one's, now another's
@@ -227,7 +231,6 @@ class CaseRun {
           : r_.chance(50) ? grid(rows, {place, file.columns, size_})
                           : grid({rows.lower, rows.upper}, {place, file.columns, size_});
     }
-    static_cast<void>(columns);
     return sections;
   }
 
@@ -290,7 +293,7 @@ class CaseRun {
 
   void write(File& file) {
     ps::ArrayFile& at = door(file);
-    const ps::Hints hints = random_hints(file, true);
+    const ps::Hints hints = random_hints(file);
     const auto sections = random_sections(file, is_independent(hints.method) || r_.chance(50));
     const auto mode = random_mode();
     const bool drop = r_.chance(10), scribble = r_.chance(30);
@@ -335,7 +338,7 @@ class CaseRun {
 
   void read(File& file) {
     ps::ArrayFile& at = door(file);
-    const ps::Hints hints = random_hints(file, false);
+    const ps::Hints hints = random_hints(file);
     const auto sections = random_sections(file, r_.chance(50));
     const auto mode = random_mode();
     note(file, "read", &hints, mode, sections);
