@@ -140,6 +140,21 @@ busy.close()
 """, 2, timeout=40)
 
 
+@pytest.mark.parametrize("call", ["truncate(size)", "file_size()", "sync()", "write(one, mine)", "read(mine)",
+                                  "close(wait=False)", "close()"])
+def test_other_calls_keep_in_step_with_the_thread(mpirun, call):
+    mpirun(HEAD + """
+one, mine = np.array([rank], "u1"), slice(rank, rank + 1)
+for turn in range(30):
+    f = ps.open("a", "w", shape=(size,), dtype="u1", comm=comm)
+    handles = [f.write_begin(one, mine, background="all"), f.read_begin(mine, background="all")]
+    f.CALL
+    for h in handles:
+        h.wait()
+    f.close()
+""".replace("CALL", call), 3, timeout=40)
+
+
 @pytest.mark.parametrize("method", ["direct", "sieved", "extended"])
 def test_reads_queue_up_behind_each_other(mpirun, method):
     mpirun(HEAD + f"method = {method!r}" + """
