@@ -166,7 +166,7 @@ class CaseRun {
                               ps::StorageKind::uring, ps::StorageKind::uring_direct});
       file.ranks_per_node = r_.pick<std::int64_t>({0, 0, 1, 2, 3});
       // A device that takes its time leaves the calls after it something to overtake.
-      file.device = r_.chance(5) ? "paced:bandwidth=40M" : "";
+      file.device = r_.chance(10) ? "paced:bandwidth=40M" : "";
     }
     ps::ArraySpec spec;
     spec.shape = {file.rows, file.columns};
