@@ -56,10 +56,10 @@ ps::Section interleaved() {
   return ps::Section{{0, edge}, {rank(), edge, std::max(2, size())}};
 }
 
-class Faults : public testing::TestWithParam<std::tuple<ps::Method, std::string, int>> {};
+class Faults : public testing::TestWithParam<std::tuple<ps::Method, std::string, int, bool>> {};
 
 TEST_P(Faults, EndInTheSameErrorEverywhere) {
-  const auto [method, what, at] = GetParam();
+  const auto [method, what, at, buffered] = GetParam();
   const bool reads = what.starts_with("read");
   const int victim = method == ps::Method::gather ? 0 : size() / 2;
   ps::Hints hints;
@@ -67,6 +67,7 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   hints.buffer_size = 2048;
   hints.aggregators = size();
   if (method == ps::Method::gather) hints.aggregators = 0;
+  if (!buffered) hints.active_buffer_size = 0;
   const auto spec = spec_of({edge, edge}, 4);
   ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::create, spec).close();
   ps::Hints faulty = hints;
@@ -77,8 +78,13 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
       ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, faulty);
   const ps::Section mine = interleaved();
   std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()), rank());
-  const auto error =
-      error_everywhere([&] { reads ? file.read(data, mine) : file.write(data, mine); });
+  const bool later = buffered && !reads;
+  if (later) file.write(data, mine);  // the next call has to tell
+  const auto error = error_everywhere([&] {
+    if (later) file.sync();
+    else if (reads) file.read(data, mine);
+    else file.write(data, mine);
+  });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->error_class(), ps::ErrorClass::storage);
   EXPECT_EQ(error->rank(), victim);
@@ -88,6 +94,7 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   const std::string text = error->what();
   if (size() > 1) EXPECT_TRUE(text.starts_with("rank " + std::to_string(victim))) << text;
   EXPECT_NE(text.find("stopped after"), std::string::npos) << text;
+  EXPECT_EQ(text.find("for write 1 of the file") != std::string::npos, later) << text;
   file.close();
   // The ranks are still in step: the next call on a healthy file works.
   auto again =
@@ -102,48 +109,55 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
 INSTANTIATE_TEST_SUITE_P(Everywhere, Faults,
                          testing::Combine(testing::ValuesIn(all_methods),
                                           testing::Values("write=EIO", "write=ENOSPC", "read=EIO"),
-                                          testing::Values(0, 2)),
+                                          testing::Values(0, 2), testing::Bool()),
                          [](const auto& info) {
                            std::string name = std::string(ps::to_string(std::get<0>(info.param))) +
                                               "_" + std::get<1>(info.param) + "_" +
-                                              std::to_string(std::get<2>(info.param));
+                                              std::to_string(std::get<2>(info.param)) +
+                                              (std::get<3>(info.param) ? "_buffered" : "");
                            for (char& c : name)
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            return name;
                          });
 
 TEST(Interruptions, ShortTransfersAndSignalsLoseNothing) {
-  for (const ps::Method method : all_methods)
-    for (const char* fault :
-         {"write@*=short,read@*=short", "write@0=EINTR,write@2=EINTR,read@0=EINTR,read@1=short"}) {
-      ps::Hints hints;
-      hints.method = method;
-      hints.buffer_size = 1024;
-      hints.device = std::string("fault:") + fault;
-      auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("short"), ps::Mode::create,
-                                      spec_of({edge, edge}, 4), hints);
-      const ps::Section mine = interleaved();
-      std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()));
-      for (std::size_t i = 0; i < data.size(); ++i)
-        data[i] = static_cast<std::int32_t>(i) * 31 + rank();
-      file.write(data, mine);
-      std::vector<std::int32_t> back(data.size());
-      file.read(back, mine);
-      EXPECT_EQ(back, data) << ps::to_string(method) << " " << fault;
-      file.close();
-    }
+  for (const bool buffered : {false, true})
+    for (const ps::Method method : all_methods)
+      for (const char* fault : {"write@*=short,read@*=short",
+                                "write@0=EINTR,write@2=EINTR,read@0=EINTR,read@1=short"}) {
+        ps::Hints hints;
+        hints.method = method;
+        hints.buffer_size = 1024;
+        hints.active_buffer_size = buffered ? 1500 : 0;
+        hints.device = std::string("fault:") + fault;
+        auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("short"), ps::Mode::create,
+                                        spec_of({edge, edge}, 4), hints);
+        const ps::Section mine = interleaved();
+        std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()));
+        for (std::size_t i = 0; i < data.size(); ++i)
+          data[i] = static_cast<std::int32_t>(i) * 31 + rank();
+        file.write(data, mine);
+        std::vector<std::int32_t> back(data.size());
+        file.read(back, mine);
+        EXPECT_EQ(back, data) << ps::to_string(method) << " " << fault;
+        file.close();
+      }
 }
 
 TEST(Locks, WithoutThemWritesStayExact) {
-  ps::Hints hints;
-  hints.method = ps::Method::extended;
-  hints.device = "fault:lock@*=ENOLCK";
-  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("nolocks"), ps::Mode::create,
-                                  spec_of({edge, edge * 2}, 4), hints);
-  const ps::Section mine{{0, edge}, {rank() * 2, edge * 2, 2 * size()}};
-  file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), 1), mine);
-  EXPECT_EQ(file.last_call().bytes_read, 0) << "a read-modify-write without a lock is not safe";
-  file.close();
+  for (const bool buffered : {false, true}) {
+    ps::Hints hints;
+    hints.method = ps::Method::extended;
+    if (!buffered) hints.active_buffer_size = 0;
+    hints.device = "fault:lock@*=ENOLCK";
+    auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("nolocks"), ps::Mode::create,
+                                    spec_of({edge, edge * 2}, 4), hints);
+    const ps::Section mine{{0, edge}, {rank() * 2, edge * 2, 2 * size()}};
+    file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), 1), mine);
+    file.sync();  // the counts of the background are complete
+    EXPECT_EQ(file.statistics().bytes_read, 0) << "a read-modify-write without a lock is not safe";
+    file.close();
+  }
 }
 
 // ---- bad input: the same clear error on every rank, and the file is as it was

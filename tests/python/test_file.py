@@ -195,8 +195,10 @@ def test_foreign_and_truncated_files(tmp_path):
     assert caught.value.errno == 2 and caught.value.filename.endswith("absent.npy") and isinstance(caught.value, OSError)
 
 
-def test_disk_full_names_how_far_it_got(tmp_path):
-    hints = {"device": "fault:write@2+=ENOSPC", "buffer_size": 4096, "method": "extended"}
+@pytest.mark.parametrize("active_buffer_size", [0, 64 << 20])
+def test_disk_full_names_how_far_it_got(tmp_path, active_buffer_size):
+    hints = {"device": "fault:write@2+=ENOSPC", "buffer_size": 4096, "method": "extended",
+             "active_buffer_size": active_buffer_size}
     with pytest.raises(ps.StorageError, match="stopped after 0 bytes at offset 8192.*free some space") as caught:
         with ps.open(tmp_path / "full", "w", shape=(100, 100), dtype="f8", hints=hints) as f:
             f.write(np.ones((100, 50)), (slice(None), slice(0, 50)), sieve_writes="always", method="extended")
@@ -216,12 +218,19 @@ def test_unknown_hints_are_warned_of_once(tmp_path):
 
 
 def test_statistics_count(tmp_path):
-    with ps.open(tmp_path / "s", "w", shape=(100, 100), dtype="f8") as f:
+    hints = {"active_buffer_size": 0}  # all is done, and counted, by the time of return
+    with ps.open(tmp_path / "s", "w", shape=(100, 100), dtype="f8", hints=hints) as f:
         f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="direct")
         assert f.last_call.writes == 100 and f.last_call.bytes_written == 8000 and f.last_method == "direct"
         f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="sieved", sieve_writes="always")
         assert f.last_call.writes == 1 and f.last_call.sieved_windows == 1
         assert f.statistics.bytes_wanted == 16000
+    with ps.open(tmp_path / "s", "w", shape=(100, 100), dtype="f8") as f:
+        f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="direct")
+        assert f.last_call.writes == 0 and f.last_call.bytes_buffered == 8000
+        f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="sieved", sieve_writes="always")
+        f.sync()  # what the I/O thread did is counted too, all of it
+        assert f.statistics.writes == 101 and f.statistics.sieved_windows == 1
 
 
 def test_one_process_needs_no_mpi(tmp_path):

@@ -29,13 +29,15 @@ def requests(draw):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
           print_blob=True)
 @given(request=requests(), dtype=st.sampled_from(["u1", "f4", "c16", "V5"]), order=st.sampled_from("CF"),
-       method=METHODS, rule=RULES, buffer=st.integers(16, 400), sieve=st.sampled_from(["auto", "always", "never"]))
-def test_like_numpy(tmp_path, request, dtype, order, method, rule, buffer, sieve):
+       method=METHODS, rule=RULES, buffer=st.integers(16, 400), sieve=st.sampled_from(["auto", "always", "never"]),
+       budget=st.sampled_from([0, 1, 1000, 64 << 20]))
+def test_like_numpy(tmp_path, request, dtype, order, method, rule, buffer, sieve, budget):
     shape, index = request
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     model = (np.arange(size) % 251).astype("u1").view(dtype).reshape(shape)
     path = tmp_path / "r.npy"
-    hints = {"method": method, "domains": rule, "buffer_size": buffer, "sieve_writes": sieve}
+    hints = {"method": method, "domains": rule, "buffer_size": buffer, "sieve_writes": sieve,
+             "active_buffer_size": budget}
     with ps.open(path, "w", shape=shape, dtype=dtype, order=order) as f:
         f.write(model, ...)
         assert np.array_equal(f.read(index, **hints), model[index])

@@ -1,0 +1,330 @@
+"""What goes wrong in the background reaches the program, on all ranks, and nothing is out of order."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+HEAD = """
+import errno, os, signal, sys, time, traceback
+import numpy as np
+import penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+def ended(*what):  # at once, for all ranks: the others may be waiting for this one
+    traceback.print_exception(*what)
+    sys.stderr.flush()
+    comm.Abort(1)
+sys.excepthook = ended
+"""
+
+# Every unit of one rank fails in turn. Each call writes a block of rows of its own, so that the
+# bytes that are missing tell which units were not written.
+EVERY_UNIT = """
+victim, calls, unit = size // 2, 3, 2048
+columns = 64 * size
+rows = 4 * unit // 64
+block = rows * columns  # bytes of a call
+at_open = {"active_buffer_size": BUDGET, "buffer_size": unit, "aggregators": size, "pipeline": "never", **CONFIG}
+def section(call):
+    if CONFIG["method"] == "extended":  # columns dealt in turn: every rank sends to every other
+        return slice(call * rows, (call + 1) * rows), slice(rank, None, size)
+    first = call * rows + rank * rows // size
+    return slice(first, call * rows + (rank + 1) * rows // size), slice(None)
+def data(call):
+    lines, columns_of = section(call)
+    return np.full((lines.stop - lines.start, len(range(columns)[columns_of])), call + 1, "u1")
+def opened(device):
+    return ps.open("a", "w", shape=(calls * rows, columns), dtype="u1", comm=comm, hints={**at_open, "device": device})
+with opened("") as f:
+    for call in range(calls):
+        f.write(data(call), section(call))
+    f.sync()
+    units = comm.bcast(f.statistics.writes, victim)
+    assert units >= (calls if BUDGET == "64M" and CONFIG["method"] == "direct" else 3 * calls), units
+failed_in = set()
+for at in range(units):
+    for what in ("EIO", "ENOSPC", "EDQUOT", "short"):
+        f, caught, done = opened(f"fault:write@{at}={what},rank={victim}"), None, 0
+        try:
+            for call in range(calls):
+                f.write(data(call), section(call))
+                done += 1
+            f.sync()
+        except ps.StorageError as error:
+            caught = error
+        texts = comm.allgather(str(caught))
+        assert len(set(texts)) == 1 and len(set(comm.allgather(done))) == 1, texts
+        comm.Barrier()
+        content = np.fromfile("a", "u1").reshape(calls, block)
+        comm.Barrier()
+        if what == "short":
+            assert caught is None and (content == np.arange(1, calls + 1)[:, None]).all()
+            f.close()
+            continue
+        assert caught is not None, (at, what)
+        # Missing: in the call that failed, the end of what the victim had to write; in those after it,
+        # all that it had to write; a call that raised did nothing at all.
+        missing = [np.flatnonzero(content[call] != call + 1) for call in range(calls)]
+        for holes in missing:
+            assert len(holes) == 0 or len(holes) == holes[-1] - holes[0] + 1, "written after the unit that failed"
+        first = next(call for call in range(calls) if len(missing[call]))
+        failed_in.add(first)
+        for call in range(first + 1, done):
+            assert missing[call][-1] == missing[first][-1] and missing[call][0] <= missing[first][0], (at, first, call)
+            assert len(missing[call]) == len(missing[min(first + 1, done - 1)])
+        for call in range(done, calls):
+            assert len(missing[call]) == block and not content[call].any()
+        assert caught.errno == getattr(errno, what) and caught.path == "a" and caught.rank == victim, texts
+        assert caught.offset == first * block + missing[first][0], (caught, missing[first][:1])
+        assert f"for write {first + 1} of the file" in texts[0] and os.strerror(caught.errno) in texts[0], texts
+        assert (size == 1) or texts[0].startswith(f"rank {victim}: "), texts
+        for call in range(calls):  # the file works again
+            f.write(data(call), section(call))
+        f.sync()
+        assert (np.fromfile("a", "u1").reshape(calls, block) == np.arange(1, calls + 1)[:, None]).all()
+        assert (f.read(section(0)) == 1).all()
+        f.close()
+assert failed_in == set(range(calls)), failed_in
+print("all units")
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("budget", ["4096", "64M"])
+@pytest.mark.parametrize("config", [
+    {"method": "direct"},
+    {"method": "sieved"},
+    {"method": "extended", "exchange": "node"},
+    {"method": "extended", "exchange": "sparse"},
+    {"method": "extended", "exchange": "node", "ranks_per_node": "2"},
+], ids=lambda config: "-".join(config.values()))
+def test_every_unit_fails_in_turn(mpirun, config, budget, ranks):
+    output = mpirun(HEAD + f"CONFIG, BUDGET = {config!r}, {budget!r}\n" + EVERY_UNIT, ranks)
+    assert output.count("all units") == ranks
+
+
+# The same error at whatever call comes next, on all ranks, once.
+NEXT_CALL = """
+n = 1 << 14
+mine = slice(rank * n, (rank + 1) * n)
+ones = np.ones(n, "u1")
+nexts = {
+    "write": lambda f, h: f.write(ones, mine), "read": lambda f, h: f.read(mine),
+    "write_begin": lambda f, h: f.write_begin(ones, mine), "read_begin": lambda f, h: f.read_begin(mine),
+    "write_begin none": lambda f, h: f.write_begin(ones, mine, background="none"),
+    "write_begin all": lambda f, h: f.write_begin(ones, mine, background="all").wait(),
+    "read_begin all": lambda f, h: f.read_begin(mine, background="all").wait(),
+    "wait": lambda f, h: h.wait(), "sync": lambda f, h: f.sync(), "file_size": lambda f, h: f.file_size(),
+    "truncate": lambda f, h: f.truncate(size * n), "close": lambda f, h: f.close(),
+    "close wait": lambda f, h: f.close(wait=False).wait(),
+    "unbuffered": lambda f, h: f.write(ones, mine, active_buffer_size=0),
+    "write nothing": lambda f, h: f.write(None, None),
+    "write by another method": lambda f, h: f.write(ones, mine, method="gather"),
+}
+victim = size - 1
+for method in ("direct", "sieved", "extended"):
+    for background in ("write", "storage", "all"):
+        for name, call in nexts.items():
+            if name == "wait" and background == "write":
+                continue
+            where = (method, background, name)
+            f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm,
+                        hints={"device": f"fault:write@0=EIO,rank={victim}", "method": method, "aggregators": size})
+            h = None
+            if background == "write":
+                f.write(ones, mine)
+            else:
+                h = f.write_begin(ones, mine, background=background)
+            begin = time.monotonic()
+            try:
+                call(f, h)
+                # A buffered write need not wait for those before it: it tells as soon as it is known.
+                while "write" in name and time.monotonic() - begin < 20:
+                    time.sleep(0.01)
+                    comm.Barrier()
+                    call(f, h)
+            except ps.StorageError as error:
+                assert error.errno == errno.EIO and error.rank == victim and error.path == "a", where
+                assert error.offset == victim * n and "for write 1 of the file" in str(error), (where, error)
+                assert len(set(comm.allgather(str(error)))) == 1
+            else:
+                raise AssertionError(("no error", where))
+            assert time.monotonic() - begin < 20
+            assert f.closed == name.startswith("close"), where
+            if not f.closed:  # it was told; from here on all is well
+                f.write(ones, mine)
+                f.sync()
+                assert (f.read(mine) == 1).all()
+                f.close()
+            if h is not None:
+                h.wait()
+            f.close()
+print("all calls")
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_the_next_call_raises_whatever_it_is(mpirun, ranks):
+    output = mpirun(HEAD + NEXT_CALL, ranks)
+    assert output.count("all calls") == ranks and "LOST" not in output
+
+
+def test_an_error_belongs_to_its_file(mpirun):
+    mpirun(HEAD + """
+n = 1 << 14
+mine, ones = slice(rank * n, (rank + 1) * n), np.ones(n, "u1")
+good = [ps.open(f"g{i}", "w", shape=(size * n,), dtype="u1", comm=comm) for i in range(2)]
+bad = ps.open("b", "w", shape=(size * n,), dtype="u1", comm=comm, hints={"device": "fault:write@0=ENOSPC,rank=1"})
+handles = []
+for f in (good[0], bad, good[1], bad, good[0]):
+    try:
+        handles.append(f.write_begin(ones, mine))
+    except ps.StorageError as error:
+        assert f is bad and error.path == "b"
+for f in good:
+    f.sync()
+    f.close()
+try:
+    bad.close()
+except ps.StorageError as error:
+    assert error.errno == errno.ENOSPC
+assert bad.closed
+for i in range(2):
+    assert (np.fromfile(f"g{i}", "u1") == 1).all()
+""", 3)
+
+
+def test_two_handles_of_one_file_share_its_error(mpirun):
+    mpirun(HEAD + """
+n = 1 << 14
+mine, ones = slice(rank * n, (rank + 1) * n), np.ones(n, "u1")
+a = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm, hints={"device": "fault:write@0=ENOSPC,rank=1"})
+b = ps.open("a", "r+", shape=(size * n,), dtype="u1", comm=comm)
+a.write(ones, mine)
+errors = 0
+for f in (b, a, b, a):
+    try:
+        f.sync()
+    except ps.StorageError as error:
+        assert error.errno == errno.ENOSPC and "for write 1" in str(error)
+        errors += 1
+assert errors == 1
+b.write(ones, mine)
+assert (a.read(slice(0, size * n)) == 1).all()
+a.close(); b.close()
+""", 3)
+
+
+def test_a_sync_that_fails_is_told(mpirun):
+    mpirun(HEAD + """
+f = ps.open("a", "w", shape=(size,), dtype="u1", comm=comm, hints={"device": "fault:sync@0=EIO,rank=1"})
+f.write(np.array([rank], "u1"), slice(rank, rank + 1))
+try:
+    f.sync()
+except ps.StorageError as error:
+    assert error.errno == errno.EIO and error.rank == 1
+else:
+    raise AssertionError("no error")
+f.sync()
+f.close()
+""", 3)
+
+
+# ---- programs that end without a close
+
+ENDS = {
+    "at the end": "",
+    "sys.exit": "import sys; sys.exit(0)",
+    "dropped": "del f",
+    "after MPI": "MPI.Finalize()",
+    "after MPI, dropped": "MPI.Finalize(); del f",
+}
+UNCLOSED = """
+n = 1 << 20
+hints = {"device": DEVICE, "method": METHOD}
+f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm, hints=hints)
+f.write(np.full(n, rank + 1, "u1"), slice(rank * n, (rank + 1) * n))
+"""
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("method", ["direct", "extended"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_data_of_a_file_that_is_never_closed_is_written(mpirun, tmp_path, ranks, method, end):
+    script = HEAD + f"DEVICE, METHOD = 'paced:bandwidth=8M', {method!r}\n" + UNCLOSED + ENDS[end]
+    output = mpirun(script, ranks)
+    content = np.fromfile(tmp_path / "a", "u1").reshape(ranks, -1)
+    assert (content == np.arange(1, ranks + 1)[:, None]).all()
+    assert "'a' was never closed" in output and "LOST" not in output
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_data_that_is_lost_without_a_close_is_told(mpirun, ranks, end):
+    victim = ranks - 1
+    script = HEAD + f"DEVICE, METHOD = 'fault:write@0+=ENOSPC,rank={victim}', 'direct'\n" + UNCLOSED + ENDS[end]
+    output = mpirun(script, ranks)
+    assert output.count("LOST DATA") == 1, output
+    line = next(line for line in output.splitlines() if "LOST DATA" in line)
+    assert (f"rank {victim}" in line or ranks == 1) and "No space left" in line and "write 1 of the file" in line
+
+
+@pytest.mark.parametrize("end", ["", "import sys; sys.exit(0)", "del f", "raise SystemExit(0)"])
+@pytest.mark.parametrize("device", ["paced:bandwidth=8M", "fault:write@0=EIO"])
+def test_without_mpi(tmp_path, device, end):
+    script = ("import numpy as np, penstock as ps\n"
+              f"f = ps.open('a', 'w', shape=(1 << 20,), dtype='u1', hints={{'device': {device!r}}})\n"
+              "h = f.write_begin(np.ones(1 << 20, 'u1'), ..., background='storage', method='extended')\n" + end)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    if device.startswith("fault"):
+        assert done.stderr.count("LOST DATA") == 1 and "errno 5" in done.stderr, done.stderr
+    else:
+        assert (np.fromfile(tmp_path / "a", "u1") == 1).all()
+        assert done.stderr.count("never closed") == 1 and "LOST" not in done.stderr, done.stderr
+
+
+def test_what_is_closed_is_closed_in_silence(mpirun):
+    output = mpirun(HEAD + """
+n = 1 << 16
+mine = slice(rank * n, (rank + 1) * n)
+f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm)
+f.write(np.ones(n, "u1"), mine)
+f.close()
+with ps.open("b", "w", shape=(size * n,), dtype="u1", comm=comm) as f:
+    f.write_begin(np.ones(n, "u1"), mine)
+f = ps.open("c", "w", shape=(size * n,), dtype="u1", comm=comm)
+f.write_begin(np.ones(n, "u1"), mine, background="all")
+f.close(wait=False)
+f = ps.open("d", "w", shape=(size * n,), dtype="u1", comm=comm)
+f.write(np.ones(n, "u1"), mine)
+f.sync()  # what is on the device needs no close
+""", 3)
+    assert "penstock" not in output, output
+
+
+KILLED = """
+n = 1 << 18
+f = ps.open("a", "w", shape=(20, size * n), dtype="u1", comm=comm, hints={"device": "paced:bandwidth=5M"})
+mine = slice(rank * n, (rank + 1) * n)
+for turn in range(20):
+    f.write(np.full((1, n), 1 + rank, "u1"), (slice(turn, turn + 1), mine), exchange="node", method="extended")
+    if turn == 3:
+        f.sync()
+comm.Barrier()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_keeps_what_was_synced_and_leaves_nothing_behind(mpirun, tmp_path):
+    before = set(os.listdir("/dev/shm"))
+    mpirun(HEAD + KILLED, 3, expect=None)
+    content = np.fromfile(tmp_path / "a", "u1").reshape(20, 3, -1)
+    whole = content == np.arange(1, 4)[:, None]
+    assert whole[:4].all() and (whole | (content == 0)).all()
+    assert not whole.all(), "it was killed too late to tell anything"
+    assert not [name for name in set(os.listdir("/dev/shm")) - before if "penstock" in name]
