@@ -58,6 +58,9 @@ void ActiveBuffer::survive_forks() {
 /// A forked child has neither the thread nor anything to write: all of that is its parent's, and so
 /// is the arena, which both see. What is left is left alone, not destroyed.
 void ActiveBuffer::forget() {
+  // They count the parent's thread among those that wait; a call for it would be lost.
+  new (&has_work_) std::condition_variable;
+  new (&done_) std::condition_variable;
   static_cast<void>(arena_.release());
   arena_ = std::make_unique<Arena>();
   static_cast<void>(new std::deque<Unit>(std::move(queue_)));

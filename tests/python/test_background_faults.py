@@ -44,7 +44,7 @@ with opened("") as f:
         f.write(data(call), section(call))
     f.sync()
     units = comm.bcast(f.statistics.writes, victim)
-    assert units >= (calls if BUDGET == "64M" and CONFIG["method"] == "direct" else 3 * calls), units
+    assert units >= (calls if BUDGET == "64M" and CONFIG["method"] == "direct" else 2 * calls), units
 failed_in = set()
 for at in range(units):
     for what in ("EIO", "ENOSPC", "EDQUOT", "short"):
