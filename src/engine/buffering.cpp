@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "access/copy.hpp"
+#include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
 
@@ -192,7 +193,43 @@ class DirectPacker {
 
 }  // namespace
 
+void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
+  // A context of its own: the other one is the calling thread's.
+  Context own(outer.storage, outer.comm, outer.layout, outer.machine);
+  own.locks_work = outer.locks_work.load();
+  const std::optional<Error> error = attempt([&] {
+    method == Method::sieved ? move_sieved(own, access, hints) : move_direct(own, access, hints);
+  });
+  outer.background.add(own.counts);
+  if (error) throw Error(*error);
+}
+
+namespace {
+
+/// In its turn, without a copy: the calling thread waits.
+void write_through(Context& context, const Access& access, const Hints& hints) {
+  ++context.counts.buffer_waits;
+  context.buffering.copying.reset();
+  const Stopwatch watch(context.counts.time_room);
+  ActiveBuffer::Unit unit;
+  unit.file = context.buffered;
+  unit.extent = access.file.hull();
+  unit.operation = context.buffering.operation;
+  unit.placement = context.buffering.placement;
+  unit.work = [&] { move_aside(context, access, Method::direct, hints); };
+  ActiveBuffer& active = ActiveBuffer::instance();
+  active.wait(active.submit(std::move(unit)));
+}
+
+}  // namespace
+
 void buffer_directly(Context& context, const Access& access, const Hints& hints) {
+  if (access.file.empty()) return;
+  // Writing to the page cache is copying: where there is no room for all, a copy before it would
+  // only cost.
+  if (context.machine.page_cache &&
+      !ActiveBuffer::instance().has_room(access.file.bytes(), context.buffering.budget))
+    return write_through(context, access, hints);
   DirectPacker(context, access, hints).pack();
 }
 

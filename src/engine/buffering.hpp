@@ -21,6 +21,9 @@ void let_copy(Context& context);
 /// rank.
 void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
+/// Moves a request by an independent method in the I/O thread, from or into user memory.
+void move_aside(Context& outer, const Access& access, Method method, const Hints& hints);
+
 /// The direct method by way of the active buffer: each rank's runs, packed into units.
 void buffer_directly(Context& context, const Access& access, const Hints& hints);
 

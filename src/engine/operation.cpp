@@ -235,13 +235,8 @@ void Operation::hand_over_whole() {
   unit.operation = number_;
   unit.placement = context_.buffering.placement;
   unit.work = [self = shared_from_this()] {
-    // A context of its own: the other one is the calling thread's.
-    Context& outer = self->context_;
-    Context own(outer.storage, outer.comm, outer.layout, outer.machine);
-    own.locks_work = outer.locks_work.load();
-    const std::optional<Error> error =
-        attempt([&] { move_independently(own, self->access_, self->plan_, self->hints_); });
-    outer.background.add(own.counts);
+    const std::optional<Error> error = attempt(
+        [&] { move_aside(self->context_, self->access_, self->plan_.method, self->hints_); });
     if (error && self->access_.writes()) throw Error(*error);
     self->error_ = error;
   };
