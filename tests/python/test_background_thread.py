@@ -26,7 +26,7 @@ sys.excepthook = ended
 
 # ---- the budget
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("budget", ["1M", "8M", "64M"])
 def test_the_budget_is_kept(mpirun, ranks, budget):
     """A slow device and more data than the budget: at most one unit beyond it, ever."""
