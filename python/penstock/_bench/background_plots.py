@@ -23,7 +23,7 @@ def _about(r: Record) -> str:
 
 
 def _panels(rows: int, columns: int, width: float, height: float) -> tuple[Any, Any]:
-    figure, panels = plt.subplots(rows, columns, figsize=(width * columns + 1.0, height * rows + 1.2), squeeze=False,
+    figure, panels = plt.subplots(rows, columns, figsize=(max(width * columns + 1.0, 9.0), height * rows + 1.2), squeeze=False,
                                   layout="constrained")
     for panel in panels.flat:
         panel.grid(axis="y", alpha=0.3)
