@@ -102,7 +102,7 @@ class DirectPacker {
         left_(access.file.bytes()),
         past_cache_(left_ >= larger_than_caches),
         most_(std::max(context.layout.element_size,
-                       std::min(longest_unit, context.buffering.budget))) {}
+                       std::clamp(context.buffering.budget, shortest_unit, longest_unit))) {}
 
   void pack() {
     for (std::size_t piece = 0; piece < access_.file.pieces().size(); ++piece) {

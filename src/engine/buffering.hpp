@@ -8,6 +8,8 @@ namespace penstock {
 
 /// Bytes of a unit at most.
 constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
+/// However small the budget.
+constexpr std::int64_t shortest_unit = 4096;
 
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);

@@ -140,7 +140,7 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
   // Whole elements per window: another rank that writes the same element does so under a lock.
   const std::int64_t element = context.layout.element_size;
   const std::int64_t most = access.writes() && context.buffering.budget > 0
-                                ? std::min(longest_unit, context.buffering.budget)
+                                ? std::clamp(context.buffering.budget, shortest_unit, longest_unit)
                                 : hints.buffer_size;
   const std::int64_t step =
       std::max(element, std::min(most, hints.buffer_size) / element * element);

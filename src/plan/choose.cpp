@@ -14,6 +14,8 @@ constexpr std::int64_t long_run = 64 * 1024;
 
 /// Bytes of a unit of the active buffer, at most (Ma, Winslett, Lee & Yu, section 3.2).
 constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
+/// However small the budget: a file system does not do with less either.
+constexpr std::int64_t shortest_unit = 4096;
 
 std::string milliseconds(double seconds) {
   char text[32];
@@ -86,7 +88,7 @@ std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
   const std::int64_t most =
-      plan.buffered ? std::min(longest_unit, hints.active_buffer_size) : longest;
+      plan.buffered ? std::clamp(hints.active_buffer_size, shortest_unit, longest_unit) : longest;
   return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, std::max<std::int64_t>(1, most));
 }
 

@@ -474,6 +474,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t number = first; number < cases && !failed; ++number) {
     const Case c = random_case(seed, number, size);
     std::string what;
+    if (rank == 0 && cases - first == 1) describe(c, size);  // of a replay, in case it never ends
     try {
       CaseRun(MPI_COMM_WORLD, folder, c).run();
     } catch (const Failure& failure) {
