@@ -58,9 +58,9 @@ class BufferedFile {
     Extent extent;
   };
   const std::string path, who;
-  std::deque<Write> pending;     // oldest first
+  std::deque<Write> pending;                    // oldest first
   std::uint64_t last_write = 0, last_read = 0;  // tickets of its newest units
-  std::optional<Error> failure;  // the first that nobody has taken
+  std::optional<Error> failure;                 // the first that nobody has taken
   std::int64_t failed_operation = 0, dropped = 0, dropped_bytes = 0;
   bool unsettled = false;  // something was buffered since the last settle()
 };

@@ -53,7 +53,7 @@ struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
   Placement placement;
-  ActiveBuffer::Ticket last = 0;             // its newest unit
+  ActiveBuffer::Ticket last = 0;     // its newest unit
   std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that
 };
 

@@ -108,8 +108,7 @@ void Operation::begin(const std::optional<Error>& early) {
   std::optional<Stopwatch> watch(context_.counts.time_plan);
   Demand demand;
   const std::optional<Error> error = locate(demand, early);
-  const Demand all =
-      agree_on_entry(
+  const Demand all = agree_on_entry(
       context_.comm, common_values(context_, name(access_.direction, background_), hints_), demand,
       error);
   context_.counts.synchronisations += 1;

@@ -100,7 +100,7 @@ class ArrayFile::Impl {
   Device device_;
   std::shared_ptr<PaceClock> clock_;
   StorageCounts storage_counts_, background_counts_;  // outlive storage_, which counts into them
-  StorageCounts opening_counts_;  // of what is not the program's doing
+  StorageCounts opening_counts_;                      // of what is not the program's doing
   std::shared_ptr<BufferedFile> buffered_;
   bool closing_ = false;
   std::unique_ptr<Storage> storage_;

@@ -23,8 +23,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   else if (background != Background::all) settle();
   if (background == Background::none) hints.active_buffer_size = 0;
   const auto begun = std::make_shared<Begun>();
-  begun->operation =
-      std::make_shared<Operation>(context_, std::move(access), hints, background);
+  begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) begin_in_thread(begun, early);
   else begun->operation->begin(early);
   if (begun->ticket == 0 && begun->operation->has_exchange()) reads_.push_back(begun);
@@ -38,11 +37,10 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
     require_threads(begun->operation->access().direction);
   }
   end_reads(nullptr);
-  begun->ticket = thread_.submit(
-      [this, begun, early] {
-        begun->error = attempt([&] { begun->operation->begin(early); });
-        context_.background.add(context_.counts);
-      });
+  begun->ticket = thread_.submit([this, begun, early] {
+    begun->error = attempt([&] { begun->operation->begin(early); });
+    context_.background.add(context_.counts);
+  });
 }
 
 /// Collective, once a file.
@@ -62,8 +60,8 @@ void InFlight::require_threads(Direction direction) {
                       "use background 'storage'");
   }
   // An entry like any other: ranks that mean something else find out here.
-  agree_on_entry(context_.comm, {{"the operation", Operation::name(direction, Background::all)}}, {},
-                 error);
+  agree_on_entry(context_.comm, {{"the operation", Operation::name(direction, Background::all)}},
+                 {}, error);
   threads_allowed_ = true;
 }
 

@@ -23,22 +23,12 @@
 
 #include <penstock/penstock.hpp>
 
+#include "random_source.hpp"
+
 namespace ps = penstock;
 using Bytes = std::vector<unsigned char>;
 
 namespace {
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return in(1, 100) <= percent; }
-  template <class T>
-  T pick(std::initializer_list<T> values) {
-    return *(values.begin() + in(0, static_cast<std::int64_t>(values.size()) - 1));
-  }
-};
 
 struct Failure {
   std::string text;

@@ -14,29 +14,19 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <set>
-#include <optional>
 #include <string>
 
 #include <penstock/penstock.hpp>
+
+#include "random_source.hpp"
 
 namespace ps = penstock;
 using Bytes = std::vector<unsigned char>;
 
 namespace {
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return in(1, 100) <= percent; }
-  template <class T>
-  T pick(std::initializer_list<T> values) {
-    return *(values.begin() + in(0, values.size() - 1));
-  }
-};
 
 struct Case {
   std::vector<std::int64_t> shape;
@@ -432,7 +422,7 @@ void describe(const Case& c, int ranks) {
                static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
   for (const auto* hints : {&c.write_hints, &c.read_hints}) {
     const auto mode = hints == &c.write_hints ? c.write_mode : c.read_mode;
-    std::string text = !mode                             ? "blocking "
+    std::string text = !mode                              ? "blocking "
                        : *mode == ps::Background::none    ? "begin, none "
                        : *mode == ps::Background::storage ? "begin, storage "
                                                           : "begin, all ";

@@ -7,19 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-HEAD = """
-import errno, os, signal, sys, time, traceback
-import numpy as np
-import penstock as ps
-from mpi4py import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-def ended(*what):  # at once, for all ranks: the others may be waiting for this one
-    traceback.print_exception(*what)
-    sys.stderr.flush()
-    comm.Abort(1)
-sys.excepthook = ended
-"""
+from scripts import HEAD
+
 
 # Every unit of one rank fails in turn. Each call writes a block of rows of its own, so that the
 # bytes that are missing tell which units were not written.

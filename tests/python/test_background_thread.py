@@ -8,20 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-
-HEAD = """
-import os, sys, traceback
-import numpy as np
-import penstock as ps
-from mpi4py import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-def ended(*what):  # at once, for all ranks: the others may be waiting for this one
-    traceback.print_exception(*what)
-    sys.stderr.flush()
-    comm.Abort(1)
-sys.excepthook = ended
-"""
+from scripts import HEAD
 
 
 # ---- the budget

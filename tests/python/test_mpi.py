@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from scripts import SAME
+
 HEAD = """
 import numpy as np, penstock as ps, pytest
 from mpi4py import MPI
@@ -47,13 +49,7 @@ assert (np.load("h.npy") >= 0).all()
 
 
 def test_errors_are_the_same_everywhere_and_nothing_hangs(mpirun):
-    mpirun(HEAD + """
-def same(kind, words, call):
-    with pytest.raises(kind, match=words) as caught:
-        call()
-    texts = comm.allgather(str(caught.value))
-    assert len(set(texts)) == 1, texts
-    return caught.value
+    mpirun(HEAD + SAME + """
 last = rank == size - 1
 with ps.open("e.npy", "w", shape=(8, 8), dtype="f8", comm=comm) as f:
     d = ps.distribute(f.shape, comm)

@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def library() -> str:
     return " ".join(first.replace("\0", "").replace("Version:", "").split())
 
 
-class Worker:
+class Worker(ABC):
     """One rank of a benchmark."""
 
     def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
@@ -53,8 +54,9 @@ class Worker:
         machine.Free()
         self.path = str(Path(job["device"]) / f"penstock-bench-{comm.bcast(os.getpid())}.dat")
 
+    @abstractmethod
     def run(self) -> None:
-        raise NotImplementedError
+        """Measures all of the job."""
 
     def on_rank_0(self, work: Callable[[], Any]) -> Any:
         """Its result, or its error, on every rank."""
