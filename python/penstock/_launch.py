@@ -51,7 +51,25 @@ def environment() -> dict[str, str]:
              "OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         extra |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return {**extra, **os.environ}
+    return {**extra, **{name: value for name, value in os.environ.items() if not _of_a_singleton(name)}}
+
+
+def _of_a_singleton(name: str) -> bool:
+    """Whether Open MPI 4 left this behind in a program (a notebook, say) that started MPI without mpiexec.
+
+    An mpiexec that inherits it takes itself for a part of that program, and ends without a word.
+    """
+    if os.environ.get("OMPI_MCA_ess") != "singleton":
+        return False
+    return (name.startswith("PMIX_") and not name.startswith("PMIX_MCA_")) or name in {
+        "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_orte_launch", "OMPI_MCA_orte_ess_num_procs",
+        "OMPI_MCA_orte_precondition_transports", "OMPI_APP_CTX_NUM_PROCS", "ORTE_SCHIZO_DETECTION"}
+
+
+def say_status(what: str, status: int) -> None:
+    """The ranks have said what went wrong, unless mpiexec ended before they began."""
+    if status != 0:
+        print(f"mpiexec of {what} ended with status {status}", file=sys.stderr)
 
 
 def mpirun(module: str, arguments: list[str], ranks: int) -> int:
@@ -61,7 +79,9 @@ def mpirun(module: str, arguments: list[str], ranks: int) -> int:
     if sys.stdout.isatty():
         # Ranks write into a pipe of mpiexec: they cannot see for themselves that a person looks on.
         env["PENSTOCK_TERMINAL_WIDTH"] = str(shutil.get_terminal_size().columns)
-    return subprocess.run(command, env=env).returncode
+    status = subprocess.run(command, env=env).returncode
+    say_status(f"{ranks} ranks", status)
+    return status
 
 
 def kill_session(session: int) -> None:

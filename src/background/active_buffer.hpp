@@ -4,10 +4,9 @@
 //
 // Invariants:
 //   1. Units run one after the other, in the order in which they came: of one file, of all files.
-//   2. Memory in use stays within the budget of who takes it, plus one unit: where nothing is
-//   queued
-//      there would be nothing to wait for. A budget is no state of its own: each take brings it, so
-//      it may change from call to call.
+//   2. Memory in use stays within the budget of who takes it, plus one unit (where nothing is
+//      queued there would be nothing to wait for). A budget is no state of its own: each take
+//      brings it, so it may change from call to call.
 //   3. After a unit of a file has failed, later writes of that file are dropped and counted until
 //      somebody has taken the failure: nothing gets into the file out of order.
 //   4. The thread never calls MPI.

@@ -29,15 +29,24 @@ void let_copy(Context& context) {
 
 namespace {
 
-/// Whether this rank itself writes all bytes of `range` that anybody writes in this call.
+/// Whether all bytes of `range` that this call moves to or from storage are moved by this rank.
 bool all_mine(const Context& context, const Access& access, const Plan& plan, Extent range) {
   const int me = context.comm.rank();
+  // Of a write by the direct method only: others may read the same bytes.
   if (!plan.collective())
-    return access.file.run_count() == 1 && access.file.hull().begin <= range.begin &&
-           access.file.hull().end >= range.end;
+    return access.writes() && access.file.run_count() == 1 &&
+           access.file.hull().begin <= range.begin && access.file.hull().end >= range.end;
   for (std::int64_t at = range.begin; at < range.end; at = plan.domains.stretch_end(at))
     if (plan.rank_of(plan.domains.owner(at)) != me) return false;
   return true;
+}
+
+/// What of the file is buffered here, as far as it touches `range`.
+std::vector<Extent> pending_within(const Context& context, Extent range) {
+  std::vector<Extent> touched;
+  for (const Extent pending : ActiveBuffer::instance().pending(*context.buffered))
+    if (!intersect(pending, range).empty()) touched.push_back(intersect(pending, range));
+  return touched;
 }
 
 }  // namespace
@@ -45,17 +54,27 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
 void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
   // One rank's units are written in their order anyway.
   if (context.comm.alone() || intersect(all.pending(), all.hull()).empty()) return;
-  ActiveBuffer& active = ActiveBuffer::instance();
   bool overtaken = false;
-  for (const Extent pending : active.pending(*context.buffered)) {
-    const Extent touched = intersect(pending, all.hull());
-    overtaken = overtaken || (!touched.empty() && !all_mine(context, access, plan, touched));
-  }
+  for (const Extent range : pending_within(context, all.hull()))
+    overtaken = overtaken || !all_mine(context, access, plan, range);
   ++context.counts.synchronisations;
   if (!any_rank(context.comm, overtaken)) return;
-  if (overtaken) active.drain(*context.buffered);
+  if (overtaken) {
+    const Stopwatch watch(context.counts.time_wait);
+    ActiveBuffer::instance().drain(*context.buffered);
+  }
   ++context.counts.synchronisations;
-  any_rank(context.comm, false);  // nobody goes on before
+  agree_on_exit(context.comm, ActiveBuffer::instance().take_failure(*context.buffered));
+}
+
+void await_written(Context& context, const Demand& all) {
+  if (intersect(all.pending(), all.hull()).empty()) return;
+  ActiveBuffer& active = ActiveBuffer::instance();
+  const Stopwatch watch(context.counts.time_wait);
+  if (!pending_within(context, all.hull()).empty())
+    active.drain(*context.buffered, ActiveBuffer::Which::writes);
+  ++context.counts.synchronisations;
+  agree_on_exit(context.comm, active.take_failure(*context.buffered));
 }
 
 namespace {

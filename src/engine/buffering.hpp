@@ -6,11 +6,6 @@
 
 namespace penstock {
 
-/// Bytes of a unit at most.
-constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
-/// However small the budget.
-constexpr std::int64_t shortest_unit = 4096;
-
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
@@ -18,10 +13,14 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 /// for the unit, and not for long.
 void let_copy(Context& context);
 
-/// Collective, before a buffered write moves its first byte. What is buffered of earlier writes is
-/// written before anything of this one that could get into the file earlier by way of another
-/// rank.
+/// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
+/// buffered of earlier writes is written first where a unit of another rank could overtake it; then
+/// nobody goes on before, and all throw what went wrong with that.
 void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
+
+/// Collective, before a read by the calling threads. What is buffered of the bytes that it may read
+/// is written first. Throws on every rank what went wrong with that.
+void await_written(Context& context, const Demand& all);
 
 /// Moves a request by an independent method in the I/O thread, from or into user memory.
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints);

@@ -114,12 +114,13 @@ void Operation::begin(const std::optional<Error>& early) {
   context_.counts.synchronisations += 1;
   make_plan_for(all);
   watch.reset();
+  settle_order(all);
   context_.counts.bytes_wanted = demand.bytes;
   start(all);
 }
 
-/// What is buffered of this file is written before anybody reads it or writes past the buffer, and
-/// read before anybody writes: each rank sees to its own, and the agreement that follows to all.
+/// What is buffered of this file is written before anybody writes past the buffer, and read before
+/// anybody writes: each rank sees to its own, and the agreement that follows to all.
 void Operation::settle_buffering() {
   ActiveBuffer& active = ActiveBuffer::instance();
   context_.buffering = {};
@@ -133,10 +134,10 @@ void Operation::settle_buffering() {
     context_.last_budget = hints_.active_buffer_size;
   }
   const Stopwatch watch(context_.counts.time_wait);
-  if (!access_.writes()) active.drain(*context_.buffered, ActiveBuffer::Which::writes);
-  else if (context_.buffering.budget == 0) active.drain(*context_.buffered);
   // Another rank could overtake reads that are still queued here.
-  else active.drain(*context_.buffered, ActiveBuffer::Which::reads);
+  if (access_.writes())
+    active.drain(*context_.buffered, context_.buffering.budget == 0 ? ActiveBuffer::Which::all
+                                                                    : ActiveBuffer::Which::reads);
   active.restart_peak();
 }
 
@@ -161,14 +162,20 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
 
 void Operation::make_plan_for(const Demand& all) {
   const auto make = [&] {
-    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes());
+    const bool ahead = split_ && context_.buffering.budget > 0 && !context_.machine.page_cache;
+    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes(),
+                      ahead && !access_.writes());
   };
   make();
-  const bool ahead = split_ && !access_.writes() && context_.buffering.budget > 0;
   if (plan_.collective() && plan_.exchange == Exchange::node &&
-      !make_room(context_, plan_, plan_.buffered || ahead))
+      !make_room(context_, plan_, uses_io_thread()))
     make();
-  if (plan_.buffered) keep_order(context_, access_, plan_, all);
+}
+
+/// What is buffered of earlier writes gets into the file before this call could miss it.
+void Operation::settle_order(const Demand& all) {
+  if (uses_io_thread()) keep_order(context_, access_, plan_, all);
+  else if (!access_.writes()) await_written(context_, all);
 }
 
 void Operation::start(const Demand& all) {
@@ -267,20 +274,27 @@ void Operation::end() {
     // Another plan may have been at work since begin().
     if (prepared_->exchange == Exchange::node && !make_room(context_, plan_, false))
       prepared_->exchange = Exchange::sparse;
-    const std::optional<Error> error =
+    await_own_units();
+    std::optional<Error> error =
         attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
+    if (!error) error = active.take_failure(*context_.buffered);
     count_memory();
     prepared_.reset();
     return leave(error);
   }
   if (!whole_ && !plan_.buffered) return;
-  {
-    const Stopwatch watch(context_.counts.time_wait);
-    active.wait(ticket_);
-  }
+  await_own_units();
   std::optional<Error> error = error_;
-  if (!error && access_.writes()) error = active.take_failure(*context_.buffered);
+  if (!error) error = active.take_failure(*context_.buffered);
   leave(error);
+}
+
+/// Of this call, and of the writes before it: a read sees them, and their errors.
+void Operation::await_own_units() {
+  ActiveBuffer& active = ActiveBuffer::instance();
+  const Stopwatch watch(context_.counts.time_wait);
+  active.wait(ticket_);
+  if (!access_.writes()) active.drain(*context_.buffered, ActiveBuffer::Which::writes);
 }
 
 }  // namespace penstock

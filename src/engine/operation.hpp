@@ -53,16 +53,21 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool has_exchange() const noexcept { return !ended_ && prepared_.has_value(); }
 
  private:
+  /// Its storage accesses queue up behind those of the calls before it.
+  bool uses_io_thread() const noexcept {
+    return plan_.buffered || (split_ && context_.buffering.budget > 0);
+  }
   std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
-  std::optional<Error> lost();
   void settle_buffering();
   void make_plan_for(const Demand& all);
+  void settle_order(const Demand& all);
   void start(const Demand& all);
   void move(const Demand& all);
   void leave(const std::optional<Error>& error);
   void hand_over_whole();
   void warm_page_cache();
   void count_memory();
+  void await_own_units();
 
   Context& context_;
   Access access_;

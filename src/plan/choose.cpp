@@ -12,11 +12,6 @@ namespace {
 /// What a system call costs, in bytes moved.
 constexpr std::int64_t long_run = 64 * 1024;
 
-/// Bytes of a unit of the active buffer, at most (Ma, Winslett, Lee & Yu, section 3.2).
-constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
-/// However small the budget: a file system does not do with less either.
-constexpr std::int64_t shortest_unit = 4096;
-
 std::string milliseconds(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
@@ -94,10 +89,11 @@ std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
 
 /// Where data is buffered, every rank that has some of it does best to hold some too: the budget is
 /// each process's own. The I/O threads need no core while the device is at work.
-std::int64_t choose_aggregators(const Hints& hints, const Plan& plan, const Demand& demand) {
+std::int64_t choose_aggregators(const Hints& hints, const Plan& plan, const Demand& demand,
+                                bool buffered) {
   if (plan.method == Method::gather) return 1;
   if (hints.aggregators != 0) return hints.aggregators;
-  if (!plan.buffered) return plan.machine.writers;
+  if (!buffered) return plan.machine.writers;
   const std::int64_t units = demand.bytes / window_bytes(hints, plan);
   return std::clamp<std::int64_t>(units, plan.machine.writers, plan.machine.ranks);
 }
@@ -139,7 +135,7 @@ Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t elem
 }
 
 Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
-               const Machine& machine, bool writes) {
+               const Machine& machine, bool writes, bool ahead) {
   check_hints(asked, layout.element_size, machine.ranks);
   const Hints hints = settle_hints(asked, machine, layout.element_size);
   Plan plan;
@@ -154,8 +150,10 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   plan.depth = choose_depth(hints, machine, plan.exchange);
   plan.writers = static_cast<int>(hints.writers);
   plan.buffered = writes && hints.active_buffer_size > 0;
-  const std::int64_t aggregators =
-      std::clamp<std::int64_t>(choose_aggregators(hints, plan, demand), 1, machine.ranks);
+  // Domains of reads ahead are those of buffered writes of the same bytes, too: then such a read
+  // queues up behind the write and need not wait for it.
+  const std::int64_t aggregators = std::clamp<std::int64_t>(
+      choose_aggregators(hints, plan, demand, plan.buffered || ahead), 1, machine.ranks);
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);

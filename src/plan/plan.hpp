@@ -11,6 +11,11 @@
 
 namespace penstock {
 
+/// Bytes of a unit of the active buffer, at most (Ma, Winslett, Lee & Yu, section 3.2).
+constexpr std::int64_t longest_unit = std::int64_t{4} << 20;
+/// However small the budget: a file system does not do with less either.
+constexpr std::int64_t shortest_unit = 4096;
+
 /// The machine, as far as a plan needs it.
 struct Machine {
   int ranks = 1;
@@ -42,9 +47,10 @@ struct Plan {
   std::int64_t aggregator_of(int rank) const noexcept;
 };
 
-/// Chooses what the hints leave open. Throws Error(argument) for hints that no plan can follow.
+/// Chooses what the hints leave open. `ahead`: of a read into the active buffer. Throws
+/// Error(argument) for hints that no plan can follow.
 Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
-               const Machine& machine, bool writes = true);
+               const Machine& machine, bool writes = true, bool ahead = false);
 /// The hints with sizes chosen that are left to this machine.
 Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size);
 /// The checks of make_plan alone, for open().

@@ -152,6 +152,41 @@ with ps.open("a", "w", shape=(n,), dtype="u1", comm=comm, hints=hints) as f:
 """, 2, timeout=40)
 
 
+@pytest.mark.parametrize("ranks, method", [(1, "direct"), (1, "sieved"), (3, "extended"), (3, "two-phase")])
+def test_a_begun_read_queues_up_behind_writes(mpirun, ranks, method):
+    mpirun(HEAD + f"method = {method!r}" + """
+n = 1 << 22
+mine = slice(rank * n // size, (rank + 1) * n // size)
+data = np.full(mine.stop - mine.start, 1, "u1")
+hints = {"device": "paced:bandwidth=8M", "method": method, "buffer_size": 1 << 18}
+with ps.open("a", "w", shape=(n,), dtype="u1", comm=comm, hints=hints) as f:
+    comm.Barrier()
+    begin = time.perf_counter()
+    f.write(data, mine)
+    w = f.write_begin(data + 1, mine)
+    r = f.read_begin(mine)
+    assert time.perf_counter() - begin < 0.4  # each write takes 0.5 s
+    assert (r.wait() == 2).all()
+    assert w.test()
+    w.wait()
+""", ranks, timeout=40)
+
+
+@pytest.mark.parametrize("method", ["direct", "extended"])
+def test_a_read_of_another_place_waits_for_nothing(mpirun, method):
+    mpirun(HEAD + f"method = {method!r}" + """
+n = 1 << 23
+hints = {"device": "paced:bandwidth=8M", "method": method}
+with ps.open("a", "w", shape=(2 * n,), dtype="u1", comm=comm, hints=hints) as f:
+    h = f.write_begin(np.ones(n // size, "u1"), slice(rank * n // size, (rank + 1) * n // size))
+    assert (f.read(slice(2 * n - 1000, 2 * n)) == 0).all()
+    assert not comm.allreduce(h.test(), MPI.LAND)
+    assert (f.read(slice(n - 10, n + 10)) == [1] * 10 + [0] * 10).all()
+    assert comm.allreduce(h.test(), MPI.LAND)
+    h.wait()
+""", 2, timeout=40)
+
+
 @pytest.mark.parametrize("method", ["direct", "sieved", "extended"])
 def test_statistics_are_complete_in_every_mode(mpirun, method):
     mpirun(HEAD + f"method = {method!r}" + """

@@ -104,7 +104,7 @@ mine = slice(rank * n, (rank + 1) * n)
 ones = np.ones(n, "u1")
 nexts = {
     "write": lambda f, h: f.write(ones, mine), "read": lambda f, h: f.read(mine),
-    "write_begin": lambda f, h: f.write_begin(ones, mine), "read_begin": lambda f, h: f.read_begin(mine),
+    "write_begin": lambda f, h: f.write_begin(ones, mine), "read_begin": lambda f, h: f.read_begin(mine).wait(),
     "write_begin none": lambda f, h: f.write_begin(ones, mine, background="none"),
     "write_begin all": lambda f, h: f.write_begin(ones, mine, background="all").wait(),
     "read_begin all": lambda f, h: f.read_begin(mine, background="all").wait(),

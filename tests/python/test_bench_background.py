@@ -12,8 +12,8 @@ import pytest
 import penstock as ps
 from penstock._bench import devices
 from penstock._bench.background_report import abt_goals, split_goals
-from penstock._bench.jacobi import snapshot_steps
 from penstock._bench.patterns import CONFORMING, PATTERNS, SLABS
+from penstock._bench.schedule import snapshot_steps
 
 PACED = "paced:bandwidth=100M,latency=100us"
 

@@ -38,6 +38,17 @@ def test_demo_of_an_own_volume(tmp_path):
     assert "needs 3 dimensions" in penstock("demo", "--input", "flat.npy", cwd=tmp_path, expect=1)
 
 
+def test_a_program_that_has_started_mpi_itself_may_start_ranks(tmp_path):
+    """Open MPI 4 leaves variables behind that make an mpiexec end without a word."""
+    script = """
+import subprocess, sys
+from mpi4py import MPI
+subprocess.run([sys.executable, "-m", "penstock", "demo", "--size", "8", "--steps", "1", "--snapshots", "1"], check=True)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=300)
+    assert (tmp_path / "penstock-demo" / "heat.png").exists()
+
+
 def test_explain():
     text = penstock("explain", "--shape", "4096,4096", "--dtype", "f4", "--order", "F", "--ranks", 16, "--section",
                     "(1+32p:16+32p:1, 1:4096:1)", "--cores", 4)

@@ -10,6 +10,8 @@ from mpi4py import MPI
 
 import penstock as ps
 
+from .schedule import snapshot_steps
+
 STRIP = 1 << 16  # cells that are worked on at a time: what is on the way stays in the cache
 
 
@@ -82,8 +84,3 @@ class Jacobi:
                 snapshot()
                 begin = time.perf_counter()
         return seconds + time.perf_counter() - begin
-
-
-def snapshot_steps(iterations: int, snapshots: int) -> set[int]:
-    """After which iterations, evenly; the last is the last."""
-    return {iterations * (k + 1) // snapshots for k in range(snapshots)}

@@ -111,7 +111,7 @@ class Bench:
 
     def _run_all(self, places: dict[str, str], seconds: float, progress: Progress) -> bool:
         """Whether all was measured. A wrong file ends everything; a run that takes too long, only itself."""
-        from .._launch import watched_mpirun
+        from .._launch import say_status, watched_mpirun
 
         good = True
         with progress.bar:
@@ -127,5 +127,6 @@ class Bench:
                         good = False
                         continue
                     if status != 0:
+                        say_status(name, status)
                         raise typer.Exit(status)
         return good
