@@ -91,8 +91,8 @@ class PENSTOCK_EXPORT ArrayFile {
 
   /// Collective: every rank calls, with no part, one or several. Where parts overlap, the
   /// highest rank and its last part win (with direct and sieved: one writer of each element).
-  /// On return the memory is free. The data is in the file after sync(), close() or a read by the
-  /// same ranks; until then up to active_buffer_size bytes of each process may be on their way.
+  /// On return the memory is free. The data is in the file after sync(), close() or a read of it by
+  /// the same ranks; until then up to active_buffer_size bytes of each process may be on their way.
   /// With active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
   /// wrong in the background is thrown by the next call on this file.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);

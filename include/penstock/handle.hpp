@@ -13,7 +13,7 @@ namespace penstock {
 enum class Background {
   none,     ///< nothing: begin does it all
   storage,  ///< the storage accesses: begin exchanges and the I/O thread writes; the I/O thread
-            ///< reads and wait exchanges
+            ///< reads and wait exchanges. Nothing, where a page cache is as near as memory
   all,      ///< the exchange too, in a thread of the file; needs MPI_THREAD_MULTIPLE
 };
 

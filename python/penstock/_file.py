@@ -203,7 +203,9 @@ class File:
         the I/O thread writes; "all": a thread does the exchange too, which needs
         MPI_THREAD_MULTIPLE; "none": nothing, all is done when this returns. `local` must stay as it
         is until `Handle.copied` or `wait`. Several may be in flight; calls of one file are carried
-        out in the order in which they began. Other arguments: see `write`.
+        out in the order in which they began. Where the page cache takes bytes as quickly as a buffer
+        would, "storage" writes them now: the program would only lose by another copy. Other
+        arguments: see `write`.
 
         Raises ArgumentError, SectionError, DisagreementError (with "all": by `wait`), StateError
         where MPI does not allow threads.
@@ -216,8 +218,9 @@ class File:
         """Begins a read and returns a `Handle`, whose `wait` returns the array. Collective.
 
         `background`: "storage": the I/O thread reads, as far as the active buffer has room, and
-        `wait` exchanges; "all" and "none" as in `write_begin`. Reads may queue up behind each other;
-        any other call on this file first completes them. Other arguments: see `read`.
+        `wait` exchanges (or all is done now, if it is in the page cache already); "all" and "none"
+        as in `write_begin`. Reads queue up behind the writes and reads before them; any other call on
+        this file first completes them. Other arguments: see `read`.
         """
         arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
         return Handle(self._inner.read_begin(arrays, sections, str(background), text, problem), result)

@@ -18,6 +18,8 @@ void Demand::join(const Demand& higher) {
   words = std::max(words, higher.words);
   pending_begin = std::min(pending_begin, higher.pending_begin);
   pending_end = std::max(pending_end, higher.pending_end);
+  room = std::min(room, higher.room);
+  slow = slow || higher.slow;
   if (higher.empty()) return;
   if (empty()) {
     begin = higher.begin;

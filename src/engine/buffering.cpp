@@ -27,6 +27,12 @@ void let_copy(Context& context) {
     if (team->await_end_of_copying()) return;
 }
 
+void note_unit(Context& context, std::int64_t bytes, double seconds) {
+  if (!context.machine.page_cache) return;
+  const int ranks = std::max(1, context.machine.ranks / std::max(1, context.machine.nodes));
+  context.cache_speed->note(bytes * ranks, seconds, 1, CacheSpeed::Clock::now());
+}
+
 namespace {
 
 /// Whether all bytes of `range` that this call moves to or from storage are moved by this rank.
@@ -67,11 +73,12 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
   agree_on_exit(context.comm, ActiveBuffer::instance().take_failure(*context.buffered));
 }
 
-void await_written(Context& context, const Demand& all) {
-  if (intersect(all.pending(), all.hull()).empty()) return;
+void await_written(Context& context, const Access& access, const Demand& all) {
+  const Extent near = access.writes() ? all.pending() : intersect(all.pending(), all.hull());
+  if (near.empty()) return;
   ActiveBuffer& active = ActiveBuffer::instance();
   const Stopwatch watch(context.counts.time_wait);
-  if (!pending_within(context, all.hull()).empty())
+  if (!pending_within(context, near).empty())
     active.drain(*context.buffered, ActiveBuffer::Which::writes);
   ++context.counts.synchronisations;
   agree_on_exit(context.comm, active.take_failure(*context.buffered));
@@ -110,6 +117,7 @@ void write_unit(Context& context, const DirectUnit& unit, Locks locks, int write
     }
   }
   context.background.add(counts);
+  note_unit(context, unit.bytes, counts.time_storage);
 }
 
 class DirectPacker {
@@ -221,6 +229,7 @@ void move_aside(Context& outer, const Access& access, Method method, const Hints
   });
   outer.background.add(own.counts);
   if (error) throw Error(*error);
+  if (access.writes()) note_unit(outer, access.file.bytes(), own.counts.time_storage);
 }
 
 namespace {
@@ -246,7 +255,7 @@ void buffer_directly(Context& context, const Access& access, const Hints& hints)
   if (access.file.empty()) return;
   // Writing to the page cache is copying: where there is no room for all, a copy before it would
   // only cost.
-  if (context.machine.page_cache &&
+  if (context.buffering.near &&
       !ActiveBuffer::instance().has_room(access.file.bytes(), context.buffering.budget))
     return write_through(context, access, hints);
   DirectPacker(context, access, hints).pack();

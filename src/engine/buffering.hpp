@@ -13,14 +13,18 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 /// for the unit, and not for long.
 void let_copy(Context& context);
 
+/// In the I/O thread, after a unit: what its storage accesses took, where that is the page cache.
+void note_unit(Context& context, std::int64_t bytes, double seconds);
+
 /// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
 /// buffered of earlier writes is written first where a unit of another rank could overtake it; then
 /// nobody goes on before, and all throw what went wrong with that.
 void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
-/// Collective, before a read by the calling threads. What is buffered of the bytes that it may read
-/// is written first. Throws on every rank what went wrong with that.
-void await_written(Context& context, const Demand& all);
+/// Collective, before the calling threads read or write the file. What is buffered near the bytes
+/// of a read, or anywhere before a write, is written first. Throws on every rank what went wrong
+/// with that.
+void await_written(Context& context, const Access& access, const Demand& all);
 
 /// Moves a request by an independent method in the I/O thread, from or into user memory.
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints);

@@ -11,6 +11,7 @@
 
 #include "access/footprint.hpp"
 #include "background/active_buffer.hpp"
+#include "background/cache_speed.hpp"
 #include "background/worker.hpp"
 #include "base/buffer.hpp"
 #include "base/stopwatch.hpp"
@@ -52,6 +53,7 @@ class Copying {
 struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
+  bool near = false;           // storage takes its bytes as quickly as a buffer would
   Placement placement;
   ActiveBuffer::Ticket last = 0;     // its newest unit
   std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that
@@ -91,6 +93,7 @@ struct Context {
   Statistics counts;  // of the call in progress, what storage does not count
   BackgroundCounts background;
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
+  std::shared_ptr<CacheSpeed> cache_speed;
   Buffering buffering;
   std::int64_t last_budget = 0;         // of the last write
   std::int64_t writes = 0;              // collective writes so far: the same on every rank

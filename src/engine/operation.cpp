@@ -112,6 +112,7 @@ void Operation::begin(const std::optional<Error>& early) {
       context_.comm, common_values(context_, name(access_.direction, background_), hints_), demand,
       error);
   context_.counts.synchronisations += 1;
+  settle_page_cache(all);
   make_plan_for(all);
   watch.reset();
   settle_order(all);
@@ -126,8 +127,8 @@ void Operation::settle_buffering() {
   context_.buffering = {};
   context_.buffering.placement = placement_of(hints_);
   if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
-  if (hints_.active_buffer_size > 0 && (access_.writes() || split_))
-    context_.buffering.budget = hints_.active_buffer_size;
+  later_ = background_ == Background::storage && hints_.active_buffer_size > 0;
+  if (access_.writes() || later_) context_.buffering.budget = hints_.active_buffer_size;
   // A call that does without a buffer is no wish for less memory.
   if (access_.writes() && background_ != Background::none) {
     if (context_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
@@ -150,6 +151,8 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
       access_.locate(context_.layout);
       demand = Demand::of(access_.file);
       demand.words = leave_letter(context_, access_);
+      demand.slow = is_far();
+      demand.room = context_.buffering.budget - ActiveBuffer::instance().in_use();
     });
   if (error) demand = {};
   const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
@@ -160,13 +163,43 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
   return error;
 }
 
+/// Whether this rank's bytes are farther away than the page cache has them usually: the kernel
+/// makes writers wait for the device, or some of what is read is not there yet.
+bool Operation::is_far() const {
+  constexpr std::int64_t samples = 8;
+  if (!context_.machine.page_cache) return true;
+  if (access_.writes()) return context_.cache_speed->is_slow(CacheSpeed::Clock::now());
+  if (!later_ || access_.file.empty()) return false;
+  const Extent hull = access_.file.hull();
+  for (std::int64_t i = 0; i <= samples; ++i) {
+    const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);
+    if (!context_.storage.is_near(std::min(at, hull.end - 1))) return true;
+  }
+  return false;
+}
+
+/// Bytes that are as near in the page cache as in a buffer only lose by a buffer: it is one copy
+/// more. It pays where a blocking write returns sooner for it, which it does with room for all.
+void Operation::settle_page_cache(const Demand& all) {
+  context_.buffering.near = !all.slow;
+  if (all.slow || !access_.writes()) return;
+  const bool blocking = !background_;
+  if (blocking && all.room >= all.bytes / context_.machine.ranks) return;
+  hints_.active_buffer_size = 0;
+  context_.buffering.budget = 0;
+}
+
 void Operation::make_plan_for(const Demand& all) {
   const auto make = [&] {
-    const bool ahead = split_ && context_.buffering.budget > 0 && !context_.machine.page_cache;
-    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes(),
-                      ahead && !access_.writes());
+    const bool ahead = later_ && !access_.writes() && !context_.machine.page_cache;
+    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes(), ahead);
   };
   make();
+  // A thread gains nothing from copying on a core that the program needs.
+  at_once_ = later_ && !all.slow && (plan_.collective() || !context_.machine.idle_cores);
+  later_ = later_ && !at_once_;
+  // In a thread of the file already; but whatever goes wrong there is told by the next call.
+  at_once_ = at_once_ || (background_ == Background::all && access_.writes() && !plan_.buffered);
   if (plan_.collective() && plan_.exchange == Exchange::node &&
       !make_room(context_, plan_, uses_io_thread()))
     make();
@@ -175,28 +208,34 @@ void Operation::make_plan_for(const Demand& all) {
 /// What is buffered of earlier writes gets into the file before this call could miss it.
 void Operation::settle_order(const Demand& all) {
   if (uses_io_thread()) keep_order(context_, access_, plan_, all);
-  else if (!access_.writes()) await_written(context_, all);
+  else await_written(context_, access_, all);
 }
 
 void Operation::start(const Demand& all) {
-  const bool later = split_ && context_.buffering.budget > 0;
-  if (later && !plan_.collective()) return hand_over_whole();
-  if (later && !access_.writes()) {
+  if (later_ && !plan_.collective()) return hand_over_whole();
+  if (later_ && !access_.writes()) {
     prepared_.emplace(begin_collectively(context_, access_, plan_, hints_, all));
     if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
     else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
     return count_memory();
   }
-  if (plan_.buffered && context_.machine.page_cache)
+  if (plan_.buffered && context_.buffering.near)
     context_.buffering.copying = std::make_unique<Copying>(context_.comm.team());
   const std::optional<Error> error = attempt([&] { move(all); });
   context_.buffering.copying.reset();
   count_memory();
   ticket_ = context_.buffering.last;
+  if (at_once_) return keep_for_end(error);
   if (!plan_.buffered) return leave(error);
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
   if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
+}
+
+/// What went wrong at once is told like what goes wrong later: by end() or the next call.
+void Operation::keep_for_end(const std::optional<Error>& error) {
+  error_ = attempt([&] { leave(error); });
+  if (error && access_.writes()) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
 }
 
 /// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
@@ -213,9 +252,17 @@ void Operation::warm_page_cache() {
 }
 
 void Operation::move(const Demand& all) {
-  if (!plan_.collective()) return move_independently(context_, access_, plan_, hints_);
-  Prepared prepared = begin_collectively(context_, access_, plan_, hints_, all);
-  end_collectively(context_, access_, plan_, prepared);
+  if (plan_.collective()) {
+    Prepared prepared = begin_collectively(context_, access_, plan_, hints_, all);
+    end_collectively(context_, access_, plan_, prepared);
+  } else {
+    move_independently(context_, access_, plan_, hints_);
+  }
+  if (!access_.writes() || plan_.buffered || !context_.machine.page_cache) return;
+  const std::int64_t calls =
+      plan_.method == Method::direct ? access_.file.run_count() : context_.counts.rounds;
+  context_.cache_speed->note(all.bytes, context_.counts.time_storage, calls,
+                             CacheSpeed::Clock::now());
 }
 
 void Operation::leave(const std::optional<Error>& error) {
@@ -266,27 +313,35 @@ bool Operation::is_done() {
 void Operation::end() {
   if (std::exchange(ended_, true)) return;
   context_.counts = {};
-  ActiveBuffer& active = ActiveBuffer::instance();
-  if (prepared_) {
-    ++context_.calls;  // tags of its own
-    context_.gauge.restart();
-    context_.buffering = {};
-    // Another plan may have been at work since begin().
-    if (prepared_->exchange == Exchange::node && !make_room(context_, plan_, false))
-      prepared_->exchange = Exchange::sparse;
-    await_own_units();
-    std::optional<Error> error =
-        attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
-    if (!error) error = active.take_failure(*context_.buffered);
-    count_memory();
-    prepared_.reset();
-    return leave(error);
-  }
+  if (prepared_) return end_exchange();
+  if (at_once_) return tell_what_was_kept();
   if (!whole_ && !plan_.buffered) return;
   await_own_units();
-  std::optional<Error> error = error_;
-  if (!error) error = active.take_failure(*context_.buffered);
+  leave(error_ ? error_ : ActiveBuffer::instance().take_failure(*context_.buffered));
+}
+
+void Operation::end_exchange() {
+  ++context_.calls;  // tags of its own
+  context_.gauge.restart();
+  context_.buffering = {};
+  // Another plan may have been at work since begin().
+  if (prepared_->exchange == Exchange::node && !make_room(context_, plan_, false))
+    prepared_->exchange = Exchange::sparse;
+  await_own_units();
+  std::optional<Error> error =
+      attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
+  if (!error) error = ActiveBuffer::instance().take_failure(*context_.buffered);
+  count_memory();
+  prepared_.reset();
   leave(error);
+}
+
+/// All ranks know already whether there is anything to tell. What went wrong with a write may have
+/// been told by another call.
+void Operation::tell_what_was_kept() {
+  if (!error_) return;
+  if (!access_.writes()) throw Error(*error_);
+  leave(ActiveBuffer::instance().take_failure(*context_.buffered));
 }
 
 /// Of this call, and of the writes before it: a read sees them, and their errors.

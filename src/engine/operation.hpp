@@ -27,11 +27,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// work.
   Operation(Context& context, Access access, const Hints& hints,
             std::optional<Background> background = std::nullopt)
-      : context_(context),
-        access_(std::move(access)),
-        hints_(hints),
-        background_(background),
-        split_(background == Background::storage) {}
+      : context_(context), access_(std::move(access)), hints_(hints), background_(background) {}
   /// What all ranks must mean alike, in words.
   static std::string name(Direction direction, std::optional<Background> background);
 
@@ -54,32 +50,37 @@ class Operation : public std::enable_shared_from_this<Operation> {
 
  private:
   /// Its storage accesses queue up behind those of the calls before it.
-  bool uses_io_thread() const noexcept {
-    return plan_.buffered || (split_ && context_.buffering.budget > 0);
-  }
+  bool uses_io_thread() const noexcept { return plan_.buffered || later_; }
   std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
   void settle_buffering();
+  bool is_far() const;
+  void settle_page_cache(const Demand& all);
   void make_plan_for(const Demand& all);
   void settle_order(const Demand& all);
   void start(const Demand& all);
   void move(const Demand& all);
   void leave(const std::optional<Error>& error);
+  void keep_for_end(const std::optional<Error>& error);
   void hand_over_whole();
   void warm_page_cache();
   void count_memory();
   void await_own_units();
+  void end_exchange();
+  void tell_what_was_kept();
 
   Context& context_;
   Access access_;
   Hints hints_;
   std::optional<Background> background_;
-  bool split_, ended_ = false;
+  bool later_ = false;    // its storage accesses, or what follows them, are left to end()
+  bool at_once_ = false;  // they had better not be left; what goes wrong is kept for end()
+  bool ended_ = false;
   Plan plan_;
   std::int64_t number_ = 0;           // of the write
   std::optional<Prepared> prepared_;  // of a split read
   ActiveBuffer::Ticket ticket_ = 0;   // its newest unit
   bool whole_ = false;                // that unit is all of it and uses user memory
-  std::optional<Error> error_;        // of a read in the I/O thread
+  std::optional<Error> error_;        // of a read in the I/O thread, or of what was done at once
 };
 
 /// Each rank moves its own bytes, without the others.

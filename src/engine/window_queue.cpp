@@ -156,7 +156,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
   unit.extent = window->io.trimmed();
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  unit.work = [&context, window = std::move(window), writers, delay] {
+  unit.work = [&context, window = std::move(window), writers, delay, unit_bytes] {
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     let_copy(context);
     {
@@ -164,6 +164,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
       window->io.flush();
     }
     context.background.add(window->io.own_counts());
+    note_unit(context, unit_bytes, window->io.own_counts().time_storage);
   };
   context.counts.bytes_buffered += unit_bytes;
   context.buffering.last = ActiveBuffer::instance().submit(std::move(unit));

@@ -102,6 +102,7 @@ class ArrayFile::Impl {
   StorageCounts storage_counts_, background_counts_;  // outlive storage_, which counts into them
   StorageCounts opening_counts_;                      // of what is not the program's doing
   std::shared_ptr<BufferedFile> buffered_;
+  std::shared_ptr<CacheSpeed> cache_speed_;
   bool closing_ = false;
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;

@@ -74,6 +74,7 @@ ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode
   hints_ = settle_hints(hints_, machine(), layout_.element_size);
   context_.emplace(*storage_, comm_, layout_, machine());
   context_->buffered = buffered_;
+  context_->cache_speed = cache_speed_;
   in_flight_.emplace(*context_);
   opening_counts_ = storage_counts_;
 }
@@ -102,8 +103,10 @@ void ArrayFile::Impl::form_team() {
 Machine ArrayFile::Impl::machine() const {
   const Team* const team = comm_.team();
   return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
-          // A modelled device is no page cache: accesses are large and wait for nobody's turn.
-          !past_page_cache(hints_, facts_) && !device_.pace, facts_.stripe_size, team != nullptr};
+          // A modelled device is no page cache (unless it says so): accesses are large and wait for
+          // nobody's turn.
+          !past_page_cache(hints_, facts_) && (!device_.pace || device_.pace->page_cache),
+          facts_.stripe_size, team != nullptr, comm_.idle_cores()};
 }
 
 /// One rank asks the file system, all go by its answer.
@@ -157,6 +160,8 @@ void ArrayFile::Impl::find_buffered() {
   ActiveBuffer& active = ActiveBuffer::instance();
   buffered_ = known ? active.file(status.st_dev, status.st_ino, path_, who)
                     : std::make_shared<BufferedFile>(path_, who);
+  cache_speed_ =
+      CacheSpeed::of((known ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
   active.drain(*buffered_);
   if (!comm_.alone()) finish_before_mpi_does();
 }

@@ -74,14 +74,22 @@ Communicator::Communicator(MPI_Comm comm) {
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
 }
 
+int Communicator::cores() noexcept {
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
 std::string Communicator::form_team(int most) {
   std::string why;
   if (alone()) return why;
   team_ = Team::form(comm_, most, why);
   // Without a team nothing is known of the nodes: take it that every rank has its own.
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int writes = !team_ || team_->rank() < cores ? 1 : 0;
-  check(MPI_Allreduce(&writes, &writers_, 1, MPI_INT, MPI_SUM, comm_), "MPI_Allreduce");
+  const int writes = !team_ || team_->rank() < cores() ? 1 : 0;
+  const int crowded = team_ && 2 * team_->size() <= cores() ? 0 : 1;
+  const int mine[2] = {writes, crowded};
+  int sums[2] = {};
+  check(MPI_Allreduce(mine, sums, 2, MPI_INT, MPI_SUM, comm_), "MPI_Allreduce");
+  writers_ = sums[0];
+  idle_cores_ = sums[1] == 0;
   return why;
 }
 
@@ -90,7 +98,8 @@ Communicator::Communicator(Communicator&& other) noexcept
       team_(std::move(other.team_)),
       rank_(other.rank_),
       size_(other.size_),
-      writers_(other.writers_) {
+      writers_(other.writers_),
+      idle_cores_(other.idle_cores_) {
   other.comm_ = MPI_COMM_NULL;
 }
 

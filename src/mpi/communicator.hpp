@@ -36,6 +36,8 @@ class Communicator {
   Team* team() const noexcept { return team_.get(); }
   /// Ranks that can use a core of their own, summed over the nodes.
   int writers() const noexcept { return writers_; }
+  /// Every rank's I/O thread can have a core of its own, too.
+  bool idle_cores() const noexcept { return idle_cores_; }
 
   void broadcast(std::span<std::byte> bytes, int root) const;
   void barrier() const;
@@ -48,9 +50,11 @@ class Communicator {
   static void check(int code, const char* call);
 
  private:
+  static int cores() noexcept;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::unique_ptr<Team> team_;
   int rank_ = 0, size_ = 1, writers_ = 1;
+  bool idle_cores_ = cores() > 1;
 };
 
 struct Letter {

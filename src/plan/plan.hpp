@@ -24,6 +24,7 @@ struct Machine {
   bool page_cache = true;        // else every access goes to the device
   std::int64_t stripe_size = 0;  // of the file system; 0: it does not tell
   bool shared_memory = false;    // the ranks of every node have memory in common
+  bool idle_cores = false;       // every rank's I/O thread can have a core of its own, too
 };
 
 struct Plan {

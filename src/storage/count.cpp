@@ -21,6 +21,7 @@ class CountStorage : public Storage {
     return moved;
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
+  bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
   std::int64_t size() override {
     ++counts().other_calls;
     return inner_->size();

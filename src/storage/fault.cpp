@@ -107,6 +107,7 @@ class FaultStorage : public Storage {
     return inner_->write_some(from, offset);
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
+  bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
   std::int64_t size() override {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();

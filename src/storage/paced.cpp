@@ -81,6 +81,11 @@ std::uint64_t parse_seed(std::string_view name, std::string_view value) {
   return number;
 }
 
+bool parse_yes(std::string_view name, std::string_view value) {
+  if (value != "0" && value != "1") fail_value(name, value, "0 or 1");
+  return value == "1";
+}
+
 void set(Pace& pace, std::string_view name, std::string_view value) {
   if (name == "bandwidth") pace.bandwidth = parse_bandwidth(name, value);
   else if (name == "latency") pace.latency = parse_time(name, value);
@@ -90,9 +95,11 @@ void set(Pace& pace, std::string_view name, std::string_view value) {
   else if (name == "variance")
     pace.variance = parse_fraction(name, value, 1, "a fraction from 0 to 1");
   else if (name == "seed") pace.seed = parse_seed(name, value);
+  else if (name == "page_cache") pace.page_cache = parse_yes(name, value);
   else
     fail("'" + std::string(name) +
-         "' is not known; known are bandwidth, latency, writers, slowdown, variance, seed");
+         "' is not known; known are bandwidth, latency, writers, slowdown, variance, seed, "
+         "page_cache");
 }
 
 /// Four significant digits, without the zeros that say nothing.
@@ -238,6 +245,7 @@ std::string Pace::text() const {
     text += ", writes slower by " + short_text(slowdown * 100) + " % for each one beyond " +
             std::to_string(writers) + " at a time";
   if (variance > 0) text += ", varying by " + short_text(variance * 100) + " %";
+  if (page_cache) text += ", as a page cache";
   return text;
 }
 

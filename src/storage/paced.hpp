@@ -6,6 +6,8 @@
 //   slowdown=X      fraction by which each one more makes writes take longer (0.2; needs writers)
 //   variance=X      a request takes 1-X to 1+X times as long, by chance (0)
 //   seed=N          of that chance, which is another one on each rank (0)
+//   page_cache=1    requests are planned like those of a page cache: that of a machine with so slow
+//                   a disk, once it has all the dirty pages that it wants to have (0)
 //   SIZE as in other hints (64K, 100M, 1G), TIME a number with us, ms or s
 #pragma once
 
@@ -25,6 +27,7 @@ struct Pace {
   std::int64_t writers = 0;            // 0: any number
   double slowdown = 0.2, variance = 0;
   std::uint64_t seed = 0;
+  bool page_cache = false;
 
   /// Throws Error(argument) for a SPEC that cannot be read.
   static Pace parse(std::string_view spec);

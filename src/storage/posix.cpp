@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,11 @@ class PosixStorage : public Storage {
     for (std::int64_t at = range.begin; at < range.end; at += step)
       ::posix_fadvise(fd(), at, std::min(step, range.end - at), POSIX_FADV_WILLNEED);
     return true;
+  }
+  bool is_near(std::int64_t offset) override {
+    char byte = 0;
+    const iovec place{&byte, 1};
+    return ::preadv2(fd(), &place, 1, offset, RWF_NOWAIT) >= 0;
   }
   std::int64_t size() override {
     struct stat status {};

@@ -36,6 +36,8 @@ class Storage {
   /// Brings a range nearer (into the page cache) and returns without its bytes. False: this kind
   /// of storage has no such place; an empty range only asks.
   virtual bool read_ahead(Extent) { return false; }
+  /// Whether a byte is in such a place already. False also where that cannot be known.
+  virtual bool is_near(std::int64_t) { return false; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
   virtual std::int64_t sync() = 0;                      ///< 0, or -errno

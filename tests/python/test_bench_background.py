@@ -42,10 +42,10 @@ def test_split(tmp_path):
         assert r["seconds"] > 0 and len(r["times"]) == r["repeat"] == 3 and r["io"] > 0 and r["alone"] > 0
         assert r["device"].startswith("page cache" if r["on"] == "page-cache" else "paced: ")
         if r["method"] in ("none", "storage", "all"):
-            assert set(r["parts"]) == {"begin", "foreground", "wait"} and r["of_none"] > 0
+            assert set(r["parts"]) == {"begin", "foreground", "wait"} and r["of_none"] > 0 and r["again_of_none"] > 0
     paced = next(r for r in found if r["on"] == PACED and r["experiment"] == "computation" and r["method"] == "io")
     assert paced["seconds"] > 0.8 * paced["bytes"] / (100 << 20)  # it keeps its pace
-    for words in ("split writes", "split reads", "1.03 x `none`", "64 KiB a rank, no exchange; computation",
+    for words in ("split writes", "split reads", "1.03 x `none`", "`none` against itself", "64 KiB a rank, no exchange; computation",
                   "512 KiB, collective; communication", "communication alone", "paced: "):
         assert words in text
     assert sorted(p.name for p in (tmp_path / "penstock-bench").iterdir()) == [

@@ -63,6 +63,8 @@ TEST(Paced, SpecificationIsRead) {
   EXPECT_EQ(pace.slowdown, 0.5);
   EXPECT_EQ(pace.variance, 0.1);
   EXPECT_EQ(pace.seed, 7u);
+  EXPECT_FALSE(pace.page_cache);
+  EXPECT_TRUE(Pace::parse("page_cache=1").page_cache);
   EXPECT_EQ(Pace::parse("").bandwidth, 100 << 20);
   EXPECT_EQ(Pace::parse("").latency, 0);
   EXPECT_EQ(Pace::parse("latency=1ms").latency, millisecond);
@@ -247,7 +249,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadPace{"writers=0", "at least 1"}, BadPace{"writers=two", "at least 1"},
         BadPace{"slowdown=0.2", "needs writers"}, BadPace{"writers=1,slowdown=-1", "from 0"},
         BadPace{"variance=1.5", "from 0 to 1"}, BadPace{"variance=nan", "from 0 to 1"},
-        BadPace{"seed=-1", "at least 0"}, BadPace{"seed=1,seed=2", "given twice"}));
+        BadPace{"page_cache=yes", "0 or 1"}, BadPace{"seed=-1", "at least 0"},
+        BadPace{"seed=1,seed=2", "given twice"}));
 
 }  // namespace
 }  // namespace penstock

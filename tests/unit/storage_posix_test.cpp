@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -131,6 +132,21 @@ TEST(PosixOpen, DescriptorsCloseOnExec) {
   const int flags = ::fcntl(next, F_GETFD);
   ASSERT_GE(flags, 0);
   EXPECT_TRUE(flags & FD_CLOEXEC);
+}
+
+TEST(PosixNear, WhatWasJustWritten) {
+  const TempFolder folder;
+  const auto storage = open_posix(folder.file("near"), OpenFlag::create);
+  const auto bytes = pattern(100);
+  ASSERT_EQ(write_fully(*storage, bytes, 0).bytes, 100);
+  std::byte one{};
+  const iovec place{&one, 1};
+  const int fd = ::open(folder.file("near").c_str(), O_RDONLY);
+  const bool told = ::preadv2(fd, &place, 1, 0, RWF_NOWAIT) == 1;
+  ::close(fd);
+  if (!told) GTEST_SKIP() << "this file system does not tell";
+  EXPECT_TRUE(storage->is_near(0));
+  EXPECT_TRUE(storage->is_near(99));
 }
 
 TEST(PosixLock, OutlivesItsStorage) {

@@ -23,12 +23,12 @@ _devices = "Any of page-cache, o-direct and paced:NAME=VALUE,...: a modelled sha
 def split(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}: without exchange beside computation; "
                                                 "collective beside computation; beside communication."),
-    devices: str = typer.Option("page-cache,o-direct,paced:bandwidth=200M,latency=1ms", help=_devices),
+    devices: str = typer.Option("page-cache,o-direct,paced:bandwidth=100M,latency=1ms", help=_devices),
     ranks: str = _ranks,
     size: str = typer.Option("64M", help="Bytes that all ranks write together, collectively."),
     slab: str = typer.Option("4M", help="Bytes that each rank writes without exchange."),
     pattern: str = typer.Option("block-block", help="Access pattern of the collective writes."),
-    operations: str = typer.Option("write", help="write, read or both."),
+    operations: str = typer.Option("write", help="write, read, or all."),
     repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
     sample: float = typer.Option(0.15, min=0, help="Seconds of I/O in a repetition, at least; up to 20 calls for it."),
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,

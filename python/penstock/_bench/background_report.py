@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -146,8 +146,13 @@ def split_goals(records: list[Record]) -> list[Goal]:
     # Where the machine was slower while the I/O was measured, there was less to hide behind.
     long_enough = [r if r["alone"] >= r["io"] else {**r, "hidden": None} for r in beside]
     long_enough = [{k: v for k, v in r.items() if v is not None} for r in long_enough]
+    noise = {device: max(abs(r["again_of_none"] - 1) for r in storage if r["device"] == device and "again_of_none" in r)
+             for device in distinct((r for r in storage if "again_of_none" in r), "device")}
+    compared = [replace(g, told=f"{g.told}; `none` against itself: {noise[g.device]:.0%} off at worst")
+                if g.device in noise else g
+                for g in judge(f"`storage` takes <= {1 + NOISE:.2f} x `none`", storage, "of_none", most=1 + NOISE)]
     return [
-        *judge(f"`storage` takes <= {1 + NOISE:.2f} x `none`", storage, "of_none", most=1 + NOISE),
+        *compared,
         *judge(f"`storage` hides >= {HIDDEN:.0%} of the I/O behind computation at least as long", long_enough, "hidden",
                least=HIDDEN, form=".1%"),
         *judge(f"`storage` slows computation down by <= {SLOWDOWN:.0%}", beside, "slowdown", most=SLOWDOWN, form=".1%")]

@@ -8,6 +8,7 @@ machine. Of one repetition, T being the seconds from the first rank's begin to t
   again after each repetition.
 - none, storage, all: begin in that mode, the foreground (which all ranks start together, so that its
   seconds can be compared with those alone), wait.
+- again: `none` once more. How it compares with itself is what the machine's noise is.
 - hidden = 1 - (T(mode) - T(alone)) / T(io): the part of the I/O that the program did not see.
 - slowdown = (seconds of the foreground within the mode's run) / (those alone) - 1, means of all ranks.
 
@@ -158,6 +159,7 @@ class Overlap(Worker):
         work: Callable[[], None] = lambda: foreground.run(units[-1])
         alone = Way("alone", self.comm, lambda: None, work)
         ways = [io, alone, *(Way(mode, self.comm, begins[mode], work) for mode in modes)]
+        ways.append(Way("again", self.comm, begins["none"], work))
         parts: list[list[tuple[float, float, float]]] = []
         for way in ways:
             way.rounds = rounds
@@ -183,11 +185,12 @@ class Overlap(Worker):
         names = [way.name for way in ways]
         io, alone, none = (times[:, names.index(name)] for name in ("io", "alone", "none"))
         work_alone = parts[:, names.index("alone"), 1]
-        for i, name in enumerate(names):
+        noise = float(np.median(times[:, names.index("again")] / none))
+        for i, name in enumerate(names[:-1]):
             line = {**common, "method": name, "seconds": float(np.median(times[:, i])), "times": times[:, i].tolist(),
                     "repeat": len(times), "io": float(np.median(io)), "alone": float(np.median(alone))}
             if name in MODES:
-                line |= {"of_none": float(np.median(times[:, i] / none)),
+                line |= {"of_none": float(np.median(times[:, i] / none)), "again_of_none": noise,
                          "hidden": float(np.median(1 - (times[:, i] - alone) / io)),
                          "slowdown": float(np.median(parts[:, i, 1] / work_alone - 1)),
                          "parts": dict(zip(("begin", "foreground", "wait"), np.median(parts[:, i], axis=0).tolist()))}

@@ -1,0 +1,33 @@
+// CacheSpeed: how quickly the page cache takes the writes of one device. As quickly as memory,
+// until the kernel has as many dirty pages as it wants to have; from then on as slowly as the
+// device.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace penstock {
+
+class CacheSpeed {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// The record of a device in this process.
+  static std::shared_ptr<CacheSpeed> of(const std::string& device);
+
+  /// All ranks of a node wrote `bytes` in `seconds`, in calls of which this rank made `calls`.
+  void note(std::int64_t bytes, double seconds, std::int64_t calls, Clock::time_point now);
+  /// What was seen lately was slower than a device's cache would be: writes had better be buffered.
+  bool is_slow(Clock::time_point now) const;
+
+ private:
+  mutable std::mutex mutex_;
+  double seconds_ = 0;
+  std::int64_t bytes_ = 0;
+  Clock::time_point slow_until_{};
+};
+
+}  // namespace penstock
