@@ -27,10 +27,11 @@ void let_copy(Context& context) {
     if (team->await_end_of_copying()) return;
 }
 
-void note_unit(Context& context, std::int64_t bytes, double seconds) {
+void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_t writers) {
   if (!context.machine.page_cache) return;
-  const int ranks = std::max(1, context.machine.ranks / std::max(1, context.machine.nodes));
-  context.cache_speed->note(bytes * ranks, seconds, 1, CacheSpeed::Clock::now());
+  const std::int64_t of_node =
+      std::max<std::int64_t>(1, writers / std::max(1, context.machine.nodes));
+  context.cache_speed->note(bytes * of_node, seconds, 1, CacheSpeed::Clock::now());
 }
 
 namespace {
@@ -42,9 +43,19 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
   if (!plan.collective())
     return access.writes() && access.file.run_count() == 1 &&
            access.file.hull().begin <= range.begin && access.file.hull().end >= range.end;
+  if (intersect(range, plan.domains.span()).length() < range.length()) return false;
   for (std::int64_t at = range.begin; at < range.end; at = plan.domains.stretch_end(at))
     if (plan.rank_of(plan.domains.owner(at)) != me) return false;
   return true;
+}
+
+/// What a call must not miss of what is pending. Bytes behind those that it reads count where they
+/// bring the file to its length.
+Extent touched_by(const Context& context, const Access& access, const Demand& all) {
+  Extent range = all.hull();
+  if (!access.writes() && context.shortened && !range.empty())
+    range.end = std::max(range.end, all.pending().end);
+  return intersect(all.pending(), range);
 }
 
 /// What of the file is buffered here, as far as it touches `range`.
@@ -59,9 +70,10 @@ std::vector<Extent> pending_within(const Context& context, Extent range) {
 
 void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
   // One rank's units are written in their order anyway.
-  if (context.comm.alone() || intersect(all.pending(), all.hull()).empty()) return;
+  const Extent touched = touched_by(context, access, all);
+  if (context.comm.alone() || touched.empty()) return;
   bool overtaken = false;
-  for (const Extent range : pending_within(context, all.hull()))
+  for (const Extent range : pending_within(context, touched))
     overtaken = overtaken || !all_mine(context, access, plan, range);
   ++context.counts.synchronisations;
   if (!any_rank(context.comm, overtaken)) return;
@@ -74,7 +86,7 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
 }
 
 void await_written(Context& context, const Access& access, const Demand& all) {
-  const Extent near = access.writes() ? all.pending() : intersect(all.pending(), all.hull());
+  const Extent near = access.writes() ? all.pending() : touched_by(context, access, all);
   if (near.empty()) return;
   ActiveBuffer& active = ActiveBuffer::instance();
   const Stopwatch watch(context.counts.time_wait);
@@ -117,7 +129,7 @@ void write_unit(Context& context, const DirectUnit& unit, Locks locks, int write
     }
   }
   context.background.add(counts);
-  note_unit(context, unit.bytes, counts.time_storage);
+  note_unit(context, unit.bytes, counts.time_storage, context.machine.ranks);
 }
 
 class DirectPacker {
@@ -229,7 +241,8 @@ void move_aside(Context& outer, const Access& access, Method method, const Hints
   });
   outer.background.add(own.counts);
   if (error) throw Error(*error);
-  if (access.writes()) note_unit(outer, access.file.bytes(), own.counts.time_storage);
+  if (access.writes())
+    note_unit(outer, access.file.bytes(), own.counts.time_storage, outer.machine.ranks);
 }
 
 namespace {

@@ -14,7 +14,8 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 void let_copy(Context& context);
 
 /// In the I/O thread, after a unit: what its storage accesses took, where that is the page cache.
-void note_unit(Context& context, std::int64_t bytes, double seconds);
+/// `writers`: ranks that have units of the call.
+void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_t writers);
 
 /// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
 /// buffered of earlier writes is written first where a unit of another rank could overtake it; then

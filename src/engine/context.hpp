@@ -95,8 +95,9 @@ struct Context {
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
   std::shared_ptr<CacheSpeed> cache_speed;
   Buffering buffering;
-  std::int64_t last_budget = 0;         // of the last write
-  std::int64_t writes = 0;              // collective writes so far: the same on every rank
+  bool shortened = false;        // the file may end before the array does; the same on every rank
+  std::int64_t last_budget = 0;  // of the last write
+  std::int64_t writes = 0;       // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
   int calls = 0;                        // collective calls so far: the same on every rank
   std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call

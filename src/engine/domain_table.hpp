@@ -112,7 +112,7 @@ class WindowQueue {
 
   Context& context_;
   const Hints& hints_;
-  std::int64_t aggregator_, unit_bytes_;
+  std::int64_t aggregator_, aggregators_, unit_bytes_;
   int writers_;
   bool reads_, background_, buffered_;
   std::vector<std::unique_ptr<Window>> windows_;
@@ -125,8 +125,9 @@ class WindowQueue {
   std::optional<Error> error_;
 };
 
-/// Gives a filled window to the I/O thread. `writers`: see Permit; `delay`: before it is written.
-void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
+/// Gives a filled window to the I/O thread. `writers`: see Permit; `owners`: ranks that have
+/// windows of the call; `delay`: before it is written.
+void hand_over(Context& context, std::shared_ptr<Window> window, int writers, std::int64_t owners,
                std::chrono::microseconds delay = {});
 
 }  // namespace penstock

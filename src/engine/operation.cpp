@@ -65,6 +65,7 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
   } catch (const Error& failed) {
     context.machine.shared_memory = false;
     context.staging.release();
+    context.staging_key = {};
     notice(context, std::string("no shared memory for the staging buffers (") + failed.what() +
                         "); exchanging by messages instead. A larger /dev/shm, or a smaller "
                         "buffer_size, helps");
@@ -143,6 +144,8 @@ void Operation::settle_buffering() {
 }
 
 std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error>& early) {
+  // Before one looks for failures: what fails after this is known to be pending.
+  const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
   std::optional<Error> error = early;
   if (!error) error = ActiveBuffer::instance().take_failure(*context_.buffered);
   if (!error)
@@ -155,7 +158,6 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
       demand.room = context_.buffering.budget - ActiveBuffer::instance().in_use();
     });
   if (error) demand = {};
-  const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
   if (!pending.empty()) {
     demand.pending_begin = pending.begin;
     demand.pending_end = pending.end;
@@ -261,8 +263,8 @@ void Operation::move(const Demand& all) {
   if (!access_.writes() || plan_.buffered || !context_.machine.page_cache) return;
   const std::int64_t calls =
       plan_.method == Method::direct ? access_.file.run_count() : context_.counts.rounds;
-  context_.cache_speed->note(all.bytes, context_.counts.time_storage, calls,
-                             CacheSpeed::Clock::now());
+  context_.cache_speed->note(all.bytes / std::max(1, context_.machine.nodes),
+                             context_.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
 void Operation::leave(const std::optional<Error>& error) {
@@ -310,17 +312,18 @@ bool Operation::is_done() {
   return ActiveBuffer::instance().is_done(ticket_);
 }
 
-void Operation::end() {
+void Operation::end(bool asked) {
   if (std::exchange(ended_, true)) return;
   context_.counts = {};
-  if (prepared_) return end_exchange();
+  if (prepared_) return end_exchange(asked);
   if (at_once_) return tell_what_was_kept();
   if (!whole_ && !plan_.buffered) return;
   await_own_units();
-  leave(error_ ? error_ : ActiveBuffer::instance().take_failure(*context_.buffered));
+  if (!error_ && asked) error_ = ActiveBuffer::instance().take_failure(*context_.buffered);
+  leave(error_);
 }
 
-void Operation::end_exchange() {
+void Operation::end_exchange(bool asked) {
   ++context_.calls;  // tags of its own
   context_.gauge.restart();
   context_.buffering = {};
@@ -330,7 +333,7 @@ void Operation::end_exchange() {
   await_own_units();
   std::optional<Error> error =
       attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
-  if (!error) error = ActiveBuffer::instance().take_failure(*context_.buffered);
+  if (!error && asked) error = ActiveBuffer::instance().take_failure(*context_.buffered);
   count_memory();
   prepared_.reset();
   leave(error);

@@ -34,8 +34,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// Collective. `early`: what was wrong with the arguments of this rank. Throws the same error
   /// class on every rank.
   void begin(const std::optional<Error>& early);
-  /// Collective: the bytes are in the file, or in user memory. A second call does nothing.
-  void end();
+  /// Collective: the bytes are in the file, or in user memory. A second call does nothing. `asked`:
+  /// somebody waits for this one. Else what went wrong with writes is left to the call that is.
+  void end(bool asked = true);
 
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
@@ -65,7 +66,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   void warm_page_cache();
   void count_memory();
   void await_own_units();
-  void end_exchange();
+  void end_exchange(bool asked);
   void tell_what_was_kept();
 
   Context& context_;

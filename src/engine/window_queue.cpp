@@ -13,6 +13,7 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
     : context_(context),
       hints_(hints),
       aggregator_(plan.aggregator_of(context.comm.rank())),
+      aggregators_(plan.domains.aggregators()),
       unit_bytes_(plan.domains.buffer() + lead_room(plan.domains.buffer())),
       writers_(plan.writers),
       reads_(direction == Direction::read),
@@ -119,7 +120,7 @@ void WindowQueue::start_flush(Window& window) {
                                  [&](const auto& candidate) { return candidate.get() == &window; });
   const std::chrono::microseconds delay(staggered_ ? 0 : hints_.stagger * aggregator_);
   staggered_ = true;
-  hand_over(context_, std::move(*mine), writers_, delay);
+  hand_over(context_, std::move(*mine), writers_, aggregators_, delay);
   open_.erase(mine);
 }
 
@@ -147,7 +148,7 @@ void WindowQueue::finish_all() {
   for (const auto& window : windows_) finish(*window);
 }
 
-void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
+void hand_over(Context& context, std::shared_ptr<Window> window, int writers, std::int64_t owners,
                std::chrono::microseconds delay) {
   window->streams.clear();  // they refer to the call's tables
   const std::int64_t unit_bytes = window->io.wanted();
@@ -156,7 +157,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
   unit.extent = window->io.trimmed();
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  unit.work = [&context, window = std::move(window), writers, delay, unit_bytes] {
+  unit.work = [&context, window = std::move(window), writers, owners, delay, unit_bytes] {
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     let_copy(context);
     {
@@ -164,7 +165,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers,
       window->io.flush();
     }
     context.background.add(window->io.own_counts());
-    note_unit(context, unit_bytes, window->io.own_counts().time_storage);
+    note_unit(context, unit_bytes, window->io.own_counts().time_storage, owners);
   };
   context.counts.bytes_buffered += unit_bytes;
   context.buffering.last = ActiveBuffer::instance().submit(std::move(unit));

@@ -137,7 +137,10 @@ std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<Vie
 }
 
 void ArrayFile::Impl::end(InFlight::Begun& begun) {
-  if (!storage_) return;  // closing has waited for it
+  if (!storage_) {  // closing has waited for it
+    if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
+    return;
+  }
   const StorageCounts before = storage_counts_;
   const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
   account(before);
@@ -194,6 +197,7 @@ void ArrayFile::Impl::truncate(std::int64_t bytes) {
   agree_on_exit(comm_, attempt([&] {
                   if (comm_.rank() == 0) resize(bytes);
                 }));
+  context_->shortened = bytes < layout_.extent().end;
 }
 
 void ArrayFile::Impl::finish_close() {

@@ -40,7 +40,7 @@ class ArrayFile::Impl {
 
   /// The first half of close: from here on the file counts as closed.
   void begin_close() {
-    in_flight_->settle();
+    in_flight_->end_everything();
     closing_ = true;
   }
   bool is_closing_done() {

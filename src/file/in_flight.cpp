@@ -26,7 +26,9 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) begin_in_thread(begun, early);
   else begun->operation->begin(early);
-  if (begun->ticket == 0 && begun->operation->has_exchange()) reads_.push_back(begun);
+  std::erase_if(other_reads_, [](const auto& other) { return other->operation->ended(); });
+  if (begun->ticket == 0 && reads)
+    (begun->operation->has_exchange() ? reads_ : other_reads_).push_back(begun);
   return begun;
 }
 
@@ -70,12 +72,18 @@ void InFlight::settle() {
   end_reads(nullptr);
 }
 
+void InFlight::end_everything() {
+  settle();
+  for (const std::shared_ptr<Begun>& other : std::exchange(other_reads_, {}))
+    other->error = attempt([&] { other->operation->end(/*asked=*/false); });
+}
+
 /// In order, up to and with `last` (null: all). Errors wait for the handles' own wait().
 void InFlight::end_reads(const Begun* last) {
   while (!reads_.empty()) {
     const std::shared_ptr<Begun> oldest = reads_.front();
     reads_.pop_front();
-    oldest->error = attempt([&] { oldest->operation->end(); });
+    oldest->error = attempt([&] { oldest->operation->end(oldest.get() == last); });
     if (oldest.get() == last) return;
   }
 }

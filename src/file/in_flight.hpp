@@ -37,10 +37,16 @@ class InFlight {
   /// Collective, before anything else is done with the file: exchanges that have to be done by all
   /// ranks are done, and no thread is in the middle of one.
   void settle();
+  /// Collective, before the file is closed: the same for all that has begun. Errors of reads stay
+  /// with what begin() returned.
+  void end_everything();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_.wait_for_all(); }
   /// Forgets reads whose end will never come.
-  void abandon() noexcept { reads_.clear(); }
+  void abandon() noexcept {
+    reads_.clear();
+    other_reads_.clear();
+  }
 
  private:
   void require_threads(Direction direction);
@@ -49,8 +55,9 @@ class InFlight {
 
   Context& context_;
   bool threads_allowed_ = false;
-  std::deque<std::shared_ptr<Begun>> reads_;  // that have an exchange to do, oldest first
-  Worker thread_;                             // of Background::all
+  std::deque<std::shared_ptr<Begun>> reads_;        // that have an exchange to do, oldest first
+  std::deque<std::shared_ptr<Begun>> other_reads_;  // and those that have none
+  Worker thread_;                                   // of Background::all
 };
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
 #include "base/buffer.hpp"
 
@@ -95,6 +96,8 @@ class BlockStorage : public Storage {
   std::int64_t transfer(Way way, std::byte* memory, std::int64_t size, std::int64_t offset) {
     const bool representable =
         offset >= 0 && size <= std::numeric_limits<std::int64_t>::max() - offset;
+    // The I/O thread and the program's may come at a time; the mover's buffers and ring are one's.
+    const std::lock_guard guard(mutex_);
     if (!mover_ || !representable) return through_page_cache(way, memory, size, offset);
     const Cut parts = cut(offset, size, file_.block);
     std::int64_t done = 0;
@@ -128,6 +131,7 @@ class BlockStorage : public Storage {
 
   void advise(int advice) { ::posix_fadvise(file_.buffered->number(), 0, 0, advice); }
 
+  std::mutex mutex_;
   BlockFile file_;
   std::unique_ptr<Storage> buffered_;
   std::unique_ptr<Mover> mover_;  // null: it does not work after all

@@ -41,7 +41,7 @@ class Mover {
 std::unique_ptr<Mover> make_plain_mover(const BlockFile& file);
 
 /// Gives `mover` the whole blocks of each request and the page cache what is left of it at either
-/// end. From one thread at a time.
+/// end. Requests of several threads wait for each other.
 std::unique_ptr<Storage> make_block_storage(BlockFile file, std::unique_ptr<Mover> mover,
                                             std::string path);
 

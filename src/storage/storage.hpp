@@ -65,8 +65,8 @@ Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int
 /// A file of the operating system. Throws Error(storage).
 std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
 /// A file of the operating system, past the page cache; requests of any alignment. Where direct I/O
-/// does not work, a posix storage, and `notice` (may be null) gets one line that says so. This one
-/// and the next are used from one thread at a time.
+/// does not work, a posix storage, and `notice` (may be null) gets one line that says so. Of this
+/// one and the next, requests of several threads wait for each other.
 std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice);
 /// The same through io_uring, `direct` or through the page cache: a large request is cut and up to
 /// `depth` (1 to 1024) pieces of it are on their way at once. Where io_uring does not work, a posix

@@ -8,6 +8,10 @@ import pytest
 from penstock._launch import environment, find_mpiexec, kill_session
 
 
+# Open MPI 5's launcher, once in some hundred times, before there is any rank.
+NOT_BEGUN = "PMIx server's listener thread failed to start"
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: needs minutes; run by make test-slow")
 
@@ -20,6 +24,13 @@ def mpirun(tmp_path):
         file = tmp_path / "script.py"
         file.write_text(script)
         command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(file)]
+        status, output = once(command, timeout)
+        if status != 0 and NOT_BEGUN in output:
+            status, output = once(command, timeout)
+        assert expect is None or status == expect, output
+        return output
+
+    def once(command, timeout):
         process = subprocess.Popen(command, cwd=tmp_path, env=environment(), text=True, start_new_session=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
@@ -27,8 +38,7 @@ def mpirun(tmp_path):
         except subprocess.TimeoutExpired:
             kill_session(process.pid)
             output, _ = process.communicate()
-            pytest.fail(f"{ranks} ranks did not end within {timeout} s:\n{output}")
-        assert expect is None or process.returncode == expect, output
-        return output
+            pytest.fail(f"{command[2]} ranks did not end within {timeout} s:\n{output}")
+        return process.returncode, output
 
     return run

@@ -187,6 +187,42 @@ with ps.open("a", "w", shape=(2 * n,), dtype="u1", comm=comm, hints=hints) as f:
 """, 2, timeout=40)
 
 
+@pytest.mark.parametrize("method", ["direct", "extended"])
+@pytest.mark.parametrize("background", [None, "storage"])
+def test_a_write_that_brings_a_file_to_its_length_is_seen(mpirun, method, background):
+    mpirun(HEAD + f"method, background = {method!r}, {background!r}" + """
+n = 1 << 20
+hints = {"device": "paced:bandwidth=8M", "method": method}
+with ps.open("a", "w", shape=(n,), dtype="u1", comm=comm, container="raw", hints=hints) as f:
+    f.write(np.ones(n // size, "u1"), slice(rank * (n // size), (rank + 1) * (n // size)))
+    f.truncate(40)
+    f.write(np.full(1000, 2, "u1") if rank == 0 else None, slice(n - 1000, n) if rank == 0 else None)
+    some = slice(n // 2, n // 2 + 10)
+    got = f.read(some) if background is None else f.read_begin(some).wait()
+    assert (got == 0).all()
+    assert (f.read(slice(0, 41)) == [1] * 40 + [0]).all()
+""", 3, timeout=40)
+
+
+@pytest.mark.parametrize("storage", ["direct", "uring", "uring-direct"])
+def test_reads_beside_the_io_thread(mpirun, storage):
+    """The ring and the aligned memory of a file are one thread's at a time."""
+    mpirun(HEAD + f"storage = {storage!r}" + """
+n = 4 << 20
+half = np.random.default_rng(rank).integers(0, 256, n, "u1")
+below, above = slice(rank * n, (rank + 1) * n), slice((size + rank) * n, (size + rank + 1) * n)
+hints = {"storage": storage, "method": "direct", "io_depth": 4}
+with ps.open("a", "w", shape=(2 * size * n,), dtype="u1", comm=comm, container="raw", hints=hints) as f:
+    f.write(half, below)
+    f.sync()
+    for turn in range(8):
+        f.write(half + np.uint8(turn), above)
+        assert (f.read(below) == half).all(), turn  # while the other half is written
+    f.sync()
+    assert (f.read(above) == half + np.uint8(turn)).all()
+""", 2, timeout=60)
+
+
 @pytest.mark.parametrize("method", ["direct", "sieved", "extended"])
 def test_statistics_are_complete_in_every_mode(mpirun, method):
     mpirun(HEAD + f"method = {method!r}" + """

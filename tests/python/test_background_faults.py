@@ -323,3 +323,47 @@ def test_a_killed_run_keeps_what_was_synced_and_leaves_nothing_behind(mpirun, tm
     assert whole[:4].all() and (whole | (content == 0)).all()
     assert not whole.all(), "it was killed too late to tell anything"
     assert not [name for name in set(os.listdir("/dev/shm")) - before if "penstock" in name]
+
+
+@pytest.mark.parametrize("call", ["close", "sync", "file_size", "write"])
+def test_a_begun_read_does_not_swallow_the_error_of_a_write(mpirun, call):
+    mpirun(HEAD + f"call = {call!r}" + """
+n = 1 << 20
+mine, data = slice(rank * n, (rank + 1) * n), np.ones(n, "u1")
+# The first write keeps the thread busy while the read begins; the second one fails then.
+hints = {"device": f"fault:write@4=EIO,rank={size - 1}+paced:bandwidth=10M", "method": "extended", "aggregators": size,
+         "buffer_size": n, "pipeline": "never"}
+f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm, hints=hints)
+for _ in range(5):
+    f.write(data, mine)
+h = f.read_begin(mine)
+calls = {"close": f.close, "sync": f.sync, "file_size": f.file_size, "write": lambda: f.write(data, mine)}
+try:
+    calls[call]()
+    if call == "write":
+        f.sync()
+except ps.StorageError as error:
+    assert error.errno == errno.EIO and "for write 5 of the file" in str(error), error
+else:
+    raise AssertionError("nobody was told")
+h.wait()
+f.close()
+""", 3, timeout=60)
+
+
+@pytest.mark.parametrize("method", ["direct", "sieved", "extended"])
+@pytest.mark.parametrize("device", ["", "+paced:bandwidth=50M"])
+@pytest.mark.parametrize("background", ["storage", "all"])
+def test_errors_of_begun_reads_outlive_the_file(mpirun, method, device, background):
+    mpirun(HEAD + f"method, device, background = {method!r}, {device!r}, {background!r}" + """
+n = 1 << 18
+mine = slice(rank * n, (rank + 1) * n)
+np.zeros(size * n, "u1").tofile("a") if rank == 0 else None
+comm.Barrier()
+hints = {"device": f"fault:read@0=EIO,rank={size - 1}" + device, "method": method, "aggregators": size}
+f = ps.open("a", shape=(size * n,), dtype="u1", comm=comm, hints=hints)
+h = f.read_begin(mine, background=background)
+f.close()
+error = same(ps.StorageError, "Input/output error", h.wait)
+assert error.rank == size - 1 and error.errno == errno.EIO, error
+""", 3, timeout=60)
