@@ -23,56 +23,17 @@
 
 #include <penstock/penstock.hpp>
 
-#include "random_source.hpp"
+#include "model_support.hpp"
 
 namespace ps = penstock;
-using Bytes = std::vector<unsigned char>;
 
 namespace {
-
-struct Failure {
-  std::string text;
-};
-
-/// A barrier that leaves the core to others: tests run with more ranks than cores.
-void quiet_barrier(MPI_Comm comm) {
-  MPI_Request request;
-  MPI_Ibarrier(comm, &request);
-  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-}
-
-Bytes whole_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(in), {});
-}
 
 unsigned char value_of(std::int64_t call, int rank, std::int64_t at) {
   const std::uint64_t mixed =
       static_cast<std::uint64_t>(call * 1000003 + rank * 8191 + at * 131 + 1) *
       0x9E3779B97F4A7C15ULL;
   return static_cast<unsigned char>(mixed >> 56);
-}
-
-/// Rows and columns of a two-dimensional array, all in steps.
-ps::Section grid(ps::Range rows, ps::Range columns) {
-  return ps::Section(std::vector<ps::Indices>{rows, columns});
-}
-
-ps::Range random_range(Random& r, std::int64_t extent) {
-  const std::int64_t lower = r.in(0, extent - 1), upper = r.in(lower, extent);
-  const std::int64_t stride = r.chance(60) ? 1 : r.in(1, 4);
-  return {lower, upper, stride, r.chance(25) ? r.in(1, stride) : 1};
-}
-
-bool is_independent(ps::Method method) {
-  return method == ps::Method::direct || method == ps::Method::sieved;
-}
-
-const char* name_of(const std::optional<ps::Background>& mode) {
-  return !mode                              ? "blocking"
-         : *mode == ps::Background::none    ? "none"
-         : *mode == ps::Background::storage ? "storage"
-                                            : "all";
 }
 
 class CaseRun {
@@ -155,8 +116,7 @@ class CaseRun {
                               ps::StorageKind::automatic, ps::StorageKind::direct,
                               ps::StorageKind::uring, ps::StorageKind::uring_direct});
       file.ranks_per_node = r_.pick<std::int64_t>({0, 0, 1, 2, 3});
-      // A device that takes its time leaves the calls after it something to overtake.
-      file.device = r_.chance(10) ? "paced:bandwidth=40M" : "";
+      file.device = random_device(r_);
     }
     ps::ArraySpec spec;
     spec.shape = {file.rows, file.columns};
@@ -173,27 +133,9 @@ class CaseRun {
   }
 
   ps::Hints random_hints(const File& file) {
-    ps::Hints h;
-    h.method =
-        r_.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
-                 ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
-    h.domains =
-        r_.pick({ps::DomainRule::automatic, ps::DomainRule::static_, ps::DomainRule::dynamic,
-                 ps::DomainRule::block_cyclic, ps::DomainRule::aligned});
-    h.aggregators = r_.in(0, size_);
-    h.buffer_size = std::max(file.element, r_.pick<std::int64_t>({30, 64, 300, 4096, 1 << 20}));
-    h.stripe_size = r_.pick<std::int64_t>({0, 13, 64, 500, 4096});
-    h.sieve_writes =
-        r_.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
-    h.exchange = r_.pick({ps::Exchange::automatic, ps::Exchange::node, ps::Exchange::node,
-                          ps::Exchange::sparse, ps::Exchange::step1, ps::Exchange::step3,
-                          ps::Exchange::step5, ps::Exchange::alltoallw});
-    h.pipeline = r_.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always,
-                          ps::Pipeline::never});
-    h.writers = r_.pick<std::int64_t>({0, 0, 0, 1, 2});
+    ps::Hints h = ::random_hints(r_, size_, file.element);
     // The default more often than others: it is what leaves most behind.
-    h.active_buffer_size =
-        r_.pick<std::int64_t>({0, 1, 1000, 64 << 10, 64 << 20, 64 << 20, 64 << 20});
+    if (r_.chance(40)) h.active_buffer_size = 64 << 20;
     h.storage = file.storage;
     h.ranks_per_node = file.ranks_per_node;
     h.device = file.device;

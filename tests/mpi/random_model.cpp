@@ -21,10 +21,9 @@
 
 #include <penstock/penstock.hpp>
 
-#include "random_source.hpp"
+#include "model_support.hpp"
 
 namespace ps = penstock;
-using Bytes = std::vector<unsigned char>;
 
 namespace {
 
@@ -96,29 +95,6 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
   return requests;
 }
 
-ps::Hints random_hints(Random& r, const Case& c, int ranks) {
-  ps::Hints h;
-  h.method =
-      r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
-              ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
-  h.domains = r.pick({ps::DomainRule::automatic, ps::DomainRule::static_, ps::DomainRule::dynamic,
-                      ps::DomainRule::block_cyclic, ps::DomainRule::aligned});
-  h.aggregators = r.in(0, ranks);
-  h.buffer_size = std::max(c.element_size, r.pick<std::int64_t>({1, 7, 64, 300, 4096, 1 << 20}));
-  h.stripe_size = r.pick<std::int64_t>({0, 13, 64, 500, 4096});
-  h.sieve_writes =
-      r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
-  h.exchange = r.pick({ps::Exchange::automatic, ps::Exchange::node, ps::Exchange::sparse,
-                       ps::Exchange::step1, ps::Exchange::step2, ps::Exchange::step3,
-                       ps::Exchange::step4, ps::Exchange::step5, ps::Exchange::alltoallw});
-  h.pipeline = r.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always,
-                       ps::Pipeline::never});
-  h.writers = r.pick<std::int64_t>({0, 0, 0, 1, 2});
-  h.stagger = r.chance(3) ? 50 : 0;
-  h.active_buffer_size = r.pick<std::int64_t>({0, 0, 1, 1000, 64 << 10, 64 << 20});
-  return h;
-}
-
 Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
   Random r{std::mt19937_64(seed * 1000003 + number)};
   Case c;
@@ -138,13 +114,14 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
   c.npy = r.chance(20);
   c.writes = random_requests(r, c, ranks);
   c.reads = random_requests(r, c, ranks);
-  c.write_hints = random_hints(r, c, ranks);
-  c.read_hints = random_hints(r, c, ranks);
+  c.write_hints = random_hints(r, ranks, c.element_size);
+  c.read_hints = random_hints(r, ranks, c.element_size);
   // Chosen at open: nodes of a few ranks each, and the way to the file.
   c.write_hints.ranks_per_node = r.pick<std::int64_t>({0, 0, 1, 2, 3});
   c.write_hints.storage =
       r.pick({ps::StorageKind::automatic, ps::StorageKind::automatic, ps::StorageKind::direct,
               ps::StorageKind::uring, ps::StorageKind::uring_direct});
+  c.write_hints.device = random_device(r);
   // O_DIRECT cuts a write at blocks: an element across two of them may get halves of two writers.
   // The other methods keep writers apart.
   if (c.write_hints.storage == ps::StorageKind::direct ||
@@ -248,23 +225,8 @@ unsigned char value_of(int rank, std::size_t part, std::int64_t k, std::int64_t 
   return static_cast<unsigned char>(mixed >> 56);
 }
 
-/// A barrier that leaves the core to others: tests run with more ranks than cores.
-void quiet_barrier(MPI_Comm comm) {
-  MPI_Request request;
-  MPI_Ibarrier(comm, &request);
-  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-}
-
-struct Failure {
-  std::string text;
-};
 void require(bool condition, const std::string& text) {
   if (!condition) throw Failure{text};
-}
-
-Bytes whole_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
 class CaseRun {
@@ -289,6 +251,7 @@ class CaseRun {
     ps::Hints at_open;
     at_open.storage = c_.write_hints.storage;
     at_open.ranks_per_node = c_.write_hints.ranks_per_node;
+    at_open.device = c_.write_hints.device;
     auto file = ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write,
                                     spec, at_open);
     start_ = file.data_offset();
@@ -422,10 +385,7 @@ void describe(const Case& c, int ranks) {
                static_cast<long long>(c.offset), c.npy ? "npy" : "raw");
   for (const auto* hints : {&c.write_hints, &c.read_hints}) {
     const auto mode = hints == &c.write_hints ? c.write_mode : c.read_mode;
-    std::string text = !mode                              ? "blocking "
-                       : *mode == ps::Background::none    ? "begin, none "
-                       : *mode == ps::Background::storage ? "begin, storage "
-                                                          : "begin, all ";
+    std::string text = std::string("mode=") + name_of(mode) + " ";
     for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";
     std::fprintf(stderr, "  %s\n", text.c_str());
   }

@@ -1,0 +1,105 @@
+// What the programs that test against a model have in common.
+#pragma once
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <penstock/penstock.hpp>
+
+using Bytes = std::vector<unsigned char>;
+
+/// Random choices, the same everywhere for the same seed.
+
+struct Random {
+  std::mt19937_64 engine;
+  std::int64_t in(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return in(1, 100) <= percent; }
+  template <class T>
+  T pick(std::initializer_list<T> values) {
+    return *(values.begin() + in(0, static_cast<std::int64_t>(values.size()) - 1));
+  }
+};
+
+struct Failure {
+  std::string text;
+};
+
+/// A barrier that leaves the core to others: tests run with more ranks than cores.
+inline void quiet_barrier(MPI_Comm comm) {
+  MPI_Request request;
+  MPI_Ibarrier(comm, &request);
+  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+inline Bytes whole_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(in), {});
+}
+
+/// What a file is accessed through. Through the page cache much is done at once; others use the I/O
+/// threads, and one that takes its time leaves the calls after it something to overtake.
+inline std::string random_device(Random& r) {
+  return r.pick({"", "", "paced:bandwidth=1000G", "paced:bandwidth=1000G,page_cache=1",
+                 r.chance(20) ? "paced:bandwidth=40M" : "paced:bandwidth=1000G",
+                 r.chance(20) ? "paced:bandwidth=40M,page_cache=1" : ""});
+}
+
+/// Those of a call.
+inline penstock::Hints random_hints(Random& r, int ranks, std::int64_t element_size) {
+  namespace ps = penstock;
+  ps::Hints h;
+  h.method =
+      r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
+              ps::Method::two_phase, ps::Method::extended, ps::Method::extended});
+  h.domains = r.pick({ps::DomainRule::automatic, ps::DomainRule::static_, ps::DomainRule::dynamic,
+                      ps::DomainRule::block_cyclic, ps::DomainRule::aligned});
+  h.aggregators = r.in(0, ranks);
+  h.buffer_size = std::max(element_size, r.pick<std::int64_t>({1, 7, 64, 300, 4096, 1 << 20}));
+  h.stripe_size = r.pick<std::int64_t>({0, 13, 64, 500, 4096});
+  h.sieve_writes =
+      r.pick({ps::SieveWrites::automatic, ps::SieveWrites::always, ps::SieveWrites::never});
+  h.exchange =
+      r.pick({ps::Exchange::automatic, ps::Exchange::node, ps::Exchange::node, ps::Exchange::sparse,
+              ps::Exchange::step1, ps::Exchange::step2, ps::Exchange::step3, ps::Exchange::step4,
+              ps::Exchange::step5, ps::Exchange::alltoallw});
+  h.pipeline = r.pick({ps::Pipeline::automatic, ps::Pipeline::automatic, ps::Pipeline::always,
+                       ps::Pipeline::never});
+  h.writers = r.pick<std::int64_t>({0, 0, 0, 1, 2});
+  h.stagger = r.chance(3) ? 50 : 0;
+  h.active_buffer_size = r.pick<std::int64_t>({0, 0, 1, 1000, 64 << 10, 64 << 20});
+  return h;
+}
+
+/// Rows and columns of a two-dimensional array, all in steps.
+inline penstock::Section grid(penstock::Range rows, penstock::Range columns) {
+  return penstock::Section(std::vector<penstock::Indices>{rows, columns});
+}
+
+inline penstock::Range random_range(Random& r, std::int64_t extent) {
+  const std::int64_t lower = r.in(0, extent - 1), upper = r.in(lower, extent);
+  const std::int64_t stride = r.chance(60) ? 1 : r.in(1, 4);
+  return {lower, upper, stride, r.chance(25) ? r.in(1, stride) : 1};
+}
+
+inline bool is_independent(penstock::Method method) {
+  return method == penstock::Method::direct || method == penstock::Method::sieved;
+}
+
+inline const char* name_of(const std::optional<penstock::Background>& mode) {
+  return !mode                                    ? "blocking"
+         : *mode == penstock::Background::none    ? "none"
+         : *mode == penstock::Background::storage ? "storage"
+                                                  : "all";
+}
