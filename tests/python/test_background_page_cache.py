@@ -101,17 +101,25 @@ def test_a_begun_read_of_what_is_near_is_done_at_once(mpirun, tmp_path, ranks):
     np.arange(3 << 20, dtype="i4").tofile(tmp_path / "a")
     output = mpirun(HEAD + DROP + """
 n = 3 << 20
-for near in (True, False, True):
-    if not near and not comm.bcast(drop("a") if rank == 0 else None):
-        sys.exit("" if rank else "this file system keeps its pages")
-    mine = slice(rank * n // size, (rank + 1) * n // size)
+mine = slice(rank * n // size, (rank + 1) * n // size)
+def begun():
     with ps.open("a", shape=(n,), dtype="i4", comm=comm, hints={"method": "extended"}) as f:
         h = f.read_begin(mine)
         done = comm.allreduce(f.statistics.bytes_read)
-        assert done == (4 * n if near else 0), (near, done)
         assert np.array_equal(h.wait(), np.arange(n, dtype="i4")[mine])
     comm.Barrier()
-""", ranks, expect=None)
+    return done
+assert begun() == 4 * n
+# The kernel may keep pages, or bring them back while they are looked for: then once more.
+for _ in range(10):
+    if not comm.bcast(drop("a") if rank == 0 else None):
+        print("keeps its pages")
+        break
+    if begun() == 0:
+        break
+else:
+    raise AssertionError("what was not near was never left to wait()")
+assert begun() == 4 * n
+""", ranks)
     if "keeps its pages" in output:
         pytest.skip("this file system keeps its pages")
-    assert "Error" not in output, output
