@@ -6,7 +6,6 @@
 //   mpiexec -n 4 background_model --cases 100 --seed 1    a run
 //   mpiexec -n 4 background_model --replay 1:17           the case that a failure named
 #include <mpi.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
