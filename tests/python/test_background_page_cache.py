@@ -5,7 +5,7 @@ import pytest
 
 from scripts import HEAD
 
-SLOW = "paced:bandwidth=20M,page_cache=1"
+SLOW = "paced:bandwidth=8M,page_cache=1"
 
 
 @pytest.mark.parametrize("ranks, method", [(1, "direct"), (1, "extended"), (3, "direct"), (3, "extended"), (3, "sieved")])
@@ -45,10 +45,10 @@ for turn, quick in ((1, False), (2, True)):
             h = f.write_begin(np.full(n, 10 * turn + rank, "u1"), mine, active_buffer_size=n // 2 if small else 2 * n)
             seconds = comm.allreduce(time.perf_counter() - begin, MPI.MAX)
             if not quick:
-                assert seconds > 0.15  # all of it takes 0.2 s
+                assert seconds > 0.4  # all of it takes 0.5 s
                 quick = True
             elif not small:
-                assert seconds < 0.1 and not comm.allreduce(h.test(), MPI.LAND)
+                assert seconds < 0.25 and not comm.allreduce(h.test(), MPI.LAND)
             h.wait()
         if method != "direct":  # whose bytes go from the array to the file
             assert comm.allreduce(f.statistics.bytes_buffered) > 0
