@@ -62,20 +62,23 @@ bool Courier::open_chunk() {
   const std::int64_t end = std::min(bundle_->bytes, begin + messages_.slot_bytes());
   NodeStaging::Board& board = context_.staging.board(team.rank(), slot);
   board.in_arena = false;
+  Chunk chunk{roles_.ticket(bundle_->round, bundle_->aggregator), slot, {}};
   std::int64_t start = 0;
-  int copying = 0;
   for (int place = 0; place < team.size(); ++place) {
     const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(place)];
     const std::int64_t from = std::max(begin, start), to = std::min(end, start + size);
-    NodeStaging::Range& range = board.ranges()[place];
-    range = {0, 0, -1, NodeStaging::anyone};
-    if (from < to) range = {from - start, to - start, from - begin, NodeStaging::anyone};
-    if (from < to) ++copying;
+    if (from < to) {
+      NodeStaging::Range& range = board.ranges()[place];
+      range.begin = from - start;
+      range.end = to - start;
+      range.place = from - begin;
+      range.next = NodeStaging::anyone;
+      chunk.places.push_back(place);
+    }
     start += size;
   }
-  board.missing.store(copying, std::memory_order_relaxed);
+  board.missing.store(static_cast<std::int32_t>(chunk.places.size()), std::memory_order_relaxed);
   board.turn.store(NodeStaging::anyone, std::memory_order_relaxed);
-  Chunk chunk{roles_.ticket(bundle_->round, bundle_->aggregator), slot};
   const int peer = plan_.rank_of(bundle_->aggregator);
   if (access_.writes()) {
     publish(chunk);
@@ -85,7 +88,7 @@ bool Courier::open_chunk() {
     chunk.message = messages_.take();
     messages_.receive(chunk.message, context_.staging.bytes(team.rank(), slot), end - begin, peer);
   }
-  open_.push_back(chunk);
+  open_.push_back(std::move(chunk));
   bundle_->begun = end;
   if (end == bundle_->bytes) bundle_.reset();
   return true;
@@ -94,10 +97,10 @@ bool Courier::open_chunk() {
 void Courier::publish(const Chunk& chunk) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
-  board.ticket.store(chunk.ticket, std::memory_order_release);
-  for (int place = 0; place < team.size(); ++place)
-    if (board.ranges()[place].end > board.ranges()[place].begin && place != team.rank())
-      team.ring(place);
+  for (const int place : chunk.places) {
+    board.ranges()[place].ticket.store(chunk.ticket, std::memory_order_release);
+    if (place != team.rank()) team.ring(place);
+  }
 }
 
 /// Once all ranks have copied: a write sends the slot, a read gives it up.
@@ -106,7 +109,6 @@ bool Courier::advance(Chunk& chunk) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
   if (board.missing.load(std::memory_order_acquire) != 0) return false;
-  board.ticket.store(NodeStaging::no_ticket, std::memory_order_release);
   if (!access_.writes()) {
     chunk.slot = -1;
     return true;

@@ -57,29 +57,31 @@ void NodeAggregator::publish(Open& open) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.staging.board(team.rank(), open.slot);
   NodeStaging::Range* const ranges = board.ranges();
-  std::fill_n(ranges, team.size(), NodeStaging::Range{0, 0, -1, NodeStaging::anyone});
   const bool in_turn = access_.writes() && !table_.disjoint();
-  int copying = 0, last = NodeStaging::anyone, first = NodeStaging::anyone;
+  std::vector<int> copying;  // places, in rank order
   for (std::size_t i = 0; i < table_.sources().size(); ++i) {
     const std::int64_t bytes = open.window->streams[i].size();
     const int rank = table_.sources()[i].rank;
     if (bytes == 0 || team.node_of(rank) != team.node()) continue;
     const int place = team.place_of(rank);
-    ranges[place].end = bytes;
-    if (last == NodeStaging::anyone) first = place;
-    else ranges[last].next = place;
-    last = place;
-    ++copying;
+    NodeStaging::Range& range = ranges[place];
+    range.begin = 0;
+    range.end = bytes;
+    range.place = -1;
+    range.next = NodeStaging::anyone;
+    if (!copying.empty()) ranges[copying.back()].next = place;
+    copying.push_back(place);
   }
   board.in_arena = open.window->io.in_active_buffer();
   if (board.in_arena) board.image = open.window->io.image();
-  board.missing.store(copying, std::memory_order_relaxed);
-  board.turn.store(in_turn ? first : NodeStaging::anyone, std::memory_order_relaxed);
-  board.ticket.store(roles_.ticket(open.window->round, table_.aggregator()),
-                     std::memory_order_release);
-  for (int place = 0; place < team.size(); ++place)
-    if (ranges[place].end > 0 && place != team.rank() && (!in_turn || place == first))
-      team.ring(place);
+  board.missing.store(static_cast<std::int32_t>(copying.size()), std::memory_order_relaxed);
+  board.turn.store(in_turn && !copying.empty() ? copying.front() : NodeStaging::anyone,
+                   std::memory_order_relaxed);
+  const std::int64_t ticket = roles_.ticket(open.window->round, table_.aggregator());
+  for (const int place : copying) {
+    ranges[place].ticket.store(ticket, std::memory_order_release);
+    if (place != team.rank() && (!in_turn || place == copying.front())) team.ring(place);
+  }
 }
 
 bool NodeAggregator::complete(const Open& open) {
@@ -93,8 +95,6 @@ bool NodeAggregator::finish_oldest(bool idle) {
   if (open_.empty() || !complete(open_.front())) return false;
   Open& open = open_.front();
   if (access_.writes() && !flush(*open.window, idle)) return false;
-  context_.staging.board(context_.comm.team()->rank(), open.slot)
-      .ticket.store(NodeStaging::no_ticket, std::memory_order_release);
   open_.pop_front();
   return true;
 }

@@ -50,9 +50,9 @@ bool NodeRequester::serve(Neighbour& n) {
   const std::int64_t ticket = roles_.ticket(n.round, n.aggregator);
   for (int slot = 0; slot < context_.staging.slots(n.owner); ++slot) {
     NodeStaging::Board& board = context_.staging.board(n.owner, slot);
-    if (board.ticket.load(std::memory_order_acquire) != ticket) continue;
-    const NodeStaging::Range range = board.ranges()[team.rank()];
-    if (range.begin == range.end || range.begin != n.position) continue;
+    NodeStaging::Range& range = board.ranges()[team.rank()];
+    if (range.ticket.load(std::memory_order_acquire) != ticket || range.begin != n.position)
+      continue;
     const std::int32_t turn = board.turn.load(std::memory_order_acquire);
     if (turn != NodeStaging::anyone && turn != team.rank()) continue;
     copy(n, board, range, context_.staging.bytes(n.owner, slot));
@@ -60,9 +60,11 @@ bool NodeRequester::serve(Neighbour& n) {
       board.turn.store(range.next, std::memory_order_release);
       team.ring(range.next);
     }
+    n.position = range.end;
+    // From here on the range is its owner's.
+    range.ticket.store(NodeStaging::no_ticket, std::memory_order_relaxed);
     if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && n.owner != team.rank())
       team.ring(n.owner);
-    n.position = range.end;
     if (n.position == n.stream.size()) {
       ++n.round;
       open(n);

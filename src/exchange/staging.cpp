@@ -42,7 +42,8 @@ bool NodeStaging::fit(Team& team, const Shape& shape, std::string& why) {
   for (int slot = 0; slot < shape_.slots[static_cast<std::size_t>(team.rank())]; ++slot) {
     Board* const b = new (&board(team.rank(), slot)) Board;
     b->missing.store(0, std::memory_order_relaxed);
-    b->ticket.store(no_ticket, std::memory_order_release);
+    for (int place = 0; place < team.size(); ++place)
+      (new (b->ranges() + place) Range)->ticket.store(no_ticket, std::memory_order_release);
   }
   team.meet([] {});
   return true;

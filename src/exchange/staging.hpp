@@ -1,14 +1,19 @@
 // NodeStaging: the staging buffers of one node's ranks, in memory that all of them see, and the
 // boards that say what may be copied where.
 //
-// Steps of one window:
-//   1. its owner opens a slot: fills in the ranges, then the ticket (release)
-//   2. each rank with a range looks for the ticket (acquire), copies its bytes straight between
-//      its own memory and the slot, and counts itself off; the last one rings the owner
-//   3. the owner takes the ticket down and uses the slot again
+// Steps of one window, or of one chunk of a courier's bundle:
+//   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, then the
+//      ticket of each of these ranges (release)
+//   2. each of these ranks finds the ticket in its own range (acquire), copies its bytes straight
+//      between its own memory and the slot, takes its ticket down, and counts itself off; the last
+//      one rings the owner
+//   3. the owner uses the slot again
 // Invariants:
-//   1. No board shows a ticket between two calls: tickets of one call never meet those of another.
-//   2. Where ranks want the same bytes, `turn` lets them copy one at a time, in rank order.
+//   1. A range belongs to its owner while it shows no ticket, and to the rank while it shows one. So
+//      a rank never reads a range that the owner is writing, although chunks of one bundle have the
+//      same ticket. A rank that has nothing in a slot never looks at more than its own ticket.
+//   2. No range shows a ticket between two calls: tickets of one call never meet those of another.
+//   3. Where ranks want the same bytes, `turn` lets them copy one at a time, in rank order.
 #pragma once
 
 #include <atomic>
@@ -25,14 +30,14 @@ class NodeStaging {
   static constexpr std::int64_t no_ticket = -1, page = 4096;
   static constexpr std::int32_t anyone = -1;
 
-  /// What one rank of the team has in a window.
+  /// What one rank of the team has in a slot.
   struct Range {
-    std::int64_t begin, end;  // of its bytes in the window, in file order; equal: nothing
-    std::int64_t place;       // in the slot, packed; negative: where the bytes lie in the file
-    std::int32_t next;        // whose turn is after it
+    std::atomic<std::int64_t> ticket;  // no_ticket: nothing, and the owner may change the rest
+    std::int64_t begin, end;           // of its bytes in the window, in file order
+    std::int64_t place;  // in the slot, packed; negative: where the bytes lie in the file
+    std::int32_t next;   // whose turn is after it
   };
   struct alignas(64) Board {
-    std::atomic<std::int64_t> ticket;
     std::atomic<std::int32_t> missing;  // ranks that have not copied yet
     std::atomic<std::int32_t> turn;
     bool in_arena;       // the window lies in the owner's active buffer and not in the slot,
