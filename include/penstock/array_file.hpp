@@ -145,6 +145,7 @@ class PENSTOCK_EXPORT ArrayFile {
   void take_part_with_error(bool reading, const Error& error);
   /// Of a begin with Background::all there is a handle: its wait() throws.
   Handle take_part_in_begin_with_error(bool reading, Background background, const Error& error);
+  void take_part_in_truncate_with_error(const Error& error);
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 
   void sync();   ///< collective: the bytes are on the device

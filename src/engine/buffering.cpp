@@ -82,7 +82,7 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
     ActiveBuffer::instance().drain(*context.buffered);
   }
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, ActiveBuffer::instance().take_failure(*context.buffered));
+  agree_on_exit(context.comm, context.take_failure());
 }
 
 void await_written(Context& context, const Access& access, const Demand& all) {
@@ -93,7 +93,7 @@ void await_written(Context& context, const Access& access, const Demand& all) {
   if (!pending_within(context, near).empty())
     active.drain(*context.buffered, ActiveBuffer::Which::writes);
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, active.take_failure(*context.buffered));
+  agree_on_exit(context.comm, context.take_failure());
 }
 
 namespace {
@@ -208,6 +208,7 @@ class DirectPacker {
     ActiveBuffer::Unit unit;
     unit.file = context_.buffered;
     unit.extent = unit_->hull();
+    unit.owner = &context_;
     unit.operation = context_.buffering.operation;
     unit.placement = context_.buffering.placement;
     context_.counts.bytes_buffered += unit_->bytes;
@@ -255,6 +256,7 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
   ActiveBuffer::Unit unit;
   unit.file = context.buffered;
   unit.extent = access.file.hull();
+  unit.owner = &context;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
   unit.work = [&] { move_aside(context, access, Method::direct, hints); };

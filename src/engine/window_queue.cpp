@@ -155,6 +155,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
   ActiveBuffer::Unit unit;
   unit.file = context.buffered;
   unit.extent = window->io.trimmed();
+  unit.owner = &context;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
   unit.work = [&context, window = std::move(window), writers, owners, delay, unit_bytes] {

@@ -1,7 +1,5 @@
 #include "exchange/slots.hpp"
 
-#include <thread>
-
 #include "base/checked.hpp"
 
 namespace penstock {
@@ -77,7 +75,7 @@ bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, i
 
 // Not MPI_Waitsome, see Communicator::wait.
 void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
-  while (test_some(pools, done) && done.empty()) std::this_thread::yield();
+  for (Wait wait; test_some(pools, done) && done.empty();) wait.poll();
 }
 
 }  // namespace penstock
