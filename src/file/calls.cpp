@@ -5,6 +5,7 @@
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/ballot.hpp"
 
 namespace penstock {
 namespace {
@@ -246,6 +247,7 @@ void ArrayFile::Impl::abandon() noexcept {
     in_flight_->await_threads();
     in_flight_->abandon();
   }
+  leave_for_good(comm_);
   if (buffered_) {
     ActiveBuffer::instance().drain(*buffered_);
     if (closing_) ActiveBuffer::instance().settle(*buffered_);

@@ -67,6 +67,7 @@ class ArrayFile::Impl {
 
  private:
   void check(const ArraySpec& spec);
+  void check_alone() const;
   void form_team();
   void find_out();
   void open_everywhere();

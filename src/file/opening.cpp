@@ -11,6 +11,7 @@
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/finalize.hpp"
+#include "mpi/launch.hpp"
 #include "storage/facts.hpp"
 
 namespace penstock {
@@ -122,10 +123,22 @@ void ArrayFile::Impl::check(const ArraySpec& spec) {
   if (spec.offset < 0)
     throw Error(ErrorClass::argument,
                 "offset must not be negative, but is " + std::to_string(spec.offset));
+  if (mode_ != Mode::read && comm_.alone()) check_alone();
   if (mode_ == Mode::create) {
     describe_new(path_, spec);
     check_hints(hints_, spec.element_size, comm_.size());
   }
+}
+
+/// Several ranks that each write all of a file alone lose most of it without a word.
+void ArrayFile::Impl::check_alone() const {
+  const std::optional<std::string> others = find_other_ranks(comm_);
+  if (!others) return;
+  throw Error(ErrorClass::argument,
+              "'" + path_ + "' is opened for writing " + *others +
+                  "; each would write all of it, over the others. Pass the communicator of all "
+                  "that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF (comm=MPI.COMM_SELF) if "
+                  "this process alone is meant to");
 }
 
 /// Not before all ranks agree on the hints: they say how large a team is.

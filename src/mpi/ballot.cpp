@@ -5,6 +5,8 @@
 #include <memory>
 #include <type_traits>
 
+#include <penstock/error.hpp>
+
 namespace penstock {
 
 void Ballot::join(const Ballot& higher) {
@@ -24,6 +26,7 @@ void Ballot::join(const Ballot& higher) {
   waits_for = std::min(waits_for, higher.waits_for);
   oldest_low = std::min(oldest_low, higher.oldest_low);
   oldest_high = std::max(oldest_high, higher.oldest_high);
+  gone = std::max(gone, higher.gone);
   if (other_common_at < 0)
     other_common_at = higher.common != common ? higher.first_rank : higher.other_common_at;
 }
@@ -52,19 +55,25 @@ struct BallotOp {
   }
 };
 
-Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
-  static const BallotOp ballot_op;
-  // A wait that ends with an error leaves the request to MPI: the memory must stay.
-  auto memory = std::make_unique<Ballot[]>(2);
-  memory[0] = mine;
+/// A reduction under way. Where it is left so, its memory must stay: MPI still has it.
+struct Reduction {
+  Ballot mine, all;
   MPI_Request request = MPI_REQUEST_NULL;
-  Communicator::check(MPI_Iallreduce(&memory[0], &memory[1], 1, ballot_op.type, ballot_op.op, comm,
-                                     &request),
-                      "MPI_Iallreduce");
-  Ballot* const lent = memory.release();
-  Communicator::wait(request, "MPI_Iallreduce", Wait::OutOfPatience::throws);
-  memory.reset(lent);
-  return memory[1];
+
+  Reduction(MPI_Comm comm, const Ballot& ballot) : mine(ballot) {
+    static const BallotOp ballot_op;
+    Communicator::check(
+        MPI_Iallreduce(&mine, &all, 1, ballot_op.type, ballot_op.op, comm, &request),
+        "MPI_Iallreduce");
+  }
+};
+
+Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
+  auto reduction = std::make_unique<Reduction>(comm, mine);
+  Reduction* const lent = reduction.release();
+  Communicator::wait(lent->request, "MPI_Iallreduce", Wait::OutOfPatience::throws);
+  reduction.reset(lent);
+  return reduction->all;
 }
 
 /// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
@@ -72,7 +81,7 @@ Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
 Ballot reduce_in_teams(Team& team, const Ballot& mine) {
   static_assert(sizeof(Ballot) <= Team::note_bytes && std::is_trivially_copyable_v<Ballot>);
   std::memcpy(team.own_desk().note, &mine, sizeof mine);
-  team.meet([&] {
+  const auto join = [&] {
     Ballot all;
     std::memcpy(&all, team.desk(0).note, sizeof all);
     for (int place = 1; place < team.size(); ++place) {
@@ -82,10 +91,28 @@ Ballot reduce_in_teams(Team& team, const Ballot& mine) {
     }
     if (team.nodes() > 1) all = reduce_by_messages(team.leaders(), all);
     std::memcpy(team.result(), &all, sizeof all);
-  });
+  };
   Ballot all;
-  std::memcpy(&all, team.result(), sizeof all);
-  return all;
+  if (team.meet(join)) {
+    std::memcpy(&all, team.result(), sizeof all);
+    return all;
+  }
+  all = mine;
+  all.gone = team.gone();
+  // The other nodes cannot see it.
+  return team.nodes() > 1 && team.leads() ? reduce_by_messages(team.leaders(), all) : all;
+}
+
+[[noreturn]] void throw_gone(const Communicator& comm, std::int64_t rank) {
+  const InCall* const in = InCall::current();
+  const std::string path = in != nullptr ? in->path() : std::string();
+  comm.break_off();
+  throw Error::from_rank(
+      static_cast<int>(rank), ErrorClass::state,
+      "rank " + std::to_string(rank) + " has let go of '" + path +
+          "' without closing it (after an exception, or at its end), and will not come to this "
+          "call; the file cannot be used any more",
+      path, -1, 0);
 }
 
 }  // namespace
@@ -93,8 +120,28 @@ Ballot reduce_in_teams(Team& team, const Ballot& mine) {
 Ballot reduce(const Communicator& comm, const Ballot& mine) {
   if (comm.alone()) return mine;
   comm.check_usable();
-  return comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
-                                : reduce_by_messages(comm.handle(), mine);
+  const Ballot all = comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
+                                            : reduce_by_messages(comm.handle(), mine);
+  if (all.gone >= 0) throw_gone(comm, all.gone);
+  return all;
+}
+
+void leave_for_good(const Communicator& comm) noexcept {
+  int running = 0, ended = 1;
+  MPI_Initialized(&running);
+  if (running) MPI_Finalized(&ended);
+  if (comm.alone() || comm.is_broken_off() || ended) return;
+  comm.break_off();
+  Team* const team = comm.team();
+  if (team != nullptr) team->leave(comm.rank());
+  const bool speaks = team == nullptr || (team->nodes() > 1 && team->leads());
+  if (!speaks) return;
+  Ballot ballot;
+  ballot.first_rank = ballot.gone = comm.rank();
+  try {  // what the others bring is not waited for
+    static_cast<void>(new Reduction(team != nullptr ? team->leaders() : comm.handle(), ballot));
+  } catch (const Error&) {  // then they wait, and say so
+  }
 }
 
 }  // namespace penstock

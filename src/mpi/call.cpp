@@ -29,8 +29,8 @@ thread_local InCall* innermost = nullptr;
 
 std::string Call::text() const {
   std::string text = names[static_cast<std::size_t>(kind)];
-  if (kind == CallKind::wait) return text + " for call " + std::to_string(number) + " of the file";
-  if (number > 0) text += " (call " + std::to_string(number) + " of the file)";
+  if (kind == CallKind::wait) return text + " for call " + std::to_string(number);
+  if (number > 0) text += " (call " + std::to_string(number) + ")";
   return text;
 }
 

@@ -37,7 +37,7 @@ struct Call {
   static Call from_code(std::int64_t code) noexcept {
     return {static_cast<CallKind>(code & 0xff), code >> 8};
   }
-  /// "write (call 3 of the file)".
+  /// "write (call 3)".
   std::string text() const;
   friend bool operator==(const Call&, const Call&) = default;
 };

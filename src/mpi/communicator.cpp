@@ -90,6 +90,12 @@ int Communicator::cores() noexcept {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+bool Communicator::is_self() const noexcept {
+  int compared = MPI_UNEQUAL;
+  return !is_null() && MPI_Comm_compare(user_, MPI_COMM_SELF, &compared) == MPI_SUCCESS &&
+         compared == MPI_IDENT;
+}
+
 std::string Communicator::form_team(int most) {
   std::string why;
   if (alone()) return why;

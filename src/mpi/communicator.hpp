@@ -32,6 +32,9 @@ class Communicator {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   bool alone() const noexcept { return size_ == 1; }
+  /// Made of no communicator; of MPI_COMM_SELF.
+  bool is_null() const noexcept { return user_ == MPI_COMM_NULL; }
+  bool is_self() const noexcept;
   MPI_Comm handle() const noexcept { return comm_; }
   /// Collective: lets the ranks of each node work through common memory. `most`: ranks of a team
   /// at most, 0 for whole nodes. Where that cannot be had, team() stays null on all ranks and the
@@ -46,6 +49,7 @@ class Communicator {
   /// Some ranks did not come, and this one has not waited for them any longer: it cannot meet the
   /// others again.
   void break_off() const noexcept { broken_off_ = true; }
+  bool is_broken_off() const noexcept { return broken_off_; }
   /// Throws Error(state) after break_off().
   void check_usable() const;
 

@@ -50,6 +50,7 @@ struct Team::Common {
   alignas(64) Word permits_out;
   Word waiting;  // for one, in take_permit
   alignas(64) Word copying;
+  alignas(64) Word gone;  // 1 + the first rank that has left
   alignas(64) std::byte result[note_bytes];
 };
 
@@ -181,6 +182,7 @@ bool Team::arrive() {
   for (Wait wait(Wait::OutOfPatience::throws);;) {
     const std::uint32_t here = common_->arrived.load(std::memory_order_acquire);
     if (here == everybody) return true;
+    if (gone() >= 0) return false;
     wait.on(common_->arrived, here);
   }
 }
@@ -191,11 +193,25 @@ void Team::dismiss(std::uint32_t meeting) noexcept {
   if (size_ > 1) futex_wake(common_->meeting, INT_MAX);
 }
 
-void Team::await(std::uint32_t meeting) {
+bool Team::await(std::uint32_t meeting) {
   for (int i = 0; !crowded_ && i < patience; ++i, pause())
-    if (this_meeting() != meeting) return;
-  for (Wait wait(Wait::OutOfPatience::throws); this_meeting() == meeting;)
+    if (this_meeting() != meeting) return true;
+  for (Wait wait(Wait::OutOfPatience::throws); this_meeting() == meeting;) {
+    if (gone() >= 0) return this_meeting() != meeting;
     wait.on(common_->meeting, meeting);
+  }
+  return true;
+}
+
+void Team::leave(int comm_rank) noexcept {
+  std::uint32_t nobody = 0;
+  common_->gone.compare_exchange_strong(nobody, static_cast<std::uint32_t>(comm_rank) + 1);
+  futex_wake(common_->arrived, INT_MAX);
+  futex_wake(common_->meeting, INT_MAX);
+}
+
+int Team::gone() const noexcept {
+  return static_cast<int>(common_->gone.load(std::memory_order_acquire)) - 1;
 }
 
 std::uint32_t Team::heard() const noexcept {

@@ -68,13 +68,23 @@ class Team {
   std::byte* result() noexcept;
 
   /// Returns when all of the team are here. `work` runs once before anybody leaves: on the leader
-  /// if there are other teams (it may call MPI), else on whoever comes last.
+  /// if there are other teams (it may call MPI), else on whoever comes last. False: one of the team
+  /// is gone and will not come, nor will there be another meeting.
   template <class Work>
-  void meet(Work&& work) {
+  bool meet(Work&& work) {
     const std::uint32_t meeting = this_meeting();
-    if (arrive()) work(), dismiss(meeting);
-    else await(meeting);
+    if (arrive()) {
+      work();
+      dismiss(meeting);
+      return true;
+    }
+    return await(meeting);
   }
+  /// This rank (of the communicator) will come to no meeting any more.
+  void leave(int comm_rank) noexcept;
+  /// One that has left; -1: none.
+  int gone() const noexcept;
+  bool leads() const noexcept { return rank_ == 0; }
 
   std::uint32_t heard() const noexcept;  // rings so far
   void ring(int place) noexcept;
@@ -104,7 +114,7 @@ class Team {
   std::uint32_t this_meeting() const noexcept;
   bool arrive();
   void dismiss(std::uint32_t meeting) noexcept;
-  void await(std::uint32_t meeting);
+  bool await(std::uint32_t meeting);
 
   MPI_Comm node_comm_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1;
