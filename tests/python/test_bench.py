@@ -161,7 +161,7 @@ import pytest
 from mpi4py import MPI
 from penstock._bench.methods import Memory
 from penstock._bench.patterns import PATTERNS
-from penstock._bench.worker import Bench, BenchError
+from penstock._bench.worker import Bench, BenchError, Case
 
 class Lazy:
     name, is_mpi_io = "lazy", False
@@ -180,7 +180,8 @@ wrote = "lazy wrote a wrong file for pattern tiles on 2 ranks: the first wrong b
 read = "lazy: read of pattern tiles on 2 ranks went wrong: rank 0"
 for operation, new, words in (("write", False, wrote), ("write", True, wrote), ("read", False, read)):
     with pytest.raises(BenchError, match=words):
-        bench.check(Idle(), 1, Lazy(), operation, new, pattern, total, memory, bench.fresh if new else bench.path)
+        case = Case(pattern, total, memory, Idle(), [Lazy()])
+        bench.check(case, 0, operation, new, bench.fresh if new else bench.path)
 print("told")
 """, 2)
     assert output.count("told") == 2

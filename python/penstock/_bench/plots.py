@@ -88,7 +88,11 @@ def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
 
 
 def peers(records: list[Record], folder: Path) -> list[Path]:
-    """The speed relative to the rod, median and quartiles of pairs: a picture an operation."""
+    """The speed relative to the rod, median and quartiles of pairs: a picture an operation.
+
+    Writes into a buffer are none into a file: they are left to the tables.
+    """
+    records = [r for r in records if not r["method"].endswith("buffered")]
     return [_dots([r for r in records if r["operation"] == operation], operation, folder / f"peers-{operation}.png")
             for operation in distinct(records, "operation")]
 

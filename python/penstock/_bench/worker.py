@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,22 @@ from mpi4py import MPI
 from .._core import _Race
 from .devices import has_o_direct
 from .methods import COLUMNS, Engine, Memory, MpiIo, Rod
-from .patterns import PATTERNS, Part, Pattern
+from .patterns import PATTERNS, Pattern
 from .ranks import LEAST_REPEATS, BenchError, Worker, main
 from .ratios import compare_methods
 from .report import PHASES, size_text
 from .schedule import turns
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern in a size, and those that are measured with it."""
+
+    pattern: Pattern
+    total: int
+    memory: Memory
+    race: Any
+    methods: list[Any]  #: in the order in which they entered the race
 
 
 class Bench(Worker):
@@ -45,25 +57,25 @@ class Bench(Worker):
     def measure(self, pattern: Pattern, total: int) -> None:
         memory = Memory(pattern.part(total, self.comm.size, self.comm.rank))
         race = _Race(MPI._addressof(self.comm))
-        methods = self.enter(race, memory)
+        case = Case(pattern, total, memory, race, self.enter(race, memory))
         for operation, file in self.series():
-            new = file == "new"
-            paths = [self.path_of(method, new) for method in methods]
-            if not new:
-                for path in dict.fromkeys(paths):
-                    self.on_rank_0(lambda path=path: self._make(pattern, total, path))
-                race.open(paths)
-            racing = [i for i, method in enumerate(methods) if operation == "write" or not method.writes_only]
-            for i in racing:
-                self.check(race, i, methods[i], operation, new, pattern, total, memory, paths[i])
-            times, phases = self.time_all(race, racing, operation, new)
-            if not new:
-                race.close_files()
-            common = {"pattern": pattern.name, "operation": operation, "file": file, "size": total,
-                      "file_bytes": pattern.file_bytes(total), "shape": memory.part.shape,
-                      "dtype": memory.part.dtype.str, "device": "O_DIRECT" if self.direct else "page cache"}
-            self.record(race, [(i, methods[i]) for i in racing], memory.part, common, times, phases)
+            self.measure_series(case, operation, file)
             self.tell(f"{pattern.name}, {size_text(total)}, {operation}, {file} file")
+
+    def measure_series(self, case: Case, operation: str, file: str) -> None:
+        new, methods = file == "new", case.methods
+        paths = [self.path_of(method, new) for method in methods]
+        if not new:
+            for path in dict.fromkeys(paths):
+                self.on_rank_0(lambda path=path: self._make(case.pattern, case.total, path))
+            case.race.open(paths)
+        racing = [i for i, method in enumerate(methods) if operation == "write" or not method.writes_only]
+        for i in racing:
+            self.check(case, i, operation, new, paths[i])
+        times, phases = self.time_all(case.race, racing, operation, new)
+        if not new:
+            case.race.close_files()
+        self.record(case, racing, {"operation": operation, "file": file}, times, phases)
 
     def series(self) -> list[tuple[str, str]]:
         return [(operation, file) for operation in self.job["operations"]
@@ -88,30 +100,26 @@ class Bench(Worker):
             f.truncate(pattern.file_bytes(total))
         pattern.fill(path, total, self.comm.size, empty=False)
 
-    def check(self, race: _Race, i: int, method: Any, operation: str, new: bool, pattern: Pattern, total: int,
-              memory: Memory, path: str) -> None:
+    def check(self, case: Case, i: int, operation: str, new: bool, path: str) -> None:
         """One call, untimed: the file, or what was read, must be right to the byte."""
-        ranks = self.comm.size
+        method, pattern, ranks = case.methods[i], case.pattern, self.comm.size
         if not new:
-            self.on_rank_0(lambda: pattern.fill(path, total, ranks, empty=operation == "write"))
+            self.on_rank_0(lambda: pattern.fill(path, case.total, ranks, empty=operation == "write"))
         if operation == "read":
-            (method if i == 0 else memory).forget()
-        race.round([i], operation == "write", path if new else None)
-        if i == 0:
-            wrong = self.comm.allgather(not method.is_right(path))
-        elif operation == "read":
-            wrong = self.comm.allgather(not memory.is_right())
-        else:
-            wrong = []
+            (method if isinstance(method, Rod) else case.memory).forget()
+        case.race.round([i], operation == "write", path if new else None)
+        place = f"pattern {pattern.name} on {ranks} ranks"
+        if operation == "write" and not isinstance(method, Rod):
             # ROMIO leaves in the holes of a new file what its buffer held; MPI says nothing of them.
             holes = not (new and method.is_mpi_io)
-            at = self.on_rank_0(lambda: pattern.wrong_byte(path, total, ranks, holes))
+            at = self.on_rank_0(lambda: pattern.wrong_byte(path, case.total, ranks, holes))
             if at is not None:
-                raise BenchError(f"{method.name} wrote a wrong file for pattern {pattern.name} on {ranks} ranks: "
-                                 f"the first wrong byte is {at}")
+                raise BenchError(f"{method.name} wrote a wrong file for {place}: the first wrong byte is {at}")
+            return
+        wrong = self.comm.allgather(not (method.is_right(path) if isinstance(method, Rod) else case.memory.is_right()))
         if any(wrong):
-            raise BenchError(f"{method.name}: {operation} of pattern {pattern.name} on {ranks} ranks went wrong: rank "
-                             f"{wrong.index(True)} has not what is in the file, or memory beside it changed")
+            raise BenchError(f"{method.name}: {operation} of {place} went wrong: rank {wrong.index(True)} has not what is "
+                             "in the file, or memory beside it changed")
 
     def time_all(self, race: _Race, racing: list[int], operation: str, new: bool) -> tuple[np.ndarray, np.ndarray]:
         """Seconds of [repetition, method, open or call or close], and this rank's phases likewise.
@@ -134,27 +142,32 @@ class Bench(Worker):
         self.comm.Allreduce(MPI.IN_PLACE, longest, MPI.MAX)
         return self.spans(begin, end, longest), stamps[..., 6:]
 
-    def record(self, race: _Race, methods: list[tuple[int, Any]], part: Part, common: dict[str, Any], times: np.ndarray,
-               phases: np.ndarray) -> None:
-        comm, wanted = self.comm, self.comm.allreduce(part.nbytes)
-        slowest = np.zeros_like(phases)
-        comm.Reduce(np.ascontiguousarray(phases), slowest, MPI.MAX)
-        lines = []
-        for i, (entry, method) in enumerate(methods):
-            seconds = float(np.median(times[:, i, 1]))
-            line = {**self.about(), **common, "bytes": wanted, "method": method.name, "seconds": seconds,
-                    "mb_per_s": wanted / seconds / 1e6, "times": times[:, i, 1].tolist(), "repeat": len(times)}
-            if common["file"] == "new":
-                line |= {"open_times": times[:, i, 0].tolist(), "close_times": times[:, i, 2].tolist()}
-            if isinstance(method, Engine):
-                counts = comm.allgather(race.counts(entry))
-                line |= {"hints": method.hints, "carried_out_by": race.carried_out_by(entry),
-                         "phases": dict(zip(PHASES, np.median(slowest[:, i], axis=0).tolist())),
-                         "counts": {name: sum(c[name] for c in counts) for name in counts[0]}}
+    def record(self, case: Case, racing: list[int], series: dict[str, str], times: np.ndarray, phases: np.ndarray) -> None:
+        part, slowest, lines = case.memory.part, np.zeros_like(phases), []
+        self.comm.Reduce(np.ascontiguousarray(phases), slowest, MPI.MAX)
+        wanted = self.comm.allreduce(part.nbytes)
+        common = {**self.about(), **series, "pattern": case.pattern.name, "size": case.total, "bytes": wanted,
+                  "file_bytes": case.pattern.file_bytes(case.total), "shape": part.shape, "dtype": part.dtype.str,
+                  "device": "O_DIRECT" if self.direct else "page cache", "repeat": len(times)}
+        for k, i in enumerate(racing):
+            opened, moved, closed = np.moveaxis(times[:, k], -1, 0)
+            seconds = float(np.median(moved))
+            line = {**common, "method": case.methods[i].name, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
+                    "times": moved.tolist()}
+            if series["file"] == "new":
+                line |= {"open_times": opened.tolist(), "close_times": closed.tolist()}
+            if isinstance(case.methods[i], Engine):
+                line |= self.told_by_engine(case, i)
+                line["phases"] = dict(zip(PHASES, np.median(slowest[:, k], axis=0).tolist()))
             lines.append(line)
         compare_methods(lines)
         for line in lines:
             self.append(line)
+
+    def told_by_engine(self, case: Case, i: int) -> dict[str, Any]:
+        counts = self.comm.allgather(case.race.counts(i))
+        return {"hints": case.methods[i].hints, "carried_out_by": case.race.carried_out_by(i),
+                "counts": {name: sum(c[name] for c in counts) for name in counts[0]}}
 
 
 if __name__ == "__main__":
