@@ -117,10 +117,11 @@ def _dots(records: list[Record], operation: str, path: Path) -> Path:
             _draw_dots(panel, _pairs([r for r in records if (r["file"], r["ranks"]) == (file, n)]), methods, patterns)
             panel.set_title(f"{n} ranks, {file} file")
     panels[0, 0].invert_yaxis()
+    panels[0, 0].set_xlim(left=0)
     for panel in panels[-1]:
         panel.set_xlabel("speed / rod")
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, median and quartiles\n{_about(records)}", fontsize=11)
     return save(figure, path)
 
@@ -134,7 +135,6 @@ def _draw_dots(panel: Any, pairs: dict[str, dict[str, list[float]]], methods: li
         panel.errorbar([q[1] for q in told], at, xerr=whiskers, fmt=MARKERS[i], color=f"C{i}", markersize=5, capsize=2,
                        linewidth=1.2, label=name)
     panel.axvline(1, linewidth=1, **ROD)
-    panel.set_xlim(0, None)
     panel.set_yticks(range(len(patterns)), patterns)
     panel.grid(alpha=0.3)
     panel.set_axisbelow(True)
