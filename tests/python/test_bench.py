@@ -14,12 +14,12 @@ from penstock._bench.ratios import compare_methods
 from penstock._bench.report import plots
 from penstock._bench.schedule import turns
 
-SMALL = ["--repeat", "1", "--mpiexec-timeout", "60"]
+SMALL = ["--repeat", "1", "--mpiexec-timeout", "100"]
 
 
 def bench(*arguments, cwd, expect=0):
     command = [sys.executable, "-m", "penstock", "bench", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=240)
     assert done.returncode == expect, done.stdout + done.stderr
     return done.stdout + done.stderr
 
