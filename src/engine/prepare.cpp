@@ -135,6 +135,9 @@ Prepared prepare(Context& context, const Access& access, const Plan& plan, const
   const bool background = prepared.exchange != Exchange::node;
   prepared.queue =
       std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
+  // The memory that was made for `node` is there; other buffers would come on top of it.
+  if (plan.exchange == Exchange::node && prepared.exchange == Exchange::sparse)
+    prepared.queue->lie_in(context.staging, context.comm.team()->rank());
   return prepared;
 }
 
