@@ -30,8 +30,8 @@ class Statistics:
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_wanted: int = 0  #: asked for by this rank
-    messages: int = 0  #: to other ranks
-    bytes_sent: int = 0
+    messages: int = 0  #: to other ranks: data, and the descriptions of requests for aggregators
+    bytes_sent: int = 0  #: in these messages
     rounds: int = 0  #: fills of this rank's staging buffer
     sieved_windows: int = 0  #: rounds with holes that were read as well
     staging_peak: int = 0  #: staging memory at most
