@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -24,7 +25,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   if (background == Background::none) hints.active_buffer_size = 0;
   const auto begun = std::make_shared<Begun>();
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
-  if (background == Background::all) begin_in_thread(begun, early);
+  if (background == Background::all) begin_in_thread(begun, placement_of(hints), early);
   else begun->operation->begin(early);
   std::erase_if(other_reads_, [](const auto& other) { return other->operation->ended(); });
   if (begun->ticket == 0 && reads)
@@ -32,17 +33,18 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   return begun;
 }
 
-void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
+void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
                                const std::optional<Error>& early) {
   if (!threads_allowed_) {
     settle();
     require_threads(begun->operation->access().direction);
   }
   end_reads(nullptr);
-  begun->ticket = thread_.submit([this, begun, early] {
+  const auto work = [this, begun, early] {
     begun->error = attempt([&] { begun->operation->begin(early); });
     context_.background.add(context_.counts);
-  });
+  };
+  begun->ticket = thread_.submit(work, placement);
 }
 
 /// Collective, once a file.

@@ -50,7 +50,8 @@ class InFlight {
 
  private:
   void require_threads(Direction direction);
-  void begin_in_thread(const std::shared_ptr<Begun>& begun, const std::optional<Error>& early);
+  void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
+                       const std::optional<Error>& early);
   void end_reads(const Begun* last);
 
   Context& context_;
