@@ -53,7 +53,8 @@ struct PENSTOCK_EXPORT Statistics {
   std::int64_t other_calls = 0;                    ///< locks, size queries, truncations, syncs
   std::int64_t bytes_read = 0, bytes_written = 0;  ///< moved between memory and file
   std::int64_t bytes_wanted = 0;                   ///< asked for by this rank
-  std::int64_t messages = 0, bytes_sent = 0;       ///< to other ranks
+  /// To other ranks: what is written or read, and the descriptions of requests for aggregators.
+  std::int64_t messages = 0, bytes_sent = 0;
   std::int64_t rounds = 0;                         ///< fills of this rank's staging buffer
   std::int64_t sieved_windows = 0;                 ///< rounds that had holes and were read first
   std::int64_t staging_peak = 0;                   ///< bytes of staging memory at most

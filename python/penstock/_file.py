@@ -13,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._core import ArgumentError, Section, SectionError
+from ._core import ArgumentError, FormatError, Section, SectionError
 from ._distribution import Distribution
 from ._handle import Handle
 from ._sections import Normalized, normalize
@@ -31,8 +31,8 @@ class Statistics:
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_wanted: int = 0  #: asked for by this rank
-    messages: int = 0  #: to other ranks
-    bytes_sent: int = 0
+    messages: int = 0  #: to other ranks: data, and the descriptions of requests for aggregators
+    bytes_sent: int = 0  #: in these messages
     rounds: int = 0  #: fills of this rank's staging buffer
     sieved_windows: int = 0  #: rounds with holes that were read as well
     staging_peak: int = 0  #: staging memory at most
@@ -114,11 +114,20 @@ def _descr_of(dtype: np.dtype) -> str:
     return descr if isinstance(descr, str) else repr(descr)
 
 
-def _dtype_of(descr: str, element_size: int) -> np.dtype:
+def _dtype_of(inner: Any, path: str) -> np.dtype:
+    """What the file's header says. Closes the file where NumPy knows no such type."""
+    descr, size = inner.dtype, inner.element_size
     if not descr:
-        return np.dtype((np.void, element_size))
-    value = ast.literal_eval(descr) if descr[0] in "[(" else descr
-    return np.lib.format.descr_to_dtype(value)
+        return np.dtype((np.void, size))
+    try:
+        dtype = np.lib.format.descr_to_dtype(ast.literal_eval(descr) if descr[0] == "[" else descr)
+        if dtype.itemsize == size:
+            return dtype
+        problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    inner.close()  # collective, as this is: every rank has the same header
+    raise FormatError(f"'{path}': .npy header: type {descr} is not one of NumPy's: {problem}")
 
 
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
@@ -190,8 +199,7 @@ class File:
         # A program makes the same call again and again: what was worked out once is kept.
         self._last: Optional[tuple[Any, Normalized, tuple[int, ...]]] = None
         self._settings: dict[Any, dict[str, str]] = {}
-        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(
-            inner.dtype, inner.element_size)
+        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(inner, path)
         self._record = np.dtype((np.void, self.dtype.itemsize))
 
     def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:

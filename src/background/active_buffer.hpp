@@ -28,20 +28,10 @@
 #include <penstock/error.hpp>
 
 #include "background/arena.hpp"
+#include "background/placement.hpp"
 #include "base/extent.hpp"
 
 namespace penstock {
-
-/// How the I/O thread runs while it does a unit.
-struct Placement {
-  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program: a thread that wakes up where
-  /// the program is busy waits until that has had its turn.
-  static constexpr int gentle = -2;
-  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
-  int nice = 0;     // added to the program's
-  int core = -1;    // -1: any that the program may use
-  friend bool operator==(const Placement&, const Placement&) = default;
-};
 
 /// The record of one file of the operating system, however often it is open. Its members belong to
 /// ActiveBuffer.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -28,7 +29,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   const auto begun = std::make_shared<Begun>();
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) {
-    begin_in_thread(begun, early);
+    begin_in_thread(begun, placement_of(hints), early);
     return begun;
   }
   begun->operation->begin(early);
@@ -37,7 +38,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   return begun;
 }
 
-void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
+void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
                                const std::optional<Error>& early) {
   if (!threads_allowed_) {
     settle();
@@ -45,13 +46,14 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
   }
   end_exchanges();
   const Call call = InCall::current()->call();
-  begun->ticket = thread_.submit([this, begun, early, call] {
+  const auto work = [this, begun, early, call] {
     const InCall in(context_.comm, context_.storage.path(), call);
     begun->error = attempt([&] { begun->operation->begin(early); });
     context_.background.add(context_.counts);
     const std::lock_guard guard(mutex_);
     if (!begun->error && begun->operation->must_meet()) begun_.push_back(begun);
-  });
+  };
+  begun->ticket = thread_.submit(work, placement);
 }
 
 /// Collective, once a file.
