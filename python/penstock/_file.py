@@ -90,13 +90,13 @@ def _descr_of(dtype: np.dtype) -> str:
 def _dtype_of(descr: str, element_size: int) -> np.dtype:
     if not descr:
         return np.dtype((np.void, element_size))
-    value = ast.literal_eval(descr) if descr[0] in "[(" else descr
+    value: Any = ast.literal_eval(descr) if descr[0] in "[(" else descr
     return np.lib.format.descr_to_dtype(value)
 
 
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto") -> "File":
+         container: str = "auto") -> File:
     """Opens an array in a file. Collective over `comm`.
 
     Parameters
@@ -250,7 +250,7 @@ class File:
             given = memory if many and memory is not None else [memory] * len(wanted)
             if len(given) != len(wanted):
                 raise ArgumentError(f"{len(given)} arrays for {len(wanted)} sections")
-            results = []
+            results: list[Any] = []
             for array, entry in zip(given, wanted):
                 if entry is None:  # nothing, as for a whole call
                     results.append(None)
@@ -390,7 +390,7 @@ class File:
         """The method of the last read or write: what "auto" chose."""
         return self._inner.last_method
 
-    def __enter__(self) -> "File":
+    def __enter__(self) -> File:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
