@@ -120,7 +120,8 @@ def _dtype_of(inner: Any, path: str) -> np.dtype:
     if not descr:
         return np.dtype((np.void, size))
     try:
-        dtype = np.lib.format.descr_to_dtype(ast.literal_eval(descr) if descr[0] == "[" else descr)
+        value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
+        dtype = np.lib.format.descr_to_dtype(value)
         if dtype.itemsize == size:
             return dtype
         problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
@@ -132,7 +133,7 @@ def _dtype_of(inner: Any, path: str) -> np.dtype:
 
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto") -> "File":
+         container: str = "auto") -> File:
     """Opens an array in a file. Collective over `comm`.
 
     Parameters
@@ -286,7 +287,7 @@ class File:
             given = memory if many and memory is not None else [memory] * len(wanted)
             if len(given) != len(wanted):
                 raise ArgumentError(f"{len(given)} arrays for {len(wanted)} sections")
-            results = []
+            results: list[Any] = []
             for array, entry in zip(given, wanted):
                 if entry is None:  # nothing, as for a whole call
                     results.append(None)
@@ -430,7 +431,7 @@ class File:
         """The method of the last read or write: what "auto" chose."""
         return self._inner.last_method
 
-    def __enter__(self) -> "File":
+    def __enter__(self) -> File:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:

@@ -3,6 +3,7 @@
 //   sieved: data sieving (Thakur & Choudhary, PASSION): windows of the request's hull, each moved
 //           in one access, unwanted bytes included.
 #include <algorithm>
+#include <utility>
 
 #include "access/copy.hpp"
 #include "engine/domain_table.hpp"
@@ -165,7 +166,8 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     if (!access.writes()) at_storage([&] { io.fill(); });
     copy_window(context, access, io, window);
     if (buffered)
-      hand_over(context, std::move(opened), static_cast<int>(hints.writers), context.machine.ranks);
+      hand_over(context, std::exchange(opened, nullptr), static_cast<int>(hints.writers),
+                context.machine.ranks);
     else if (access.writes()) at_storage([&] { io.flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);
