@@ -8,39 +8,45 @@
         the tests of this folder
 
 A host is a set of namespaces (network, mounts, processes, host name, IPC) with a process 1 of its
-own. So hosts differ in address, host name, process ids, /dev/shm and /mnt; all else of the file
+own. So hosts differ in address, host name, process ids, IPC and /dev/shm; all else of the file
 system, /tmp for one, is common to them, and plays the shared file system.
 
 All of it happens in a *room*: namespaces around this process, in which it is process 1 itself.
-Whatever is made there (bridges, wires, hosts, ranks) has names and addresses that nobody outside
-can see, and the kernel takes it away when this process ends, however it ends.
+Whatever is made there (bridge, wires, hosts, ranks, what is in /dev/shm) has names and addresses that
+nobody outside can see, and the kernel takes it away when this process ends, however it ends.
 """
 
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
+from penstock._core import mpi_library_version
 from penstock._launch import environment, find_mpiexec, kill_session
 
 NETWORK = "10.77.0"  # of the room: the front end has .254, host i has .i
 NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 UNSHARE = ("unshare", *NAMESPACES, "--fork", "--kill-child")
 SSH = Path(__file__).with_name("ssh.sh")
+FOLDER = Path("/dev/shm")  # of the room: a file for each host has the id of its process 1
 
 # Process 1 of a host. It tells its id while /proc is still the room's, and ends with the room's.
 INIT = """
 read -r id rest </proc/self/stat
 hostname "$1" && mount -t proc proc /proc && mount -t sysfs sysfs /sys &&
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /mnt &&
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
 ip link set lo up && echo "$id" && exec cat
 """
+# What a room has from the start.
+FURNISH = """
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm && touch /dev/shm/addresses &&
+mount --bind /dev/shm/addresses /etc/hosts && hostname front && ip link set lo up
+"""
 TRIAL = f"""
-ip link add front type bridge && ip link add wire type veth peer name eth0 &&
-mount --bind /dev/null /etc/hosts && nsenter -t 1 --mount {' '.join(UNSHARE)} mount -t proc proc /proc
+{FURNISH.strip()} && ip link add front type bridge && ip link add wire type veth peer name eth0 &&
+nsenter -t 1 --mount {' '.join(UNSHARE)} mount -t proc proc /proc
 """
 
 
@@ -55,18 +61,20 @@ def enter_room() -> None:
         os.environ["PENSTOCK_NO_ROOM"] = ((getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1])
         return
     os.environ["PENSTOCK_ROOM"] = "entered"
-    os.execvp(room[0], [*room, sys.executable, *sys.argv])
+    os.execvp(room[0], [*room, "sh", "-c", FURNISH.strip() + ' && exec "$@"', "room", sys.executable, *sys.argv])
 
 
 def transports() -> list[str]:
     """Of the MPI that Penstock is built with, those that hosts can talk by."""
-    from penstock._core import mpi_library_version
-
     version = mpi_library_version()
     if "Open MPI" in version:
         return ["tcp"]
     device = next((line for line in version.splitlines() if "Device:" in line), "")
     return [name for name in ("ofi", "ucx") if name in device]
+
+
+def _is_open_mpi_4() -> bool:
+    return "Open MPI v4" in mpi_library_version()
 
 
 def ip(*words: str) -> None:
@@ -79,8 +87,6 @@ class Hosts:
     def __init__(self, count: int):
         self.names = [f"host{i}" for i in range(1, count + 1)]
         self._inits: dict[str, subprocess.Popen] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="penstock-hosts-")
-        self.folder = Path(self._folder.name)
 
     def __enter__(self) -> "Hosts":
         try:
@@ -95,16 +101,11 @@ class Hosts:
             self.power_off(name)
         for link in (*self.names, "front"):  # the kernel alone would be in no hurry
             subprocess.run(["ip", "link", "delete", link], check=False, stderr=subprocess.DEVNULL)
-        subprocess.run(["umount", "/etc/hosts"], check=False, stderr=subprocess.DEVNULL)
-        self._folder.cleanup()
 
     def _lay_wires(self) -> None:
-        addresses = ["127.0.0.1 localhost", f"{NETWORK}.254 front"]
-        addresses += [f"{NETWORK}.{i} {name}" for i, name in enumerate(self.names, 1)]
-        (self.folder / "addresses").write_text("\n".join(addresses) + "\n")
-        subprocess.run(["mount", "--bind", str(self.folder / "addresses"), "/etc/hosts"], check=True)
-        subprocess.run(["hostname", "front"], check=True)
-        ip("link", "set", "lo", "up")
+        (FOLDER / "addresses").write_text("".join(
+            [f"127.0.0.1 localhost\n{NETWORK}.254 front\n"]
+            + [f"{NETWORK}.{i} {name}\n" for i, name in enumerate(self.names, 1)]))
         ip("link", "add", "front", "type", "bridge")
         ip("address", "add", f"{NETWORK}.254/24", "dev", "front")
         ip("link", "set", "front", "up")
@@ -112,7 +113,7 @@ class Hosts:
             self._add(name, f"{NETWORK}.{i}/24")
 
     def _add(self, name: str, address: str) -> None:
-        log = self.folder / f"{name}.log"
+        log = FOLDER / f"{name}.log"
         with log.open("w") as errors:
             init = subprocess.Popen([*UNSHARE, "sh", "-c", INIT, "init", name], text=True,
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
@@ -120,7 +121,7 @@ class Hosts:
         process = init.stdout.readline().strip()
         if not process:
             raise RuntimeError(f"{name} did not start: {log.read_text()}")
-        (self.folder / name).write_text(process)
+        (FOLDER / name).write_text(process)
         ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", process)
         ip("link", "set", name, "master", "front", "up")
         self.on(name, "ip", "address", "add", address, "dev", "eth0")
@@ -128,7 +129,7 @@ class Hosts:
 
     def on(self, name: str, *command: str) -> str:
         """Runs a command on one host and returns its output."""
-        process = (self.folder / name).read_text()
+        process = (FOLDER / name).read_text()
         done = subprocess.run(["nsenter", "-t", process, *NAMESPACES, "--", *command], check=True,
                               stdout=subprocess.PIPE, text=True)
         return done.stdout
@@ -141,7 +142,7 @@ class Hosts:
         """Ends all that runs on a host. Others hear no more of it, not even that connections end."""
         subprocess.run(["ip", "link", "set", name, "down"], check=False, stderr=subprocess.DEVNULL)
         init = self._inits.pop(name)
-        process = self.folder / name
+        process = FOLDER / name
         if process.exists():  # with process 1 the kernel ends them all
             os.kill(int(process.read_text()), signal.SIGKILL)
         init.kill()
@@ -155,7 +156,7 @@ class Hosts:
         words = [find_mpiexec(), *options, *words, "-n", str(len(self.names) * each), *command]
         hint = (f"replay: python tests/hosts/hosts.py {len(self.names)}x{each} {transport} {placement} "
                 + " ".join(command))
-        return Program(self, words, {**environment(), **variables, **settings, "PENSTOCK_HOSTS": str(self.folder)}, hint)
+        return Program(self, words, {**environment(), "TMPDIR": str(FOLDER), **variables, **settings}, hint)
 
     def run(self, command: list[str], each: int, transport: str, placement: str = "block", timeout: float = 120,
             **more) -> str:
@@ -173,12 +174,14 @@ def _mpich(names: list[str], each: int, transport: str, placement: str) -> tuple
 
 
 def _open_mpi(names: list[str], each: int, transport: str, placement: str) -> tuple[list[str], dict[str, str]]:
-    order = f"ppr:{each}:node:oversubscribe" if placement == "block" else "node:oversubscribe"
-    words = ["--prtemca", "plm_ssh_agent", str(SSH), "--prtemca", "plm_ssh_no_tree_spawn", "1",
-             "--prtemca", "prte_if_include", f"{NETWORK}.0/24", "--map-by", order, "--bind-to", "none",
-             "--mca", "pml", "ob1", "--mca", "btl", f"self,sm,{transport}", "--mca", "btl_tcp_if_include", "eth0",
-             "--host", ",".join(f"{name}:{each}" for name in names)]
-    return words, {}
+    order = f"ppr:{each}:node" if placement == "block" else "node"
+    words = ["--map-by", order + ":oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
+             "--mca", "btl", f"self,{transport},{'vader' if _is_open_mpi_4() else 'sm'}",
+             "--mca", "btl_tcp_if_include", "eth0", "--host", ",".join(f"{name}:{each}" for name in names)]
+    # The launcher is a project of its own since Open MPI 5.
+    own = "OMPI_MCA_plm_rsh_" if _is_open_mpi_4() else "PRTE_MCA_plm_ssh_"
+    net = "OMPI_MCA_oob_tcp_if_include" if _is_open_mpi_4() else "PRTE_MCA_prte_if_include"
+    return words, {own + "agent": str(SSH), own + "no_tree_spawn": "1", net: f"{NETWORK}.0/24"}
 
 
 class Program:
@@ -186,7 +189,7 @@ class Program:
 
     def __init__(self, hosts: Hosts, words: list[str], variables: dict[str, str], hint: str):
         self.hosts, self.hint = hosts, hint
-        self._output = hosts.folder / "output"
+        self._output = FOLDER / "output"
         with self._output.open("w") as output:
             self._process = subprocess.Popen(words, env=variables, stdin=subprocess.DEVNULL, stdout=output,
                                              stderr=subprocess.STDOUT, start_new_session=True)
@@ -228,7 +231,8 @@ def main() -> int:
     if sys.argv[1:2] == ["pytest"]:
         import pytest
 
-        return pytest.main(sys.argv[2:])
+        status = pytest.main(sys.argv[2:])
+        return 0 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
     if len(sys.argv) < 5:
         print(__doc__, file=sys.stderr)
         return 2

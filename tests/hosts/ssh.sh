@@ -10,5 +10,4 @@ while :; do
 done
 host=${1#*@}
 shift
-export TMPDIR=/mnt   # of that host alone; launchers keep their sockets there
-exec nsenter -t "$(cat "$PENSTOCK_HOSTS/$host")" --net --uts --ipc --mount --pid --wd="$PWD" -- /bin/sh -c "$*"
+exec nsenter -t "$(cat "/dev/shm/$host")" --net --uts --ipc --mount --pid --wd="$PWD" -- /bin/sh -c "$*"

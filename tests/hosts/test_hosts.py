@@ -42,10 +42,10 @@ survivors_go_on = pytest.mark.skipif("tcp" in TRANSPORTS, reason="Open MPI ends 
 def test_hosts_have_nothing_in_common_but_the_folder(tmp_path):
     with Hosts(2) as hosts:
         for name in hosts.names:
-            hosts.on(name, "touch", f"/dev/shm/{name}", f"/mnt/{name}", str(tmp_path / name))
+            hosts.on(name, "touch", f"/dev/shm/{name}", str(tmp_path / name))
         for name in hosts.names:
             assert hosts.on(name, "hostname").strip() == name
-            assert hosts.on(name, "ls", "/dev/shm", "/mnt").split() == ["/dev/shm:", name, "/mnt:", name]
+            assert hosts.on(name, "ls", "/dev/shm").split() == [name]
             assert hosts.on(name, "ls", str(tmp_path)).split() == hosts.names
             assert hosts.on(name, "cat", "/proc/1/comm").strip() == "cat"
             assert hosts.on(name, "ls", "/sys/class/net").split() == ["eth0", "lo"]
@@ -125,4 +125,4 @@ def test_a_cable_may_be_out_for_three_seconds(transport, tmp_path):
 def test_a_file_that_is_another_one_on_each_host_is_refused(transport, tmp_path):
     with Hosts(2) as hosts:
         output = hosts.run([*PROGRAM, "private", str(tmp_path)], 2, transport)
-    assert "refused /mnt/" in output and "refused /dev/shm/" in output, output
+    assert output.startswith("refused") and "private.npy" in output, output
