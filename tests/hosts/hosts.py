@@ -3,7 +3,8 @@
 
     python tests/hosts/hosts.py 2x4 ofi cyclic PROGRAM [ARGUMENT...]
         runs PROGRAM over 2 hosts with 4 ranks each; ofi, ucx (MPICH) or tcp (Open MPI) between them;
-        ranks in block or cyclic order. PENSTOCK_MPIEXEC and PYTHONPATH as in scripts/test_hosts.sh
+        ranks in block or cyclic order; for TIMEOUT seconds at most (a variable; 600).
+        CONTRIBUTING.md says what to source before
     python tests/hosts/hosts.py pytest [ARGUMENT...]
         the tests of this folder
 
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Callable, Optional
 
 from penstock._core import mpi_library_version
 from penstock._launch import environment, find_mpiexec, kill_session
@@ -58,7 +60,7 @@ def enter_room() -> None:
     try:
         subprocess.run([*room, "sh", "-c", TRIAL], check=True, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        os.environ["PENSTOCK_NO_ROOM"] = ((getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1])
+        os.environ["PENSTOCK_NO_ROOM"] = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
         return
     os.environ["PENSTOCK_ROOM"] = "entered"
     os.execvp(room[0], [*room, "sh", "-c", FURNISH.strip() + ' && exec "$@"', "room", sys.executable, *sys.argv])
@@ -97,8 +99,7 @@ class Hosts:
         return self
 
     def __exit__(self, *_) -> None:
-        for name in list(self._inits):
-            self.power_off(name)
+        self.all_off()
         for link in (*self.names, "front"):  # the kernel alone would be in no hurry
             subprocess.run(["ip", "link", "delete", link], check=False, stderr=subprocess.DEVNULL)
 
@@ -143,20 +144,25 @@ class Hosts:
         subprocess.run(["ip", "link", "set", name, "down"], check=False, stderr=subprocess.DEVNULL)
         init = self._inits.pop(name)
         process = FOLDER / name
-        if process.exists():  # with process 1 the kernel ends them all
-            os.kill(int(process.read_text()), signal.SIGKILL)
+        if process.exists():
+            os.kill(int(process.read_text()), signal.SIGKILL)  # with process 1 the kernel ends them all
+            process.unlink()
         init.kill()
         init.communicate()
 
+    def all_off(self) -> None:
+        for name in list(self._inits):
+            self.power_off(name)
+
     def start(self, command: list[str], each: int, transport: str, placement: str = "block",
-              options: tuple[str, ...] = (), settings: dict[str, str] = {}) -> "Program":
+              options: tuple[str, ...] = (), settings: Optional[dict[str, str]] = None) -> "Program":
         """Runs an MPI program with `each` ranks a host."""
         launch = _mpich if transport in ("ofi", "ucx") else _open_mpi
         words, variables = launch(self.names, each, transport, placement)
         words = [find_mpiexec(), *options, *words, "-n", str(len(self.names) * each), *command]
         hint = (f"replay: python tests/hosts/hosts.py {len(self.names)}x{each} {transport} {placement} "
                 + " ".join(command))
-        return Program(self, words, {**environment(), "TMPDIR": str(FOLDER), **variables, **settings}, hint)
+        return Program(self, words, {**environment(), "TMPDIR": str(FOLDER), **variables, **(settings or {})}, hint)
 
     def run(self, command: list[str], each: int, transport: str, placement: str = "block", timeout: float = 120,
             **more) -> str:
@@ -197,7 +203,7 @@ class Program:
     def output(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def wait_until(self, condition, timeout: float, what: str) -> None:
+    def wait_until(self, condition: Callable[[], object], timeout: float, what: str) -> None:
         """Until condition() holds; fails where the program ends before, or time does."""
         end = time.monotonic() + timeout
         while not condition():
@@ -218,8 +224,7 @@ class Program:
 
     def end(self) -> None:
         """Ends all of it. The hosts are gone then, too: launchers have processes there that know no session."""
-        for name in list(self.hosts._inits):
-            self.hosts.power_off(name)
+        self.hosts.all_off()
         kill_session(self._process.pid)
         self._process.wait()
 
@@ -242,7 +247,11 @@ def main() -> int:
     count, each = map(int, sys.argv[1].split("x"))
     with Hosts(count) as hosts:
         program = hosts.start(sys.argv[4:], each, *sys.argv[2:4])
-        print(program.finish(float(os.environ.get("TIMEOUT", "600"))))
+        try:
+            print(program.finish(float(os.environ.get("TIMEOUT", "600"))), end="")
+        except AssertionError as failure:
+            print(failure, file=sys.stderr)
+            return 1
     return 0
 
 
