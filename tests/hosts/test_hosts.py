@@ -25,7 +25,8 @@ AGGREGATORS = 2  # of program.py
 # Hosts, ranks on each, and their order.
 LAYOUTS = [(hosts, each, placement) for hosts in (2, 4) for each in (1, 2, 4) for placement in ("block", "cyclic")
            if each > 1 or placement == "block"]
-SHORT = {("models", 2, 2, "cyclic"), ("models", 4, 1, "block"), ("arrays", 2, 1, "block"), ("arrays", 2, 4, "block")}
+SHORT = {("models", 2, 2, "block"), ("models", 2, 4, "cyclic"), ("models", 4, 1, "block"),
+         ("arrays", 2, 1, "block"), ("arrays", 2, 4, "block")}
 
 
 def layouts(what):
