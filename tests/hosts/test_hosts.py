@@ -23,17 +23,18 @@ TIMEOUT = 150
 AGGREGATORS = 2  # of program.py
 
 # Hosts, ranks on each, and their order.
-LAYOUTS = [(hosts, each, placement) for hosts in (2, 4) for each in (1, 2, 4) for placement in ("block", "cyclic")
-           if each > 1 or placement == "block"]
-SHORT = {("models", 2, 2, "block"), ("models", 2, 4, "cyclic"), ("models", 4, 1, "block"),
-         ("arrays", 2, 1, "block"), ("arrays", 2, 4, "block")}
+LAYOUTS = {f"{hosts}x{each}-{placement}": (hosts, each, placement)
+           for hosts in (2, 4) for each in (1, 2, 4) for placement in ("block", "cyclic")
+           if each > 1 or placement == "block"}
+CASES = {"random_model": 240, "background_model": 8, "field_cases": 0}  # in all ranks together; 0: those it has
+SHORT = {"random_model": ("2x2-block", "4x1-block"), "background_model": ("2x4-cyclic",), "field_cases": ("2x2-block",),
+         "arrays": ("2x1-block", "2x4-block")}
 
 
-def layouts(what):
-    marks = [[] if (what, *layout) in SHORT else [pytest.mark.slow] for layout in LAYOUTS]
-    ids = [f"{hosts}x{each}-{placement}" for hosts, each, placement in LAYOUTS]
-    return pytest.mark.parametrize("count, each, placement",
-                                   [pytest.param(*layout, marks=m, id=i) for layout, m, i in zip(LAYOUTS, marks, ids)])
+def in_each_layout(*programs):
+    return pytest.mark.parametrize("program, count, each, placement", [
+        pytest.param(program, *layout, id=f"{program}-{name}", marks=[] if name in SHORT[program] else pytest.mark.slow)
+        for program in programs for name, layout in LAYOUTS.items()])
 
 
 over_each_transport = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -53,22 +54,21 @@ def test_hosts_have_nothing_in_common_but_the_folder(tmp_path):
 
 
 @over_each_transport
-@pytest.mark.parametrize("model, cases", [("random_model", 240), ("background_model", 8), ("field_cases", None)])
-@layouts("models")
-def test_the_models_hold(model, cases, count, each, placement, transport):
-    ranks = count * each
+@in_each_layout(*CASES)
+def test_the_models_hold(program, count, each, placement, transport):
+    cases = CASES[program] // (count * each)
     # Other cases on other hosts.
-    some = ["--cases", str(max(1, cases // ranks)), "--seed", str(100 * count + each)] if cases else []
+    some = ["--cases", str(max(1, cases)), "--seed", str(100 * count + each)] if CASES[program] else []
     with Hosts(count) as hosts:
-        output = hosts.run([str(MODELS / model), *some], each, transport, placement, TIMEOUT)
+        output = hosts.run([str(MODELS / program), *some], each, transport, placement, TIMEOUT)
     assert re.search(r"agree with the model|\[  PASSED  \]", output), output
 
 
 @over_each_transport
-@layouts("arrays")
-def test_a_program_reads_what_other_hosts_wrote(count, each, placement, transport, tmp_path):
+@in_each_layout("arrays")
+def test_a_program_reads_what_other_hosts_wrote(program, count, each, placement, transport, tmp_path):
     with Hosts(count) as hosts:
-        hosts.run([*PROGRAM, "arrays", str(tmp_path)], each, transport, placement, TIMEOUT)
+        hosts.run([*PROGRAM, program, str(tmp_path)], each, transport, placement, TIMEOUT)
 
 
 @over_each_transport
