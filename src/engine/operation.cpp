@@ -234,7 +234,8 @@ void Operation::start(const Demand& all) {
 /// What went wrong at once is told like what goes wrong later: by end() or the next call.
 void Operation::keep_for_end(const std::optional<Error>& error) {
   error_ = attempt([&] { leave(error); });
-  if (error && access_.writes()) ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
+  if (error && access_.writes())
+    ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
 }
 
 /// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.

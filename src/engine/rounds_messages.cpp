@@ -109,8 +109,8 @@ void Messenger::complete_sends() {
 
 void Messenger::send(const Parcel& parcel, const std::byte* from) {
   sends_.emplace_back();
-  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer,
-                  context_.data_tag(), context_.comm.handle(), &sends_.back()),
+  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer, context_.data_tag(),
+                  context_.comm.handle(), &sends_.back()),
         "MPI_Isend");
   ++context_.counts.messages;
   context_.counts.bytes_sent += parcel.bytes;

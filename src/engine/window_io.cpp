@@ -106,8 +106,8 @@ void WindowIo::settle(std::byte* place, Extent window) {
   }
   if (staging_.size() < ahead + trimmed_.length()) {
     context_.pool.give(BufferPool::Use::window, std::move(staging_));
-    staging_ = context_.pool.take(BufferPool::Use::window, ahead + trimmed_.length(),
-                                  &context_.gauge);
+    staging_ =
+        context_.pool.take(BufferPool::Use::window, ahead + trimmed_.length(), &context_.gauge);
   }
   base_ = staging_.data() + ahead;
 }

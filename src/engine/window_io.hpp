@@ -38,7 +38,8 @@ class WindowIo {
   /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
   /// `memory`: of staging buffers; those in the active buffer are filled or flushed by its I/O
   /// thread, at any time until they are destroyed. `sieve`: where holes are read to, of several
-  /// objects of which one is flushed at a time; null: a buffer of this one. Its owner gives it back.
+  /// objects of which one is flushed at a time; null: a buffer of this one. Its owner gives it
+  /// back.
   WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
            StagingMemory memory = StagingMemory::pool, Buffer* sieve = nullptr);
   WindowIo(const WindowIo&) = delete;

@@ -63,7 +63,8 @@ class NodeStaging {
   /// At a page boundary if slots are large.
   std::byte* bytes(int owner, int slot) noexcept;
   std::int64_t own_bytes(int owner) const noexcept {
-    return shape_.slots.empty() ? 0 : slots(owner) * shape_.slot_bytes;  // it may have been released
+    return shape_.slots.empty() ? 0
+                                : slots(owner) * shape_.slot_bytes;  // it may have been released
   }
   void release() noexcept { *this = NodeStaging(); }
 

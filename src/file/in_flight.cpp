@@ -20,8 +20,8 @@ std::shared_ptr<Operation> InFlight::run(Access access, const Hints& hints,
 
 std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
                                                  const std::optional<Error>& early) {
-  const bool ahead = !access.writes() && background == Background::storage &&
-                     hints.active_buffer_size > 0;
+  const bool ahead =
+      !access.writes() && background == Background::storage && hints.active_buffer_size > 0;
   // Reads may queue up behind each other; whatever else comes needs their exchanges done first.
   if (ahead) thread_.wait_for_all();
   else if (background != Background::all) settle();
@@ -97,7 +97,8 @@ void InFlight::end_everything() {
 template <class Holds>
 bool InFlight::any(Holds&& holds) {
   const std::lock_guard guard(mutex_);
-  return std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) { return holds(*begun); });
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [&](const auto& begun) { return holds(*begun); });
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::first() {
@@ -110,7 +111,8 @@ std::int64_t InFlight::oldest() {
   return begun ? begun->operation->call() : 0;
 }
 
-/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for it.
+/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for
+/// it.
 void InFlight::end_first(const Begun* asked) {
   const std::shared_ptr<Begun> begun = first();
   std::optional<Error> error =

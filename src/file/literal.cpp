@@ -194,7 +194,8 @@ class Reader {
     Value value;
     const auto [end, status] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value.integer, base);
-    if (status == std::errc::result_out_of_range) fail("number " + digits + " does not fit 64 bits");
+    if (status == std::errc::result_out_of_range)
+      fail("number " + digits + " does not fit 64 bits");
     if (status != std::errc() || end != digits.data() + digits.size()) unexpected_at(begin);
     return value;
   }

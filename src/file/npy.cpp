@@ -46,8 +46,8 @@ bool has_size(char kind, std::int64_t size) {
 
 /// Of datetime64 and timedelta64: "[ns]", "[25s]", or nothing.
 bool is_unit(std::string_view text) {
-  constexpr std::string_view units[] = {"Y", "M", "W", "D", "h", "m", "s", "ms",
-                                        "us", "ns", "ps", "fs", "as", "generic"};
+  constexpr std::string_view units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
+                                        "ms", "us", "ns", "ps", "fs", "as", "generic"};
   if (text.empty()) return true;
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   text = text.substr(1, text.size() - 2);
@@ -170,8 +170,7 @@ std::vector<std::int64_t> shape_of(const Value& value) {
   const auto is_extent = [](const Value& extent) {
     return extent.is(Kind::number) && extent.integer >= 0;
   };
-  if (!value.is(Kind::tuple) ||
-      !std::all_of(value.items.begin(), value.items.end(), is_extent))
+  if (!value.is(Kind::tuple) || !std::all_of(value.items.begin(), value.items.end(), is_extent))
     fail("shape is " + literal::repr(value) + ", not a tuple of whole numbers from 0 on");
   std::vector<std::int64_t> shape;
   for (const Value& extent : value.items) shape.push_back(extent.integer);

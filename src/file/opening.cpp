@@ -87,7 +87,8 @@ ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode
     : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
   comm_.connect();
-  agree_on_entry(comm_, {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
+  agree_on_entry(comm_,
+                 {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
   form_team();
   // All have one or none: they agreed on it.
   if (device_.pace) clock_ = share_clock(comm_);

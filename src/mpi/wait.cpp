@@ -75,8 +75,7 @@ void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messag
   const Nanoseconds most = messages ? sleep_after(waited)
                            : alone  ? longest_sleep_in_node
                                     : longest_sleep;
-  if (!wait_on_futex(word, value, most) && call != nullptr && !messages)
-    let_mpi_work(call->comm());
+  if (!wait_on_futex(word, value, most) && call != nullptr && !messages) let_mpi_work(call->comm());
 }
 
 void Wait::look_around(Nanoseconds waited) {

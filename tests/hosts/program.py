@@ -7,9 +7,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from mpi4py import MPI
-
 import penstock as ps
+from mpi4py import MPI
 
 SHAPE = (64, 96)
 comm = MPI.COMM_WORLD

@@ -6,10 +6,9 @@ import sys
 import time
 from pathlib import Path
 
+import penstock
 import pytest
 from hosts import Hosts, transports
-
-import penstock
 
 if "PENSTOCK_ROOM" not in os.environ:
     pytest.skip("no hosts can be made here: " + os.environ.get("PENSTOCK_NO_ROOM", "run scripts/test_hosts.sh"),
