@@ -88,15 +88,20 @@ def waiting(folder: Path) -> None:
 
 
 def private(_: Path) -> None:
-    """The same path is another file on every host."""
-    try:
-        ps.open("/dev/shm/private.npy", "w", shape=SHAPE, dtype="f8", comm=comm).close()
-        refused = ""
-    except ps.DisagreementError as error:
-        refused = str(error)
-    everywhere = comm.allgather(refused)
-    if comm.rank == 0:
-        print("refused" if all(everywhere) else "taken", everywhere)
+    """The same path is another file on every host: one that is not there yet, and one that is there on all."""
+    path = "/dev/shm/there.npy"
+    np.save(f"{path}-{comm.rank}.npy", np.zeros(SHAPE))
+    os.replace(f"{path}-{comm.rank}.npy", path)  # by all ranks of a host: one is the last
+    comm.Barrier()
+    for mode, name in (("w", "/dev/shm/new.npy"), ("r", path)):
+        try:
+            ps.open(name, mode, comm=comm, **({"shape": SHAPE, "dtype": "f8"} if mode == "w" else {})).close()
+            refused = False
+        except ps.DisagreementError:
+            refused = True
+        everywhere = comm.allgather(refused)
+        if comm.rank == 0:
+            print(mode, "refused" if all(everywhere) else f"taken on {everywhere.count(False)} ranks")
 
 
 if __name__ == "__main__":
