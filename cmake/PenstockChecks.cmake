@@ -6,7 +6,7 @@ set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers of all code: address,undefined
 # Linked by what is ours, and by nothing that we only use.
 add_library(penstock_warnings INTERFACE)
 target_compile_options(penstock_warnings INTERFACE
-  -Wall -Wextra -Wconversion -Wno-sign-conversion $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
+  -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
 
 if(PENSTOCK_SANITIZE)
   add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer)

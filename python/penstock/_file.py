@@ -155,15 +155,15 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     problem, address = None, 0
     text: dict[str, str] = {}
     extents: list[int] = []
-    name, descr, element_size, kind = b"", "", 0, None
+    name, order_text, descr, element_size, kind = b"", "", "", 0, None
     address = _comm_address(comm)  # without a communicator there is nobody to tell
     try:
         name = os.fsencode(path)
         offset = _whole_number(offset, "offset")
         extents = [] if shape is None else [
             _whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
-        mode, order, container = (_plain_text(value, what) for value, what in (
-            (mode, "mode"), (order or "", "order"), (container, "container")))
+        mode, container = _plain_text(mode, "mode"), _plain_text(container, "container")
+        order_text = _plain_text(order or "", "order")
         if shape is not None and not extents:
             raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
         if dtype is not None:
@@ -179,9 +179,9 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     if problem is None and (comm is None or comm.Get_rank() == 0):
         _warn_of_unknown(text)
     if problem is not None:  # what could not be read must not stop this rank from telling
-        name, mode, order, container = b"", "r", "", "auto"
+        name, mode, order_text, container = b"", "r", "", "auto"
         extents, offset, text, descr = [], 0, {}, ""
-    inner = _core._open(address, name, mode, extents, descr, element_size, order, offset, container, text,
+    inner = _core._open(address, name, mode, extents, descr, element_size, order_text, offset, container, text,
                         problem)
     return File(inner, os.fsdecode(name), mode, kind)
 

@@ -261,7 +261,7 @@ class Reader {
 };
 
 std::string repr_of_string(const std::string& text) {
-  const bool twofold = text.find('\'') != text.npos && text.find('"') == text.npos;
+  const bool twofold = text.find('\'') != std::string::npos && text.find('"') == std::string::npos;
   const char quote = twofold ? '"' : '\'';
   std::string out(1, quote);
   std::vector<std::uint32_t> codes;

@@ -52,7 +52,7 @@ bool is_unit(std::string_view text) {
   if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
   text = text.substr(1, text.size() - 2);
   const std::size_t unit = text.find_first_not_of("0123456789");
-  return unit != text.npos && unit < 10 &&
+  return unit < 10 &&
          std::find(std::begin(units), std::end(units), text.substr(unit)) != std::end(units);
 }
 
@@ -60,13 +60,13 @@ bool is_unit(std::string_view text) {
 std::int64_t simple_size(const std::string& descr) {
   constexpr std::string_view orders = "<>|=", kinds = "bBiufcmMSaUV";
   std::string_view text = descr;
-  if (!text.empty() && orders.find(text[0]) != orders.npos) text.remove_prefix(1);
+  if (!text.empty() && orders.find(text[0]) != std::string_view::npos) text.remove_prefix(1);
   if (text.empty()) not_known(descr);
   const char kind = text[0];
   text.remove_prefix(1);
   if (kind == 'O') fail("type 'O' (Python objects) has no fixed size in a file");
   if (kind == '?' && text.empty()) return 1;
-  if (kinds.find(kind) == kinds.npos) not_known(descr);
+  if (kinds.find(kind) == std::string_view::npos) not_known(descr);
   std::int64_t digits = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), digits);
   if (status != std::errc() || digits < 0)

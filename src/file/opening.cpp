@@ -23,7 +23,7 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
   const char* const containers[] = {"auto", "raw", "npy"};
   std::string hint_text;
   for (const auto& [name, value] : hints.text())
-    if (must_be_common(name)) hint_text += name + "=" + value + " ";
+    if (must_be_common(name)) hint_text.append(name).append("=").append(value).append(" ");
   return {{"path", "'" + path + "'"},
           {"mode", modes[static_cast<int>(mode)]},
           {"shape", text_of(spec.shape)},

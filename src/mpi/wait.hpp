@@ -1,8 +1,7 @@
 // Wait: one wait for other ranks. Nothing in this library waits for another rank in any other way.
 //
-//   1. A rank that waits leaves its core to others: it yields for some milliseconds, since ranks
-//   that
-//      take part are there soon, and then sleeps longer and longer, up to a millisecond.
+//   1. A rank that waits leaves its core to others: it yields for a tenth of a second, since ranks
+//      that take part are there by then, and sleeps after that, up to a millisecond at a time.
 //   2. It calls MPI now and then even where it waits for memory that ranks share: what a library
 //   has
 //      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that
@@ -50,6 +49,7 @@ class Wait {
   Nanoseconds next_look_ = first_look;
   bool shown_ = false;  // on this rank's desk: it waits
   bool told_ = false;
+  int tests_ = 0;
 };
 
 }  // namespace penstock
