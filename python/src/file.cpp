@@ -187,11 +187,12 @@ std::optional<Order> order_of(const std::string& order) {
   throw Error(ErrorClass::argument, "order '" + order + "' is not known; orders are C and F");
 }
 
-ArrayFile* open_file(std::uintptr_t comm_address, const std::string& path, const std::string& mode,
+ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                      const std::vector<std::int64_t>& shape, const std::string& dtype,
                      std::int64_t element_size, const std::string& order, std::int64_t offset,
                      const std::string& container, const HintText& hints,
                      const std::optional<std::string>& problem) {
+  const std::string path(name.c_str(), name.size());
   const bool alone = comm_address == 0;
   const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
   Mode parsed_mode = Mode::read;
@@ -262,7 +263,12 @@ void bind_file(nb::module_& m) {
           },
           nb::rv_policy::take_ownership)
       .def("file_size", &ArrayFile::file_size, nb::call_guard<nb::gil_scoped_release>())
-      .def("truncate", &ArrayFile::truncate, nb::call_guard<nb::gil_scoped_release>())
+      .def("truncate",
+           [](ArrayFile& file, std::int64_t bytes, const std::optional<std::string>& problem) {
+             const nb::gil_scoped_release without_gil;
+             if (!problem) return file.truncate(bytes);
+             file.take_part_in_truncate_with_error(Error(ErrorClass::argument, *problem));
+           })
       .def("abandon", &ArrayFile::abandon, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &ArrayFile::closed)
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   penstock::python::bind_sections(m);
   penstock::python::bind_file(m);
   penstock::python::bind_explain(m);
+  penstock::python::bind_bench(m);
   // The library of the running process: which mpiexec fits it.
   m.def(
       "mpi_library_version",

@@ -13,5 +13,6 @@ void bind_errors(nb::module_& m);
 void bind_sections(nb::module_& m);
 void bind_file(nb::module_& m);
 void bind_explain(nb::module_& m);
+void bind_bench(nb::module_& m);
 
 }  // namespace penstock::python

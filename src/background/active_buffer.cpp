@@ -9,7 +9,6 @@
 #include <limits>
 #include <new>
 
-#include "background/placement.hpp"
 #include "base/tally.hpp"
 
 namespace penstock {
@@ -22,6 +21,17 @@ std::string mebibytes(std::int64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
   return text;
+}
+
+constexpr const char* write_again = ". Write again what was written since the last sync";
+
+std::string in_the_background(std::int64_t operation) {
+  return "; this was in the background, for write " + std::to_string(operation) + " of the file";
+}
+
+Error with_text(const Error& error, const std::string& text) {
+  if (error.error_class() != ErrorClass::storage) return {error.error_class(), text};
+  return {text, error.path(), error.offset(), error.error_number()};
 }
 
 std::optional<Error> error_of(const std::function<void()>& work) {
@@ -73,6 +83,7 @@ void ActiveBuffer::forget() {
   for (const auto& [key, known] : files_)
     if (const auto file = known.lock()) {
       file->pending.clear();
+      file->lost.clear();
       file->failure.reset();
       file->unsettled = false;
     }
@@ -251,6 +262,8 @@ void ActiveBuffer::finished(const Unit& unit, bool dropped, std::optional<Error>
     file.failure = std::move(error);
     file.failed_operation = unit.operation;
   }
+  if (file.failure && !unit.extent.empty())
+    file.lost.insert({{unit.owner, unit.operation}, {*file.failure, file.failed_operation}});
   done_.notify_all();
   for (const auto& [id, wake] : wakers_) wake();
 }
@@ -301,11 +314,26 @@ bool ActiveBuffer::has_failure(const BufferedFile& file) {
   return file.failure.has_value();
 }
 
-void ActiveBuffer::fail(BufferedFile& file, const Error& error, std::int64_t operation) {
+void ActiveBuffer::fail(BufferedFile& file, const Error& error, const void* owner,
+                        std::int64_t operation) {
   const std::lock_guard guard(mutex_);
+  file.lost.insert({{owner, operation}, {error, operation}});
   if (file.failure) return;
   file.failure = error;
   file.failed_operation = operation;
+}
+
+std::optional<Error> ActiveBuffer::lost(BufferedFile& file, const void* owner,
+                                        std::int64_t operation) {
+  const std::lock_guard guard(mutex_);
+  const auto found = file.lost.find({owner, operation});
+  if (found == file.lost.end()) return std::nullopt;
+  const auto& [failure, failed] = found->second;
+  std::string text = failure.what() + in_the_background(failed);
+  if (failed != operation)
+    text += "; write " + std::to_string(operation) +
+            ", which came after it, was dropped, so that nothing is in the file out of order";
+  return with_text(failure, text + write_again);
 }
 
 std::optional<Error> ActiveBuffer::take_failure(BufferedFile& file) {
@@ -314,17 +342,13 @@ std::optional<Error> ActiveBuffer::take_failure(BufferedFile& file) {
   const std::lock_guard guard(mutex_);
   if (!file.failure) return std::nullopt;  // somebody else has it
   const Error failure = *std::exchange(file.failure, std::nullopt);
-  std::string text = failure.what();
-  text += "; this was in the background, for write " + std::to_string(file.failed_operation) +
-          " of the file";
+  std::string text = failure.what() + in_the_background(file.failed_operation);
   if (file.dropped > 0)
     text += "; " + std::to_string(file.dropped) + " buffered units after it (" +
             mebibytes(file.dropped_bytes) +
             ") were dropped, so that nothing is in the file out of order";
-  text += ". Write again what was written since the last sync";
   file.dropped = file.dropped_bytes = 0;
-  if (failure.error_class() != ErrorClass::storage) return Error(failure.error_class(), text);
-  return Error(text, failure.path(), failure.offset(), failure.error_number());
+  return with_text(failure, text + write_again);
 }
 
 void ActiveBuffer::settle(BufferedFile& file) {

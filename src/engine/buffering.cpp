@@ -2,12 +2,20 @@
 
 #include <algorithm>
 
+#include <sched.h>
+
 #include "access/copy.hpp"
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
+
+Placement placement_of(const Hints& hints) {
+  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
+  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
+          static_cast<int>(hints.io_core)};
+}
 
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = ActiveBuffer::instance();
@@ -82,7 +90,7 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
     ActiveBuffer::instance().drain(*context.buffered);
   }
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, ActiveBuffer::instance().take_failure(*context.buffered));
+  agree_on_exit(context.comm, context.take_failure());
 }
 
 void await_written(Context& context, const Access& access, const Demand& all) {
@@ -93,7 +101,7 @@ void await_written(Context& context, const Access& access, const Demand& all) {
   if (!pending_within(context, near).empty())
     active.drain(*context.buffered, ActiveBuffer::Which::writes);
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, active.take_failure(*context.buffered));
+  agree_on_exit(context.comm, context.take_failure());
 }
 
 namespace {
@@ -208,6 +216,7 @@ class DirectPacker {
     ActiveBuffer::Unit unit;
     unit.file = context_.buffered;
     unit.extent = unit_->hull();
+    unit.owner = &context_;
     unit.operation = context_.buffering.operation;
     unit.placement = context_.buffering.placement;
     context_.counts.bytes_buffered += unit_->bytes;
@@ -255,6 +264,7 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
   ActiveBuffer::Unit unit;
   unit.file = context.buffered;
   unit.extent = access.file.hull();
+  unit.owner = &context;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
   unit.work = [&] { move_aside(context, access, Method::direct, hints); };

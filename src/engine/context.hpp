@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <penstock/array_file.hpp>
@@ -76,6 +77,16 @@ class BackgroundCounts {
   Statistics sum_;
 };
 
+/// What has begun on a file and whose end the ranks have not met for.
+class Unended {
+ public:
+  virtual ~Unended() = default;
+  /// The call that began the oldest, 0 where there is none. The same on every rank.
+  virtual std::int64_t oldest() = 0;
+  /// Collective.
+  virtual void end_oldest() = 0;
+};
+
 struct Context {
   Context(Storage& storage, const Communicator& comm, const ArrayLayout& layout, Machine machine)
       : storage(storage), comm(comm), layout(layout), machine(machine) {}
@@ -99,16 +110,52 @@ struct Context {
   std::int64_t last_budget = 0;  // of the last write
   std::int64_t writes = 0;       // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  int calls = 0;                        // collective calls so far: the same on every rank
-  std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
+  int calls = 0;                        // reads and writes so far: the same on every rank
+  std::int64_t entered = 0;             // collective calls on which the ranks agreed
+  Unended* unended = nullptr;           // null: nothing begins here that ends later
+  std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
+  std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 
   /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
   /// its own: a rank that waits for letters must not take another's data for one.
+  /// What went wrong in the background, to be told by the entry of a call.
+  const std::optional<Error>& failure_to_tell() {
+    if (!untold) untold = ActiveBuffer::instance().take_failure(*buffered);
+    return untold;
+  }
+  /// The same, to be told for certain.
+  std::optional<Error> take_failure() {
+    failure_to_tell();
+    return std::exchange(untold, std::nullopt);
+  }
+
   int letter_tag() const noexcept { return calls % 1024 * 4; }
   int data_tag() const noexcept { return calls % 1024 * 4 + 1; }
   int bundle_tag() const noexcept { return calls % 1024 * 4 + 2; }  // letters between nodes
 };
+
+/// The entry of every collective call of an open file: the ranks meet, and where some of them wait
+/// for an operation that this rank has not ended, it ends that first. `prepare` makes the Entry,
+/// anew each time. Throws what the ranks agree on.
+template <class Prepare>
+Demand enter(Context& context, Prepare&& prepare) {
+  for (;;) {
+    InCall::current()->set_number(context.entered + 1);
+    Entry entry = prepare();
+    entry.oldest = context.unended != nullptr ? context.unended->oldest() : 0;
+    try {
+      if (const std::optional<Demand> all = agree_on_entry(context.comm, entry)) {
+        ++context.entered;
+        return *all;
+      }
+    } catch (const Error& error) {
+      if (error.error_class() != ErrorClass::disagreement) context.untold.reset();
+      throw;
+    }
+    context.unended->end_oldest();
+  }
+}
 
 enum class Direction { read, write };
 

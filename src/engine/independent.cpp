@@ -24,7 +24,7 @@ class DirectMover {
  public:
   DirectMover(Context& context, const Access& access, const Hints& hints)
       : context_(context), access_(access), hints_(hints) {}
-  ~DirectMover() { context_.pool.give(std::move(temporary_)); }
+  ~DirectMover() { context_.pool.give(BufferPool::Use::window, std::move(temporary_)); }
 
   void move_piece(std::size_t piece) {
     const Runs& file = access_.file.pieces()[piece];
@@ -62,8 +62,8 @@ class DirectMover {
       return access_.writes() ? write(place, range) : read(place, range);
     }
     if (temporary_.size() < range.length()) {
-      context_.pool.give(std::move(temporary_));
-      temporary_ = context_.pool.take(range.length(), &context_.gauge);
+      context_.pool.give(BufferPool::Use::window, std::move(temporary_));
+      temporary_ = context_.pool.take(BufferPool::Use::window, range.length(), &context_.gauge);
     }
     if (!access_.writes()) read(temporary_.data(), range);
     copy_temporary(range, packed);

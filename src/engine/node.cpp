@@ -1,7 +1,6 @@
 #include "engine/node.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "access/wire.hpp"
 
@@ -12,7 +11,7 @@ void exchange(Context& context, Courier& courier, NodeAggregator& aggregator,
               NodeRequester& requester, Slots& couriered, Slots& arriving) {
   Team& team = *context.comm.team();
   std::vector<std::pair<Slots*, int>> completed;
-  for (;;) {
+  for (Wait wait;;) {
     const std::uint32_t heard = team.heard();
     bool moved = aggregator.progress(/*idle=*/false);
     moved = courier.progress() || moved;
@@ -23,10 +22,12 @@ void exchange(Context& context, Courier& courier, NodeAggregator& aggregator,
     const bool under_way = test_some({&couriered, &arriving}, completed);
     for (const auto& [pool, slot] : completed)
       pool == &couriered ? courier.completed(slot) : aggregator.completed(slot);
-    if (moved || !completed.empty()) continue;
+    if (moved || !completed.empty()) {
+      wait.restart();
+      continue;
+    }
     const Stopwatch watch(context.counts.time_wait);
-    if (under_way) std::this_thread::yield();  // MPI has no bell
-    else team.sleep(heard);
+    team.sleep(heard, wait, under_way);  // messages ring no bell
   }
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <sched.h>
-
 #include "access/wire.hpp"
 #include "engine/node.hpp"
 #include "mpi/agree.hpp"
@@ -12,16 +10,16 @@
 namespace penstock {
 namespace {
 
+const std::vector<Common> no_common;
+
 /// What all ranks must pass alike. Rendered anew only when the hints have changed.
-const std::vector<Common>& common_values(Context& context, const std::string& operation,
-                                         const Hints& hints) {
+const std::vector<Common>& common_values(Context& context, const Hints& hints) {
   if (context.common.empty() || !(context.common_hints == hints)) {
-    context.common.assign(1, {});
+    context.common.clear();
     for (const auto& [name, value] : hints.text())
       if (must_be_common(name) && name != "locks") context.common.push_back({name, value});
     context.common_hints = hints;
   }
-  context.common.front() = {"the operation", operation};
   return context.common;
 }
 
@@ -36,7 +34,7 @@ std::int64_t leave_letter(Context& context, const Access& access) {
   if (team == nullptr) return 0;
   const std::vector<std::int64_t> words = to_words(access.sections);
   Team::Desk& desk = team->own_desk();
-  const int turn = context.calls % 2;
+  const int turn = (context.calls + 1) % 2;
   const auto count = static_cast<std::int64_t>(words.size());
   desk.words[turn] = count <= Team::letter_words ? count : 0;
   std::copy_n(words.begin(), desk.words[turn], desk.letter[turn]);
@@ -75,12 +73,6 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
   return true;
 }
 
-Placement placement_of(const Hints& hints) {
-  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
-  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
-          static_cast<int>(hints.io_core)};
-}
-
 void move_independently(Context& context, const Access& access, const Plan& plan,
                         const Hints& hints) {
   const bool buffered = access.writes() && context.buffering.budget > 0;
@@ -91,34 +83,40 @@ void move_independently(Context& context, const Access& access, const Plan& plan
 
 }  // namespace
 
-std::string Operation::name(Direction direction, std::optional<Background> background) {
-  const std::string name = direction == Direction::read ? "read" : "write";
-  if (!background) return name;
-  const char* const modes[] = {"none", "storage", "all"};
-  return name + " with background " + modes[static_cast<int>(*background)];
+CallKind Operation::kind(Direction direction, std::optional<Background> background) {
+  const bool reads = direction == Direction::read;
+  if (!background) return reads ? CallKind::read : CallKind::write;
+  const CallKind first = reads ? CallKind::read_begin_none : CallKind::write_begin_none;
+  return static_cast<CallKind>(static_cast<int>(first) + static_cast<int>(*background));
 }
 
 void Operation::begin(const std::optional<Error>& early) {
   hints_ = settle_hints(hints_, context_.machine, context_.layout.element_size);
-  ++context_.calls;
-  context_.counts = {};
-  // What a call with other settings needed is not kept: staging memory is bounded by this call's.
-  if (!(hints_ == context_.common_hints)) context_.pool.clear();
-  context_.gauge.restart();
-  settle_buffering();
   std::optional<Stopwatch> watch(context_.counts.time_plan);
-  Demand demand;
-  const std::optional<Error> error = locate(demand, early);
-  const Demand all = agree_on_entry(
-      context_.comm, common_values(context_, name(access_.direction, background_), hints_), demand,
-      error);
+  const Demand all = enter(context_, [&] { return prepare(early); });
+  call_ = context_.entered;
+  ++context_.calls;
+  if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
   context_.counts.synchronisations += 1;
   settle_page_cache(all);
   make_plan_for(all);
   watch.reset();
   settle_order(all);
-  context_.counts.bytes_wanted = demand.bytes;
+  context_.counts.bytes_wanted = access_.file.bytes();
   start(all);
+  ended_ = false;
+}
+
+/// What this rank brings to the entry. Changes nothing that lasts: it may be made again.
+Entry Operation::prepare(const std::optional<Error>& early) {
+  context_.counts = {};
+  // What a call with other settings needed is not kept: staging memory is bounded by this call's.
+  if (!(hints_ == context_.common_hints)) context_.pool.clear();
+  context_.gauge.restart();
+  settle_buffering();
+  Demand demand;
+  std::optional<Error> error = locate(demand, early);
+  return {common_values(context_, hints_), demand, std::move(error)};
 }
 
 /// What is buffered of this file is written before anybody writes past the buffer, and read before
@@ -127,7 +125,6 @@ void Operation::settle_buffering() {
   ActiveBuffer& active = ActiveBuffer::instance();
   context_.buffering = {};
   context_.buffering.placement = placement_of(hints_);
-  if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
   later_ = background_ == Background::storage && hints_.active_buffer_size > 0;
   if (access_.writes() || later_) context_.buffering.budget = hints_.active_buffer_size;
   // A call that does without a buffer is no wish for less memory.
@@ -147,7 +144,7 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
   // Before one looks for failures: what fails after this is known to be pending.
   const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
   std::optional<Error> error = early;
-  if (!error) error = ActiveBuffer::instance().take_failure(*context_.buffered);
+  if (!error) error = context_.failure_to_tell();
   if (!error)
     error = attempt([&] {
       check_hints(hints_, context_.layout.element_size, context_.machine.ranks);
@@ -231,13 +228,14 @@ void Operation::start(const Demand& all) {
   if (!plan_.buffered) return leave(error);
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
-  if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
+  if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
 }
 
 /// What went wrong at once is told like what goes wrong later: by end() or the next call.
 void Operation::keep_for_end(const std::optional<Error>& error) {
   error_ = attempt([&] { leave(error); });
-  if (error && access_.writes()) ActiveBuffer::instance().fail(*context_.buffered, *error, number_);
+  if (error && access_.writes())
+    ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
 }
 
 /// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
@@ -287,6 +285,7 @@ void Operation::hand_over_whole() {
   ActiveBuffer::Unit unit;
   unit.file = context_.buffered;
   if (access_.writes()) unit.extent = access_.file.hull();
+  unit.owner = &context_;
   unit.operation = number_;
   unit.placement = context_.buffering.placement;
   unit.work = [self = shared_from_this()] {
@@ -312,18 +311,47 @@ bool Operation::is_done() {
   return ActiveBuffer::instance().is_done(ticket_);
 }
 
+bool Operation::must_meet() const noexcept {
+  if (ended_) return false;
+  if (at_once_) return error_.has_value() && access_.writes();
+  return prepared_ || whole_ || plan_.buffered;
+}
+
 void Operation::end(bool asked) {
-  if (std::exchange(ended_, true)) return;
+  if (ended_) return;
+  const InCall in(context_.comm, context_.storage.path(), {CallKind::wait, call_});
+  // All ranks know of what went wrong at once.
+  if (!must_meet()) ended_ = true;
+  else if (prepared_) end_exchange(asked);
+  else meet_for_end(asked);
+  if (error_) throw Error(*error_);
+}
+
+/// Throws on every rank what is wrong on one. Those who make another call come here first.
+void Operation::enter_end(const std::optional<Error>& error) {
+  ++context_.counts.synchronisations;
+  const Stopwatch waiting(context_.counts.time_wait);
+  agree_on_entry(context_.comm, {no_common, {}, error, call_});
+}
+
+/// Ended, too, when it throws what the ranks agree on.
+void Operation::meet_for_end(bool asked) {
   context_.counts = {};
-  if (prepared_) return end_exchange(asked);
-  if (at_once_) return tell_what_was_kept();
-  if (!whole_ && !plan_.buffered) return;
-  await_own_units();
-  if (!error_ && asked) error_ = ActiveBuffer::instance().take_failure(*context_.buffered);
-  leave(error_);
+  if (!at_once_) await_own_units();
+  std::optional<Error> error = at_once_ ? std::nullopt : error_;
+  if (!error && asked) error = context_.failure_to_tell();
+  if (!error && access_.writes())
+    error = ActiveBuffer::instance().lost(*context_.buffered, &context_, number_);
+  const std::optional<Error> agreed = attempt([&] { enter_end(error); });
+  ended_ = !agreed || agreed->error_class() != ErrorClass::disagreement;
+  if (ended_ && asked) context_.untold.reset();
+  if (agreed) throw Error(*agreed);
 }
 
 void Operation::end_exchange(bool asked) {
+  context_.counts = {};
+  enter_end(std::nullopt);
+  ended_ = true;
   ++context_.calls;  // tags of its own
   context_.gauge.restart();
   context_.buffering = {};
@@ -333,18 +361,10 @@ void Operation::end_exchange(bool asked) {
   await_own_units();
   std::optional<Error> error =
       attempt([&] { end_collectively(context_, access_, plan_, *prepared_); });
-  if (!error && asked) error = ActiveBuffer::instance().take_failure(*context_.buffered);
+  if (!error && asked) error = context_.take_failure();
   count_memory();
   prepared_.reset();
   leave(error);
-}
-
-/// All ranks know already whether there is anything to tell. What went wrong with a write may have
-/// been told by another call.
-void Operation::tell_what_was_kept() {
-  if (!error_) return;
-  if (!access_.writes()) throw Error(*error_);
-  leave(ActiveBuffer::instance().take_failure(*context_.buffered));
 }
 
 /// Of this call, and of the writes before it: a read sees them, and their errors.

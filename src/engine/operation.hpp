@@ -28,8 +28,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Operation(Context& context, Access access, const Hints& hints,
             std::optional<Background> background = std::nullopt)
       : context_(context), access_(std::move(access)), hints_(hints), background_(background) {}
-  /// What all ranks must mean alike, in words.
-  static std::string name(Direction direction, std::optional<Background> background);
+  /// What all ranks must mean alike.
+  static CallKind kind(Direction direction, std::optional<Background> background);
 
   /// Collective. `early`: what was wrong with the arguments of this rank. Throws the same error
   /// class on every rank.
@@ -38,6 +38,10 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// somebody waits for this one. Else what went wrong with writes is left to the call that is.
   void end(bool asked = true);
 
+  /// The call that began it, once it has.
+  std::int64_t call() const noexcept { return call_; }
+  /// The ranks have to meet for its end.
+  bool must_meet() const noexcept;
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
   /// User memory is free. After begin().
@@ -52,6 +56,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
  private:
   /// Its storage accesses queue up behind those of the calls before it.
   bool uses_io_thread() const noexcept { return plan_.buffered || later_; }
+  Entry prepare(const std::optional<Error>& early);
   std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
   void settle_buffering();
   bool is_far() const;
@@ -66,8 +71,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   void warm_page_cache();
   void count_memory();
   void await_own_units();
+  void enter_end(const std::optional<Error>& error);
+  void meet_for_end(bool asked);
   void end_exchange(bool asked);
-  void tell_what_was_kept();
 
   Context& context_;
   Access access_;
@@ -75,8 +81,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::optional<Background> background_;
   bool later_ = false;    // its storage accesses, or what follows them, are left to end()
   bool at_once_ = false;  // they had better not be left; what goes wrong is kept for end()
-  bool ended_ = false;
+  bool ended_ = true;     // or has not begun
   Plan plan_;
+  std::int64_t call_ = 0;             // of the file, that began it
   std::int64_t number_ = 0;           // of the write
   std::optional<Prepared> prepared_;  // of a split read
   ActiveBuffer::Ticket ticket_ = 0;   // its newest unit

@@ -77,7 +77,9 @@ class Messenger {
   void start_alltoallw(Round& round);
   void take_arrived(Round& round, bool wait_for_all);
   void unpack_received(Round& round);
-  void sent(const Parcel& parcel);
+  void send(const Parcel& parcel, const std::byte* from);
+  void receive(const Parcel& parcel);
+  void complete_sends();
 
   Context& context_;
   Exchange exchange_;

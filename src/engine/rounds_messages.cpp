@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <thread>
 
 #include "access/copy.hpp"
 #include "base/checked.hpp"
@@ -54,8 +53,8 @@ Messenger::Messenger(Context& context, Exchange exchange, const Porter& porter)
     : context_(context), exchange_(exchange), porter_(porter) {}
 
 Messenger::~Messenger() {
-  context_.pool.give(std::move(out_));
-  context_.pool.give(std::move(in_));
+  context_.pool.give(BufferPool::Use::messages, std::move(out_));
+  context_.pool.give(BufferPool::Use::messages, std::move(in_));
 }
 
 void Messenger::make_room(Round& round) {
@@ -72,8 +71,8 @@ void Messenger::make_room(Round& round) {
   }
   const auto grow = [&](Buffer& buffer, std::int64_t bytes) {
     if (buffer.size() >= bytes) return;
-    context_.pool.give(std::move(buffer));
-    buffer = context_.pool.take(bytes, &context_.gauge);
+    context_.pool.give(BufferPool::Use::messages, std::move(buffer));
+    buffer = context_.pool.take(BufferPool::Use::messages, bytes, &context_.gauge);
   };
   grow(out_, out);
   grow(in_, in);
@@ -94,19 +93,39 @@ void Messenger::begin(Round& round) {
 void Messenger::finish(Round& round) {
   const Stopwatch watch(context_.counts.time_exchange);
   take_arrived(round, /*wait_for_all=*/true);
-  while (!sends_.empty()) {
+  complete_sends();
+  if (exchange_ == Exchange::alltoallw || !round.any_order) unpack_received(round);
+}
+
+void Messenger::complete_sends() {
+  for (Wait wait; !sends_.empty();) {
     int done = 0;
     check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
           "MPI_Testall");
     if (done) sends_.clear();
-    else std::this_thread::yield();
+    else wait.poll();
   }
-  if (exchange_ == Exchange::alltoallw || !round.any_order) unpack_received(round);
+}
+
+void Messenger::send(const Parcel& parcel, const std::byte* from) {
+  sends_.emplace_back();
+  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer, context_.data_tag(),
+                  context_.comm.handle(), &sends_.back()),
+        "MPI_Isend");
+  ++context_.counts.messages;
+  context_.counts.bytes_sent += parcel.bytes;
+}
+
+void Messenger::receive(const Parcel& parcel) {
+  receives_.emplace_back();
+  check(MPI_Irecv(in_.data() + parcel.place, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer,
+                  context_.data_tag(), context_.comm.handle(), &receives_.back()),
+        "MPI_Irecv");
 }
 
 /// Of ranks that still do something, take those with the least distance: whom they send to does
 /// the same distance, so that the two meet. Hence no rank waits for ever, even if no message is
-/// buffered.
+/// buffered. Both are complete before the next begin, as in blocking calls, which would spin.
 void Messenger::ring(Round& round) {
   const int ranks = context_.comm.size(), me = context_.comm.rank();
   auto out = round.outgoing.begin();
@@ -116,17 +135,16 @@ void Messenger::ring(Round& round) {
     const int from = in == round.incoming.end() ? ranks : (me - in->peer + ranks) % ranks;
     Parcel* const leaving = to <= from ? &*out : nullptr;
     Parcel* const coming = from <= to ? &*in : nullptr;
-    if (leaving) porter_.pack(*leaving, out_.data());
-    check(MPI_Sendrecv(leaving ? out_.data() : nullptr,
-                       leaving ? checked_cast<int>(leaving->bytes) : 0, MPI_BYTE,
-                       leaving ? leaving->peer : MPI_PROC_NULL, context_.data_tag(),
-                       coming ? in_.data() + coming->place : nullptr,
-                       coming ? checked_cast<int>(coming->bytes) : 0, MPI_BYTE,
-                       coming ? coming->peer : MPI_PROC_NULL, context_.data_tag(),
-                       context_.comm.handle(), MPI_STATUS_IGNORE),
-          "MPI_Sendrecv");
-    if (leaving) sent(*leaving), ++out;
+    if (coming) receive(*coming);
+    if (leaving) {
+      porter_.pack(*leaving, out_.data());
+      send(*leaving, out_.data());
+      ++out;
+    }
+    complete_sends();
     if (!coming) continue;
+    Communicator::wait(receives_.back(), "MPI_Irecv");
+    receives_.clear();
     if (round.any_order) porter_.unpack(*coming, in_.data() + coming->place);
     ++in;
   }
@@ -135,31 +153,20 @@ void Messenger::ring(Round& round) {
 void Messenger::post_sends(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data() + parcel.place);
-    sends_.emplace_back();
-    check(MPI_Isend(out_.data() + parcel.place, checked_cast<int>(parcel.bytes), MPI_BYTE,
-                    parcel.peer, context_.data_tag(), context_.comm.handle(), &sends_.back()),
-          "MPI_Isend");
-    sent(parcel);
+    send(parcel, out_.data() + parcel.place);
   }
 }
 
 void Messenger::post_receives(Round& round) {
-  for (const Parcel& parcel : round.incoming) {
-    receives_.emplace_back();
-    check(MPI_Irecv(in_.data() + parcel.place, checked_cast<int>(parcel.bytes), MPI_BYTE,
-                    parcel.peer, context_.data_tag(), context_.comm.handle(), &receives_.back()),
-          "MPI_Irecv");
-  }
+  for (const Parcel& parcel : round.incoming) receive(parcel);
 }
 
 /// Every receive of this round is posted before anybody's first send can wait for it.
 void Messenger::send_one_by_one(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data());
-    check(MPI_Send(out_.data(), checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer,
-                   context_.data_tag(), context_.comm.handle()),
-          "MPI_Send");
-    sent(parcel);
+    send(parcel, out_.data());
+    complete_sends();
     take_arrived(round, /*wait_for_all=*/false);
   }
 }
@@ -177,7 +184,8 @@ void Messenger::start_alltoallw(Round& round) {
   }
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data() + parcel.place);
-    sent(parcel);
+    ++context_.counts.messages;
+    context_.counts.bytes_sent += parcel.bytes;
   }
   sends_.emplace_back();
   ++context_.counts.synchronisations;
@@ -190,7 +198,7 @@ void Messenger::start_alltoallw(Round& round) {
 void Messenger::take_arrived(Round& round, bool wait_for_all) {
   if (receives_.empty()) return;
   arrived_.resize(receives_.size());
-  for (;;) {
+  for (Wait wait;;) {
     int count = 0;
     check(MPI_Testsome(static_cast<int>(receives_.size()), receives_.data(), &count,
                        arrived_.data(), MPI_STATUSES_IGNORE),
@@ -203,7 +211,8 @@ void Messenger::take_arrived(Round& round, bool wait_for_all) {
         porter_.unpack(parcel, in_.data() + parcel.place);
       }
     if (!wait_for_all) return;
-    if (count == 0) std::this_thread::yield();
+    if (count == 0) wait.poll();
+    else wait.restart();
   }
   receives_.clear();
 }
@@ -212,11 +221,6 @@ void Messenger::unpack_received(Round& round) {
   std::sort(round.incoming.begin(), round.incoming.end(),
             [](const Parcel& a, const Parcel& b) { return a.peer < b.peer; });
   for (const Parcel& parcel : round.incoming) porter_.unpack(parcel, in_.data() + parcel.place);
-}
-
-void Messenger::sent(const Parcel& parcel) {
-  ++context_.counts.messages;
-  context_.counts.bytes_sent += parcel.bytes;
 }
 
 }  // namespace penstock

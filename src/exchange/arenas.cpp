@@ -41,7 +41,6 @@ bool TeamArenas::fit(Team& team, std::string& why) {
   ActiveBuffer& active = ActiveBuffer::instance();
   const bool own = active.open_arena();
   if (!own) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
-  team.own_desk().process = ::getpid();
   team.own_desk().arena = own ? active.arena_descriptor() : -1;
   team.meet([] {});
   std::vector<std::byte*> bases;

@@ -1,7 +1,5 @@
 #include "exchange/slots.hpp"
 
-#include <thread>
-
 #include "base/checked.hpp"
 
 namespace penstock {
@@ -25,7 +23,7 @@ Slots::~Slots() {
       MPI_Cancel(&request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-  pool_.give(std::move(memory_));
+  pool_.give(BufferPool::Use::messages, std::move(memory_));
 }
 
 int Slots::take() {
@@ -36,7 +34,8 @@ int Slots::take() {
 
 std::byte* Slots::bytes(int slot) {
   if (memory_.data() == nullptr)
-    memory_ = pool_.take(slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
+    memory_ = pool_.take(BufferPool::Use::messages,
+                         slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
   return memory_.data() + slot * slot_bytes_;
 }
 
@@ -77,7 +76,7 @@ bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, i
 
 // Not MPI_Waitsome, see Communicator::wait.
 void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
-  while (test_some(pools, done) && done.empty()) std::this_thread::yield();
+  for (Wait wait; test_some(pools, done) && done.empty();) wait.poll();
 }
 
 }  // namespace penstock

@@ -62,7 +62,10 @@ class NodeStaging {
   Board& board(int owner, int slot) noexcept;
   /// At a page boundary if slots are large.
   std::byte* bytes(int owner, int slot) noexcept;
-  std::int64_t own_bytes(int owner) const noexcept { return slots(owner) * shape_.slot_bytes; }
+  std::int64_t own_bytes(int owner) const noexcept {
+    return shape_.slots.empty() ? 0
+                                : slots(owner) * shape_.slot_bytes;  // it may have been released
+  }
   void release() noexcept { *this = NodeStaging(); }
 
  private:

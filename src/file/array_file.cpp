@@ -122,7 +122,11 @@ void ArrayFile::take_part_with_error(bool reading, const Error& error) {
                   reading ? Direction::read : Direction::write, &error);
 }
 void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
-  agree_on_entry(Communicator(comm), {}, {}, error);
+  Communicator own(comm);
+  const std::string path;  // what it was may be what is wrong
+  const InCall in(own, path, {CallKind::open});
+  own.connect();
+  agree_on_entry(own, {{}, {}, error});
   throw Error(error);
 }
 void ArrayFile::abandon() noexcept {
@@ -146,6 +150,9 @@ std::int64_t ArrayFile::file_size() {
 }
 void ArrayFile::truncate(std::int64_t bytes) {
   impl_->truncate(bytes);
+}
+void ArrayFile::take_part_in_truncate_with_error(const Error& error) {
+  impl_->truncate(0, &error);
 }
 
 const ArraySpec& ArrayFile::spec() const {

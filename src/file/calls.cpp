@@ -1,9 +1,11 @@
 // What can be done with an open file.
 #include <cstring>
 
+#include "file/anew.hpp"
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/ballot.hpp"
 
 namespace penstock {
 namespace {
@@ -105,6 +107,7 @@ template <class View>
 void ArrayFile::Impl::transfer(std::span<const Part<View>> parts, const Hints* call_hints,
                                Direction direction, const Error* found) {
   require_open();
+  const InCall in(comm_, path_, {Operation::kind(direction, std::nullopt)});
   Access access;
   const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
   const StorageCounts before = storage_counts_;
@@ -122,6 +125,7 @@ std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<Vie
                                                         Direction direction, Background background,
                                                         const Error* found) {
   require_open();
+  const InCall in(comm_, path_, {Operation::kind(direction, background)});
   Access access;
   const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
   const StorageCounts before = storage_counts_;
@@ -154,27 +158,34 @@ void ArrayFile::Impl::account(const StorageCounts& before) {
 }
 
 /// What this rank has buffered is in the file when this returns, or something went wrong.
-std::optional<Error> ArrayFile::Impl::drain() {
+void ArrayFile::Impl::drain() {
   if (!closing_) in_flight_->settle();
   ActiveBuffer::instance().drain(*buffered_);
-  return ActiveBuffer::instance().take_failure(*buffered_);
+}
+
+/// The entry of a call that is no read or write: throws on every rank if the ranks are in different
+/// calls, if some rank brings an error, and what went wrong in the background.
+void ArrayFile::Impl::meet(const std::vector<Common>& common, const std::optional<Error>& error) {
+  enter(*context_, [&] { return Entry{common, {}, error ? error : context_->failure_to_tell()}; });
 }
 
 void ArrayFile::Impl::sync() {
   require_open();
-  std::optional<Error> error = drain();
-  if (!error)
-    error = attempt([&] {
-      const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
-      if (code < 0) throw_errno("syncing", path_, code);
-    });
-  agree_on_exit(comm_, error);
+  const InCall in(comm_, path_, {CallKind::sync});
+  drain();
+  meet();
+  agree_on_exit(comm_, attempt([&] {
+                  const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
+                  if (code < 0) throw_errno("syncing", path_, code);
+                }));
   ActiveBuffer::instance().settle(*buffered_);
 }
 
 std::int64_t ArrayFile::Impl::file_size() {
   require_open();
-  agree_on_exit(comm_, drain());
+  const InCall in(comm_, path_, {CallKind::file_size});
+  drain();
+  meet();
   std::int64_t size = 0;
   agree_on_exit(comm_, attempt([&] {
                   size = storage_->size();
@@ -183,28 +194,43 @@ std::int64_t ArrayFile::Impl::file_size() {
   return size;
 }
 
-void ArrayFile::Impl::truncate(std::int64_t bytes) {
+void ArrayFile::Impl::truncate(std::int64_t bytes, const Error* found) {
   require_open();
-  in_flight_->settle();  // no thread of the file is in an agreement of its own
-  agree_on_entry(comm_, {{"the size to truncate to", std::to_string(bytes)}}, {}, attempt([&] {
-                   if (bytes < 0)
-                     throw Error(ErrorClass::argument,
-                                 "a file cannot have " + std::to_string(bytes) + " bytes");
-                   if (mode_ == Mode::read)
-                     throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only");
-                 }));
-  agree_on_exit(comm_, drain());
+  const InCall in(comm_, path_, {CallKind::truncate});
+  drain();
+  meet({{"the size to truncate to", std::to_string(bytes)}}, attempt([&] {
+         if (found != nullptr) throw Error(*found);
+         if (bytes < 0)
+           throw Error(ErrorClass::argument,
+                       "a file cannot have " + std::to_string(bytes) + " bytes");
+         if (mode_ == Mode::read)
+           throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only");
+       }));
   agree_on_exit(comm_, attempt([&] {
-                  if (comm_.rank() == 0) resize(bytes);
+                  if (comm_.rank() == 0) resize(*storage_, path_, bytes);
                 }));
   context_->shortened = bytes < layout_.extent().end;
 }
 
+void ArrayFile::Impl::close() {
+  if (!storage_) return;
+  const InCall in(comm_, path_, {CallKind::close});
+  const bool begins = !closing_;
+  if (begins) begin_close();
+  const std::optional<Error> error = attempt([&] { finish_close(); });
+  // Where ranks are in other calls nothing is done: the file is as open as before.
+  if (storage_ && begins) closing_ = false;
+  if (error) throw Error(*error);
+}
+
 void ArrayFile::Impl::finish_close() {
   if (!storage_) return;
-  const std::optional<Error> error = drain();
+  const InCall in(comm_, path_, {CallKind::close});
+  in_flight_->end_everything();
+  ActiveBuffer::instance().drain(*buffered_);
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
-  const std::optional<Error> agreed = attempt([&] { agree_on_exit(comm_, error); });
+  const std::optional<Error> agreed = attempt([&] { meet(); });
+  if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
   ActiveBuffer::instance().settle(*buffered_);
   total_ = statistics();
   in_flight_.reset();
@@ -220,6 +246,7 @@ void ArrayFile::Impl::abandon() noexcept {
     in_flight_->await_threads();
     in_flight_->abandon();
   }
+  leave_for_good(comm_);
   if (buffered_) {
     ActiveBuffer::instance().drain(*buffered_);
     if (closing_) ActiveBuffer::instance().settle(*buffered_);

@@ -36,22 +36,19 @@ class ArrayFile::Impl {
 
   void sync();
   std::int64_t file_size();
-  void truncate(std::int64_t bytes);
+  /// `found`: what a door has found wrong with the size.
+  void truncate(std::int64_t bytes, const Error* found = nullptr);
 
   /// The first half of close: from here on the file counts as closed.
   void begin_close() {
-    in_flight_->end_everything();
+    in_flight_->end_reads();
     closing_ = true;
   }
   bool is_closing_done() {
     return !storage_ || ActiveBuffer::instance().pending(*buffered_).empty();
   }
   void finish_close();
-  void close() {
-    if (!storage_) return;
-    if (!closing_) begin_close();
-    finish_close();
-  }
+  void close();
   /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
   /// an error to.
   void abandon() noexcept;
@@ -70,13 +67,15 @@ class ArrayFile::Impl {
 
  private:
   void check(const ArraySpec& spec);
+  void check_alone() const;
   void form_team();
   void find_out();
   void open_everywhere();
+  void compare_files(std::optional<Error> error);
   void find_buffered();
   void settle(const ArraySpec& spec);
   void prepare_file();
-  void resize(std::int64_t bytes);
+  void complete();
   Machine machine() const;
 
   template <class View>
@@ -87,7 +86,9 @@ class ArrayFile::Impl {
   void add_part(Access& access, const Part<View>& part, std::size_t index, std::size_t count);
   template <class View>
   std::vector<std::int64_t> strides_of(const Part<View>& part) const;
-  std::optional<Error> drain();
+  void drain();
+  void meet(const std::vector<Common>& common = {},
+            const std::optional<Error>& error = std::nullopt);
   void require_open() const {
     if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
   }

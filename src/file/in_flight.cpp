@@ -2,6 +2,10 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -16,37 +20,44 @@ std::shared_ptr<Operation> InFlight::run(Access access, const Hints& hints,
 
 std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
                                                  const std::optional<Error>& early) {
-  const bool reads = !access.writes();
-  const bool ahead = reads && background == Background::storage && hints.active_buffer_size > 0;
+  const bool ahead =
+      !access.writes() && background == Background::storage && hints.active_buffer_size > 0;
   // Reads may queue up behind each other; whatever else comes needs their exchanges done first.
   if (ahead) thread_.wait_for_all();
   else if (background != Background::all) settle();
   if (background == Background::none) hints.active_buffer_size = 0;
   const auto begun = std::make_shared<Begun>();
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
-  if (background == Background::all) begin_in_thread(begun, early);
-  else begun->operation->begin(early);
-  std::erase_if(other_reads_, [](const auto& other) { return other->operation->ended(); });
-  if (begun->ticket == 0 && reads)
-    (begun->operation->has_exchange() ? reads_ : other_reads_).push_back(begun);
+  if (background == Background::all) {
+    begin_in_thread(begun, placement_of(hints), early);
+    return begun;
+  }
+  begun->operation->begin(early);
+  const std::lock_guard guard(mutex_);
+  if (begun->operation->must_meet()) begun_.push_back(begun);
   return begun;
 }
 
-void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
+void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
                                const std::optional<Error>& early) {
   if (!threads_allowed_) {
     settle();
-    require_threads(begun->operation->access().direction);
+    require_threads();
   }
-  end_reads(nullptr);
-  begun->ticket = thread_.submit([this, begun, early] {
+  end_exchanges();
+  const Call call = InCall::current()->call();
+  const auto work = [this, begun, early, call] {
+    const InCall in(context_.comm, context_.storage.path(), call);
     begun->error = attempt([&] { begun->operation->begin(early); });
     context_.background.add(context_.counts);
-  });
+    const std::lock_guard guard(mutex_);
+    if (!begun->error && begun->operation->must_meet()) begun_.push_back(begun);
+  };
+  begun->ticket = thread_.submit(work, placement);
 }
 
 /// Collective, once a file.
-void InFlight::require_threads(Direction direction) {
+void InFlight::require_threads() {
   std::optional<Error> error;
   int level = MPI_THREAD_MULTIPLE;
   if (context_.comm.handle() != MPI_COMM_NULL) MPI_Query_thread(&level);
@@ -62,36 +73,66 @@ void InFlight::require_threads(Direction direction) {
                       "use background 'storage'");
   }
   // An entry like any other: ranks that mean something else find out here.
-  agree_on_entry(context_.comm, {{"the operation", Operation::name(direction, Background::all)}},
-                 {}, error);
+  const std::vector<Common> nothing;
+  enter(context_, [&] { return Entry{nothing, {}, error}; });
   threads_allowed_ = true;
 }
 
 void InFlight::settle() {
   thread_.wait_for_all();
-  end_reads(nullptr);
+  end_exchanges();
+}
+
+void InFlight::end_reads() {
+  thread_.wait_for_all();
+  while (any([](const Begun& begun) { return !begun.operation->access().writes(); }))
+    end_first(nullptr);
 }
 
 void InFlight::end_everything() {
-  settle();
-  for (const std::shared_ptr<Begun>& other : std::exchange(other_reads_, {}))
-    other->error = attempt([&] { other->operation->end(/*asked=*/false); });
+  thread_.wait_for_all();
+  while (oldest() != 0) end_first(nullptr);
 }
 
-/// In order, up to and with `last` (null: all). Errors wait for the handles' own wait().
-void InFlight::end_reads(const Begun* last) {
-  while (!reads_.empty()) {
-    const std::shared_ptr<Begun> oldest = reads_.front();
-    reads_.pop_front();
-    oldest->error = attempt([&] { oldest->operation->end(oldest.get() == last); });
-    if (oldest.get() == last) return;
-  }
+template <class Holds>
+bool InFlight::any(Holds&& holds) {
+  const std::lock_guard guard(mutex_);
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [&](const auto& begun) { return holds(*begun); });
+}
+
+std::shared_ptr<InFlight::Begun> InFlight::first() {
+  const std::lock_guard guard(mutex_);
+  return begun_.empty() ? nullptr : begun_.front();
+}
+
+std::int64_t InFlight::oldest() {
+  const std::shared_ptr<Begun> begun = first();
+  return begun ? begun->operation->call() : 0;
+}
+
+/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for
+/// it.
+void InFlight::end_first(const Begun* asked) {
+  const std::shared_ptr<Begun> begun = first();
+  std::optional<Error> error =
+      attempt([&] { begun->operation->end(/*asked=*/begun.get() == asked); });
+  if (!begun->operation->ended()) throw Error(*error);
+  begun->error = std::move(error);
+  const std::lock_guard guard(mutex_);
+  begun_.pop_front();
+}
+
+/// In order, up to the last one that has an exchange to do.
+void InFlight::end_exchanges() {
+  while (any([](const Begun& begun) { return begun.operation->has_exchange(); }))
+    end_first(nullptr);
 }
 
 void InFlight::end(Begun& begun) {
   thread_.wait_for_all();
-  if (begun.operation->has_exchange()) end_reads(&begun);
-  else if (!begun.error) begun.operation->end();
+  while (any([&](const Begun& other) { return &other == &begun; })) end_first(&begun);
+  if (!begun.error) begun.error = attempt([&] { begun.operation->end(); });
   if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
 }
 

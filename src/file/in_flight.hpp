@@ -1,9 +1,11 @@
 // InFlight: the operations of one open file that have begun and not ended. They are carried out in
-// the order in which they began.
+// the order in which they began, and those for whose end the ranks have to meet end in that order,
+// too, whatever the order of the waits: so ranks that wait for different ones meet all the same.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include <penstock/handle.hpp>
@@ -12,7 +14,7 @@
 
 namespace penstock {
 
-class InFlight {
+class InFlight : public Unended {
  public:
   struct Begun {
     std::shared_ptr<Operation> operation;
@@ -20,9 +22,12 @@ class InFlight {
     std::optional<Error> error;  // of what was done for it before its wait()
   };
 
-  explicit InFlight(Context& context) : context_(context) {}
+  explicit InFlight(Context& context) : context_(context) { context_.unended = this; }
   InFlight(const InFlight&) = delete;
-  ~InFlight() { thread_.wait_for_all(); }
+  ~InFlight() override {
+    thread_.wait_for_all();
+    context_.unended = nullptr;
+  }
 
   /// Collective: an operation from begin to end, or as far as it goes without storage.
   std::shared_ptr<Operation> run(Access access, const Hints& hints,
@@ -37,27 +42,33 @@ class InFlight {
   /// Collective, before anything else is done with the file: exchanges that have to be done by all
   /// ranks are done, and no thread is in the middle of one.
   void settle();
-  /// Collective, before the file is closed: the same for all that has begun. Errors of reads stay
-  /// with what begin() returned.
+  /// Collective, in the first half of close: the same for all reads, and for all that has begun.
+  /// Errors stay with what begin() returned.
+  void end_reads();
   void end_everything();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_.wait_for_all(); }
   /// Forgets reads whose end will never come.
-  void abandon() noexcept {
-    reads_.clear();
-    other_reads_.clear();
-  }
+  void abandon() noexcept { begun_.clear(); }
+
+  std::int64_t oldest() override;
+  void end_oldest() override { end_first(nullptr); }
 
  private:
-  void require_threads(Direction direction);
-  void begin_in_thread(const std::shared_ptr<Begun>& begun, const std::optional<Error>& early);
-  void end_reads(const Begun* last);
+  void require_threads();
+  void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
+                       const std::optional<Error>& early);
+  std::shared_ptr<Begun> first();
+  void end_first(const Begun* asked);
+  template <class Holds>
+  bool any(Holds&& holds);
+  void end_exchanges();
 
   Context& context_;
   bool threads_allowed_ = false;
-  std::deque<std::shared_ptr<Begun>> reads_;        // that have an exchange to do, oldest first
-  std::deque<std::shared_ptr<Begun>> other_reads_;  // and those that have none
-  Worker thread_;                                   // of Background::all
+  std::mutex mutex_;                          // of begun_: the thread ends operations, too
+  std::deque<std::shared_ptr<Begun>> begun_;  // oldest first
+  Worker thread_;                             // of Background::all
 };
 
 }  // namespace penstock

@@ -2,12 +2,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
+#include "file/anew.hpp"
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/finalize.hpp"
+#include "mpi/launch.hpp"
 #include "storage/facts.hpp"
 
 namespace penstock {
@@ -54,18 +58,53 @@ std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, co
   return storage;
 }
 
+/// Also where that cannot be known: what is there stays.
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+/// The file, not a link that leads to it.
+void remove_file(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real) ::unlink(real.get());
+}
+
+/// Rank 0 has it open, and this rank does not find it.
+Error elsewhere(const std::string& path) {
+  std::error_code error;
+  return Error(ErrorClass::disagreement,
+               "'" + path + "' is there on rank 0 and not here, in the folder '" +
+                   std::filesystem::current_path(error).string() +
+                   "': give a path that leads all ranks to the same file");
+}
+
 }  // namespace
 
 ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode mode,
                       const ArraySpec& spec, const Hints& hints)
     : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
-  agree_on_entry(comm_, common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); }));
+  const InCall in(comm_, path_, {CallKind::open});
+  comm_.connect();
+  agree_on_entry(comm_,
+                 {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
   form_team();
   // All have one or none: they agreed on it.
   if (device_.pace) clock_ = share_clock(comm_);
-  open_everywhere();
-  find_out();
-  settle(spec);
+  const bool made = comm_.rank() == 0 && mode_ == Mode::create && !is_there(path_);
+  try {
+    open_everywhere();
+    find_out();
+    settle(spec);
+    complete();
+  } catch (...) {
+    if (made && storage_) remove_file(path_);
+    throw;
+  }
+}
+
+void ArrayFile::Impl::complete() {
   const ArraySpec& s = described_.spec;
   layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
   const std::optional<Error> error =
@@ -85,10 +124,22 @@ void ArrayFile::Impl::check(const ArraySpec& spec) {
   if (spec.offset < 0)
     throw Error(ErrorClass::argument,
                 "offset must not be negative, but is " + std::to_string(spec.offset));
+  if (mode_ != Mode::read && comm_.alone()) check_alone();
   if (mode_ == Mode::create) {
     describe_new(path_, spec);
     check_hints(hints_, spec.element_size, comm_.size());
   }
+}
+
+/// Several ranks that each write all of a file alone lose most of it without a word.
+void ArrayFile::Impl::check_alone() const {
+  const std::optional<std::string> others = find_other_ranks(comm_);
+  if (!others) return;
+  throw Error(ErrorClass::argument,
+              "'" + path_ + "' is opened for writing " + *others +
+                  "; each would write all of it, over the others. Pass the communicator of all "
+                  "that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF (comm=MPI.COMM_SELF) if "
+                  "this process alone is meant to");
 }
 
 /// Not before all ranks agree on the hints: they say how large a team is.
@@ -131,24 +182,32 @@ void ArrayFile::Impl::open_everywhere() {
   const OpenFlag flag = mode_ == Mode::read         ? OpenFlag::read
                         : mode_ == Mode::read_write ? OpenFlag::read_write
                                                     : OpenFlag::create;
-  const bool is_new = comm_.rank() == 0 && mode_ == Mode::create && !std::filesystem::exists(path_);
   std::optional<Error> error;
-  const auto open = [&] {
-    storage_ = open_storage(path_, flag, hints_, comm_.rank());
+  const auto open = [&](OpenFlag how) {
+    storage_ = open_storage(path_, how, hints_, comm_.rank());
     storage_ = device_.stack(std::move(storage_), clock_, comm_.rank());
   };
-  if (comm_.rank() == 0) error = attempt(open);
-  try {
-    agree_on_exit(comm_, error);
-    if (comm_.rank() != 0) error = attempt(open);
-    if (!error) find_buffered();
-    agree_on_exit(comm_, error);
-  } catch (...) {
-    if (is_new && storage_) ::unlink(path_.c_str());
-    throw;
-  }
+  if (comm_.rank() == 0) error = attempt([&] { open(flag); });
+  agree_on_exit(comm_, error);
+  if (comm_.rank() != 0)
+    error = attempt([&] { open(flag == OpenFlag::create ? OpenFlag::read_write : flag); });
+  if (error && comm_.rank() != 0 && error->error_number() == ENOENT) error = elsewhere(path_);
+  compare_files(error);
   clock_.reset();  // the storage keeps it
   storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
+}
+
+/// A path may lead to another file in another folder, or on another host. Nothing is changed
+/// before all ranks know that they have the same one.
+void ArrayFile::Impl::compare_files(std::optional<Error> error) {
+  std::string identity;
+  if (!error)
+    error = attempt([&] {
+      identity = find_identity(path_);
+      find_buffered();
+    });
+  const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
+  agree_on_entry(comm_, {common, {}, error});
 }
 
 /// Another handle of this process may have something of the file in its active buffer: it is
@@ -185,20 +244,8 @@ void ArrayFile::Impl::prepare_file() {
   const ArraySpec& s = described_.spec;
   const std::int64_t end =
       described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
-  if (mode_ == Mode::create) resize(0);
-  const std::int64_t size = storage_->size();
-  if (size < 0)
-    throw_errno("finding out the size of", path_, size);  // -errno is no size to compare
-  if (size < end) resize(end);
-  if (described_.new_header.empty()) return;
-  const Transfer done = write_fully(*storage_, described_.new_header, s.offset);
-  if (done.error != 0) throw_errno("writing the header of", path_, -done.error);
-}
-
-void ArrayFile::Impl::resize(std::int64_t bytes) {
-  const std::int64_t code = storage_->resize(bytes);
-  if (code < 0)
-    throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
+  if (mode_ == Mode::create) make_anew(*storage_, path_, described_, end);
+  else extend(*storage_, path_, described_, end);
 }
 
 }  // namespace penstock

@@ -1,105 +1,23 @@
 #include "mpi/agree.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <functional>
 #include <new>
-#include <type_traits>
+#include <utility>
+
+#include "mpi/ballot.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr int max_common = 20;
-
-/// What one rank, or a range of ranks, brings. Plain bytes: it travels through MPI_Allreduce.
-struct Ballot {
-  Demand demand;
-  std::int64_t error_class = 0;
-  std::int64_t error_rank = -1;  // lowest rank of the gravest class
-  std::int64_t first_rank = 0;
-  std::int64_t common_count = 0;
-  std::uint64_t common[max_common] = {};  // of the lowest rank
-  std::int64_t differs_at[max_common];    // lowest rank that passed something else; -1: none
-};
-
-/// Joins the ballots of lower ranks with those of higher ones. Associative, not commutative.
-void join(Ballot& lower, const Ballot& higher) {
-  lower.demand.join(higher.demand);
-  if (higher.error_class > lower.error_class ||
-      (higher.error_class == lower.error_class && higher.error_rank < lower.error_rank)) {
-    lower.error_class = higher.error_class;
-    lower.error_rank = higher.error_rank;
-  }
-  for (int i = 0; i < max_common; ++i) {
-    if (lower.differs_at[i] >= 0) continue;
-    lower.differs_at[i] =
-        higher.common[i] != lower.common[i] ? higher.first_rank : higher.differs_at[i];
-  }
-}
-
-void join_ballots(void* lower, void* higher_and_result, int* count, MPI_Datatype*) {
-  const auto* in = static_cast<const Ballot*>(lower);
-  auto* inout = static_cast<Ballot*>(higher_and_result);
-  for (int i = 0; i < *count; ++i) {
-    Ballot joined = in[i];
-    join(joined, inout[i]);
-    inout[i] = joined;
-  }
-}
-
-/// The type and the operation live as long as the library: both are handles of a few bytes.
-struct BallotOp {
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Op op = MPI_OP_NULL;
-  BallotOp() {
-    Communicator::check(MPI_Type_contiguous(sizeof(Ballot), MPI_BYTE, &type),
-                        "MPI_Type_contiguous");
-    Communicator::check(MPI_Type_commit(&type), "MPI_Type_commit");
-    Communicator::check(MPI_Op_create(&join_ballots, 0, &op), "MPI_Op_create");
-  }
-};
-
-Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
-  static const BallotOp ballot_op;
-  Ballot all;
-  MPI_Request request = MPI_REQUEST_NULL;
-  Communicator::check(MPI_Iallreduce(&mine, &all, 1, ballot_op.type, ballot_op.op, comm, &request),
-                      "MPI_Iallreduce");
-  Communicator::wait(request, "MPI_Iallreduce");
-  return all;
-}
-
-/// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
-/// the order of their lowest ranks, so that rank 0 is always the lowest.
-Ballot reduce_in_teams(Team& team, const Ballot& mine) {
-  static_assert(sizeof(Ballot) <= Team::note_bytes && std::is_trivially_copyable_v<Ballot>);
-  std::memcpy(team.own_desk().note, &mine, sizeof mine);
-  team.meet([&] {
-    Ballot all;
-    std::memcpy(&all, team.desk(0).note, sizeof all);
-    for (int place = 1; place < team.size(); ++place) {
-      Ballot next;
-      std::memcpy(&next, team.desk(place).note, sizeof next);
-      join(all, next);
-    }
-    if (team.nodes() > 1) all = reduce_by_messages(team.leaders(), all);
-    std::memcpy(team.result(), &all, sizeof all);
-  });
-  Ballot all;
-  std::memcpy(&all, team.result(), sizeof all);
-  return all;
-}
-
-Ballot reduce(const Communicator& comm, const Ballot& mine) {
-  if (comm.alone()) return mine;
-  return comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
-                                : reduce_by_messages(comm.handle(), mine);
-}
+/// Set in Ballot::call beside the call: a rank that leaves never meets one that enters unnoticed.
+constexpr std::int64_t leaving = std::int64_t{1} << 62;
 
 Ballot ballot_of(const Communicator& comm, const std::optional<Error>& error) {
   Ballot ballot;
-  std::fill(std::begin(ballot.differs_at), std::end(ballot.differs_at), -1);
   ballot.first_rank = comm.rank();
+  if (const InCall* const in = InCall::current()) ballot.call = in->call().code();
   if (error) {
     ballot.error_class = static_cast<std::int64_t>(error->error_class());
     ballot.error_rank = comm.rank();
@@ -107,80 +25,138 @@ Ballot ballot_of(const Communicator& comm, const std::optional<Error>& error) {
   return ballot;
 }
 
-/// An error as it travels to the ranks that did not fail.
-struct Wire {
-  std::int64_t offset;
-  int cls, error_number;
-  char path[1024];
-  char message[2048];
-};
+std::uint64_t hash_of(const std::vector<Common>& common) {
+  std::uint64_t sum = common.size();
+  for (const Common& one : common) {
+    constexpr std::uint64_t odd = 0x9E3779B97F4A7C15ULL;
+    sum = (sum ^ std::hash<std::string>{}(one.value)) * odd;
+    sum = (sum ^ sum >> 32) * odd;
+  }
+  return sum;
+}
 
-void put(char* to, std::size_t room, const std::string& text) {
-  const std::size_t length = std::min(text.size(), room - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = '\0';
+/// Of any length, from one rank to all.
+std::string shared_text(const Communicator& comm, int root, const std::string& text) {
+  auto size = static_cast<std::int64_t>(text.size());
+  comm.broadcast(std::as_writable_bytes(std::span(&size, 1)), root);
+  std::string shared = comm.rank() == root ? text : std::string();
+  shared.resize(static_cast<std::size_t>(size));
+  if (size > 0) comm.broadcast(std::as_writable_bytes(std::span(shared)), root);
+  return shared;
 }
 
 /// The same on every rank, the failing one included: people compare outputs of ranks.
 [[noreturn]] void throw_everywhere(const Communicator& comm, int rank,
                                    const std::optional<Error>& own) {
-  Wire wire{};
-  if (comm.rank() == rank && own) {
-    wire.offset = own->offset();
-    wire.cls = static_cast<int>(own->error_class());
-    wire.error_number = own->error_number();
-    put(wire.path, sizeof wire.path, own->path());
-    put(wire.message, sizeof wire.message, own->what());
-  }
-  comm.broadcast(std::as_writable_bytes(std::span(&wire, 1)), rank);
-  std::string message = wire.message;
+  const bool mine = comm.rank() == rank && own;
+  std::array<std::int64_t, 3> numbers{};
+  if (mine)
+    numbers = {own->offset(), static_cast<std::int64_t>(own->error_class()), own->error_number()};
+  comm.broadcast(std::as_writable_bytes(std::span(numbers)), rank);
+  const std::string path = shared_text(comm, rank, mine ? own->path() : "");
+  std::string message = shared_text(comm, rank, mine ? own->what() : "");
   if (!comm.alone()) message = "rank " + std::to_string(rank) + ": " + message;
-  throw Error::from_rank(rank, static_cast<ErrorClass>(wire.cls), message, wire.path, wire.offset,
-                         wire.error_number);
+  throw Error::from_rank(rank, static_cast<ErrorClass>(numbers[1]), message, path, numbers[0],
+                         static_cast<int>(numbers[2]));
 }
 
-std::string shared_text(const Communicator& comm, int root, const std::string& text) {
-  char buffer[512] = "";
-  if (comm.rank() == root) put(buffer, sizeof buffer, text);
-  comm.broadcast(std::as_writable_bytes(std::span(buffer)), root);
-  return buffer;
+/// Names and values, each ended by a zero byte.
+std::string packed(const std::vector<Common>& common) {
+  std::string text;
+  for (const Common& one : common) text.append(one.name + '\0').append(one.value + '\0');
+  return text;
 }
 
-[[noreturn]] void throw_disagreement(const Communicator& comm, const Common& common, int rank) {
-  const std::string first = shared_text(comm, 0, common.value);
-  const std::string other = shared_text(comm, rank, common.value);
+std::vector<Common> unpacked(const std::string& text) {
+  std::vector<Common> common;
+  std::size_t at = 0;
+  const auto next = [&] {
+    const std::size_t end = text.find('\0', at);
+    const std::size_t begin = std::exchange(at, end + 1);
+    return text.substr(begin, end - begin);
+  };
+  while (at < text.size()) {
+    std::string name = next();
+    common.push_back({std::move(name), next()});
+  }
+  return common;
+}
+
+[[noreturn]] void throw_other_value(const Communicator& comm, const std::vector<Common>& mine,
+                                    int rank) {
+  const std::vector<Common> first = unpacked(shared_text(comm, 0, packed(mine)));
+  const std::vector<Common> other = unpacked(shared_text(comm, rank, packed(mine)));
+  std::size_t i = 0;
+  while (i + 1 < std::min(first.size(), other.size()) && first[i].value == other[i].value) ++i;
   throw Error::from_rank(rank, ErrorClass::disagreement,
-                         "ranks disagree on " + common.name + ": rank 0 passed " + first +
-                             ", rank " + std::to_string(rank) + " passed " + other +
-                             "; all ranks of the communicator must pass the same",
+                         "ranks disagree on " + first[i].name + ": rank 0 passed " +
+                             first[i].value + ", rank " + std::to_string(rank) + " passed " +
+                             other[i].value + "; all ranks of the communicator must pass the same",
                          "", -1, 0);
+}
+
+[[noreturn]] void throw_other_call(const Ballot& all) {
+  const auto text = [](std::int64_t call) {
+    return ((call & leaving) != 0 ? "the end of " : "") + Call::from_code(call & ~leaving).text();
+  };
+  const std::string rank = std::to_string(all.other_call_at);
+  const InCall* const in = InCall::current();
+  throw Error::from_rank(
+      static_cast<int>(all.other_call_at), ErrorClass::disagreement,
+      "ranks disagree on the operation: rank 0 is in " + text(all.call) + ", rank " + rank +
+          " in " + text(all.other_call) +
+          "; nothing was done. All ranks must make the same calls of a file in the same order",
+      in != nullptr ? in->path() : "", -1, 0);
+}
+
+/// Those who wait meet the others again, once these have ended the same operation.
+bool all_can_end(const Ballot& all) {
+  return all.waits_for != Ballot::nobody && all.oldest_low == all.waits_for &&
+         all.oldest_high == all.waits_for;
 }
 
 }  // namespace
 
-Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& common,
-                      const Demand& demand, const std::optional<Error>& error) {
-  Ballot mine = ballot_of(comm, error);
-  mine.demand = demand;
-  for (std::size_t i = 0; i < common.size() && i < max_common; ++i) mine.common[i] = common[i].hash;
-  const Ballot all = reduce(comm, mine);
+std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry) {
+  Ballot mine = ballot_of(comm, entry.error);
+  const Call call = Call::from_code(mine.call);
+  mine.demand = entry.demand;
+  mine.common = hash_of(entry.common);
+  mine.oldest_low = mine.oldest_high = entry.oldest;
+  if (call.kind == CallKind::wait) mine.waits_for = call.number;
+  Ballot all = reduce(comm, mine);
+  while (all.other_call_at >= 0) {
+    if (!all_can_end(all)) throw_other_call(all);
+    if (call.kind != CallKind::wait) return std::nullopt;
+    all = reduce(comm, mine);
+  }
   // An error first: a rank that failed early may not know its common values.
-  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
-  for (std::size_t i = 0; i < common.size(); ++i)
-    if (all.differs_at[i] >= 0)
-      throw_disagreement(comm, common[i], static_cast<int>(all.differs_at[i]));
+  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), entry.error);
+  if (all.other_common_at >= 0)
+    throw_other_value(comm, entry.common, static_cast<int>(all.other_common_at));
   return all.demand;
 }
 
+namespace {
+
+Ballot reduce_inside(const Communicator& comm, Ballot mine) {
+  mine.call |= leaving;
+  const Ballot all = reduce(comm, mine);
+  if (all.other_call_at >= 0) throw_other_call(all);
+  return all;
+}
+
+}  // namespace
+
 void agree_on_exit(const Communicator& comm, const std::optional<Error>& error) {
-  const Ballot all = reduce(comm, ballot_of(comm, error));
+  const Ballot all = reduce_inside(comm, ballot_of(comm, error));
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
 }
 
 bool any_rank(const Communicator& comm, bool here) {
   Ballot mine = ballot_of(comm, std::nullopt);
   mine.demand.words = here ? 1 : 0;  // of which the largest survives
-  return reduce(comm, mine).demand.words != 0;
+  return reduce_inside(comm, mine).demand.words != 0;
 }
 
 Error current_error() {

@@ -1,13 +1,18 @@
 // Agreement: the single entry and the single exit of every collective call.
 //
-// Entry: one small reduction joins the ranks' demands, compares what all ranks must pass alike
-// and finds out whether some rank already failed. Exit: one reduction of the error state.
-// Either way all ranks leave with the same error class, and with the words of the rank that
-// failed first (the lowest of the gravest class).
+// Entry: one small reduction joins the ranks' demands, compares the calls that the ranks are in and
+// what all ranks must pass alike, and finds out whether some rank already failed. Exit: one
+// reduction of the error state. Either way all ranks leave with the same error class, and with the
+// words of the rank that failed first (the lowest of the gravest class).
+//
+// Which call a rank is in, InCall (call.hpp) says. Ranks in different calls find out in the first
+// reduction, since each call begins with one and all reductions are alike:
+//   1. Some wait for an operation that the others have begun and not ended, too: the others end it
+//      first (agree_on_entry returns nothing there), and all meet once more.
+//   2. Else all throw Error(disagreement), and no rank has done anything.
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,13 +28,20 @@ namespace penstock {
 struct Common {
   std::string name;
   std::string value;
-  std::size_t hash = std::hash<std::string>{}(value);
 };
 
-/// Throws on all ranks if one of them brings an error, or if a common value differs. Returns the
-/// demands of all ranks joined. At most 20 values; all ranks pass as many, in the same order.
-Demand agree_on_entry(const Communicator& comm, const std::vector<Common>& common,
-                      const Demand& demand, const std::optional<Error>& error);
+/// What a rank brings to the entry of a call.
+struct Entry {
+  const std::vector<Common>& common;  // any number; all ranks pass the same names
+  Demand demand = {};
+  std::optional<Error> error = std::nullopt;
+  std::int64_t oldest = 0;  // call that began the oldest operation whose end is to come; 0: none
+};
+
+/// Throws on all ranks if they are in different calls, if one of them brings an error, or if a
+/// common value differs. Returns the demands of all ranks joined. Nothing: another rank waits for
+/// the operation `oldest`; end that, and enter again.
+std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry);
 /// Throws on all ranks if one of them brings an error.
 void agree_on_exit(const Communicator& comm, const std::optional<Error>& error);
 

@@ -49,7 +49,7 @@ void Communicator::check(int code, const char* call) {
               std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-Communicator::Communicator(MPI_Comm comm) {
+Communicator::Communicator(MPI_Comm comm) : user_(comm) {
   if (comm == MPI_COMM_NULL)
     throw Error(ErrorClass::argument,
                 "communicator: it is MPI_COMM_NULL: it was freed, or this process is not in it");
@@ -67,21 +67,40 @@ Communicator::Communicator(MPI_Comm comm) {
   }
   if (inter != 0)
     throw Error(ErrorClass::argument, "communicator: an intra-communicator is needed");
-  check(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+  check(MPI_Comm_rank(comm, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
+}
+
+/// A rank that never comes must not keep the others spinning: not MPI_Comm_dup.
+void Communicator::connect() {
+  if (user_ == MPI_COMM_NULL) return;
+  // A wait that ends with an error leaves the request to MPI: the memory must stay.
+  auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Comm_idup(user_, made.get(), &request), "MPI_Comm_idup");
+  MPI_Comm* const lent = made.release();
+  wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
+  made.reset(lent);
+  comm_ = *made;
   // The user's handler may abort the program; errors here become exceptions on every rank.
   check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
 }
 
 int Communicator::cores() noexcept {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+bool Communicator::is_self() const noexcept {
+  int compared = MPI_UNEQUAL;
+  return !is_null() && MPI_Comm_compare(user_, MPI_COMM_SELF, &compared) == MPI_SUCCESS &&
+         compared == MPI_IDENT;
+}
+
 std::string Communicator::form_team(int most) {
   std::string why;
   if (alone()) return why;
   team_ = Team::form(comm_, most, why);
+  if (const InCall* const in = InCall::current()) in->show();
   // Without a team nothing is known of the nodes: take it that every rank has its own.
   const int writes = !team_ || team_->rank() < cores() ? 1 : 0;
   const int crowded = team_ && 2 * team_->size() <= cores() ? 0 : 1;
@@ -94,18 +113,21 @@ std::string Communicator::form_team(int most) {
 }
 
 Communicator::Communicator(Communicator&& other) noexcept
-    : comm_(other.comm_),
+    : user_(other.user_),
+      comm_(other.comm_),
       team_(std::move(other.team_)),
       rank_(other.rank_),
       size_(other.size_),
       writers_(other.writers_),
-      idle_cores_(other.idle_cores_) {
+      idle_cores_(other.idle_cores_),
+      broken_off_(other.broken_off_) {
   other.comm_ = MPI_COMM_NULL;
 }
 
 void Communicator::release() noexcept {
-  if (team_) team_->release();
-  if (comm_ != MPI_COMM_NULL && mpi_is_running()) MPI_Comm_free(&comm_);
+  // After break_off() something may still be under way.
+  if (team_) team_->release(/*keep=*/broken_off_);
+  if (comm_ != MPI_COMM_NULL && mpi_is_running() && !broken_off_) MPI_Comm_free(&comm_);
   comm_ = MPI_COMM_NULL;
 }
 
@@ -124,11 +146,18 @@ void Communicator::barrier() const {
   wait(request, "MPI_Ibarrier");
 }
 
-void Communicator::wait(MPI_Request& request, const char* call) {
-  for (int done = 0;;) {
+void Communicator::check_usable() const {
+  if (broken_off_)
+    throw Error(ErrorClass::state,
+                "an earlier call of this file was given up, since other ranks did not come to it; "
+                "open the file again");
+}
+
+void Communicator::wait(MPI_Request& request, const char* call, Wait::OutOfPatience then) {
+  for (Wait wait(then);; wait.poll()) {
+    int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done) return;
-    std::this_thread::yield();
   }
 }
 

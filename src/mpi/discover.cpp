@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <thread>
 
 #include <penstock/error.hpp>
 
@@ -45,6 +44,7 @@ std::vector<Letter> deliver(const Communicator& comm, const std::vector<Letter>&
   }
   if (!comm.alone()) {
     MPI_Request barrier = MPI_REQUEST_NULL;
+    Wait wait;
     for (int done = 0; !done;) {
       const bool busy = receive_one(comm, tag, received);
       if (barrier == MPI_REQUEST_NULL) {
@@ -56,7 +56,8 @@ std::vector<Letter> deliver(const Communicator& comm, const std::vector<Letter>&
       } else {
         Communicator::check(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
       }
-      if (!busy && !done) std::this_thread::yield();  // others may need this core to get here
+      if (busy) wait.restart();
+      else if (!done) wait.poll();
     }
   }
   std::sort(received.begin(), received.end(),

@@ -50,6 +50,7 @@ struct Team::Common {
   alignas(64) Word permits_out;
   Word waiting;  // for one, in take_permit
   alignas(64) Word copying;
+  alignas(64) Word gone;  // 1 + the first rank that has left
   alignas(64) std::byte result[note_bytes];
 };
 
@@ -78,10 +79,10 @@ Team::~Team() {
   release();
 }
 
-void Team::release() noexcept {
+void Team::release(bool keep) noexcept {
   int finalized = 1;
   MPI_Finalized(&finalized);
-  if (!finalized) {
+  if (!finalized && !keep) {
     if (node_comm_ != MPI_COMM_NULL) MPI_Comm_free(&node_comm_);
     if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
   }
@@ -131,6 +132,7 @@ void Team::lay_out(int comm_size) {
   place_of_ = node_of_ + comm_size;
   start_of_ = place_of_ + comm_size;
   by_node_ = start_of_ + comm_size + 1;
+  own_desk().process = ::getpid();
 }
 
 /// Where every rank lives: one table per node, not per rank.
@@ -169,7 +171,7 @@ std::uint32_t Team::this_meeting() const noexcept {
 }
 
 /// True on the one rank that does the work, once all are here.
-bool Team::arrive() noexcept {
+bool Team::arrive() {
   const auto everybody = static_cast<std::uint32_t>(size_);
   const bool last = common_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == everybody;
   if (nodes_ == 1) return last;
@@ -177,10 +179,11 @@ bool Team::arrive() noexcept {
     if (last) futex_wake(common_->arrived, 1);
     return false;
   }
-  for (;;) {
+  for (Wait wait(Wait::OutOfPatience::throws);;) {
     const std::uint32_t here = common_->arrived.load(std::memory_order_acquire);
     if (here == everybody) return true;
-    futex_wait(common_->arrived, here);
+    if (gone() >= 0) return false;
+    wait.on(common_->arrived, here);
   }
 }
 
@@ -190,10 +193,25 @@ void Team::dismiss(std::uint32_t meeting) noexcept {
   if (size_ > 1) futex_wake(common_->meeting, INT_MAX);
 }
 
-void Team::await(std::uint32_t meeting) noexcept {
+bool Team::await(std::uint32_t meeting) {
   for (int i = 0; !crowded_ && i < patience; ++i, pause())
-    if (this_meeting() != meeting) return;
-  while (this_meeting() == meeting) futex_wait(common_->meeting, meeting);
+    if (this_meeting() != meeting) return true;
+  for (Wait wait(Wait::OutOfPatience::throws); this_meeting() == meeting;) {
+    if (gone() >= 0) return this_meeting() != meeting;
+    wait.on(common_->meeting, meeting);
+  }
+  return true;
+}
+
+void Team::leave(int comm_rank) noexcept {
+  std::uint32_t nobody = 0;
+  common_->gone.compare_exchange_strong(nobody, static_cast<std::uint32_t>(comm_rank) + 1);
+  futex_wake(common_->arrived, INT_MAX);
+  futex_wake(common_->meeting, INT_MAX);
+}
+
+int Team::gone() const noexcept {
+  return static_cast<int>(common_->gone.load(std::memory_order_acquire)) - 1;
 }
 
 std::uint32_t Team::heard() const noexcept {
@@ -208,13 +226,13 @@ void Team::ring(int place) noexcept {
   if (desk.asleep.load(std::memory_order_seq_cst) != 0) futex_wake(desk.bell, 1);
 }
 
-void Team::sleep(std::uint32_t heard_before) noexcept {
+void Team::sleep(std::uint32_t heard_before, Wait& wait, bool messages) {
   for (int i = 0; !crowded_ && i < patience; ++i, pause())
     if (heard() != heard_before) return;
   Desk& desk = own_desk();
   desk.asleep.store(1, std::memory_order_seq_cst);
-  while (desk.bell.load(std::memory_order_seq_cst) == heard_before)
-    futex_wait(desk.bell, heard_before);
+  if (desk.bell.load(std::memory_order_seq_cst) == heard_before)
+    wait.on(desk.bell, heard_before, messages);
   desk.asleep.store(0, std::memory_order_relaxed);
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "mpi/segment.hpp"
+#include "mpi/wait.hpp"
 
 namespace penstock {
 
@@ -28,7 +29,8 @@ class Team {
   static std::unique_ptr<Team> form(MPI_Comm comm, int most, std::string& why);
   Team(const Team&) = delete;
   ~Team();
-  void release() noexcept;  // the communicators, before MPI ends
+  /// Gives the communicators back, before MPI ends; `keep`: only forgets them.
+  void release(bool keep = false) noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -52,9 +54,13 @@ class Team {
     // Of this call and of the one before: a rank that is ahead must not change what another reads.
     std::int64_t words[2];
     std::int64_t letter[2][letter_words];
-    // The memory of this rank's active buffer, for the others: see Arena. -1: none.
     std::int64_t process;
+    // The memory of this rank's active buffer, for the others: see Arena. -1: none.
     std::int64_t arena;
+    // Codes of the collective call (call.hpp) of this file that the rank is in, and was in last;
+    // whether it waits for others there.
+    std::atomic<std::int64_t> call, last_call;
+    std::atomic<std::int32_t> waiting;
   };
   Desk& desk(int place) noexcept { return desks_[place]; }
   Desk& own_desk() noexcept { return desks_[rank_]; }
@@ -62,18 +68,29 @@ class Team {
   std::byte* result() noexcept;
 
   /// Returns when all of the team are here. `work` runs once before anybody leaves: on the leader
-  /// if there are other teams (it may call MPI), else on whoever comes last.
+  /// if there are other teams (it may call MPI), else on whoever comes last. False: one of the team
+  /// is gone and will not come, nor will there be another meeting.
   template <class Work>
-  void meet(Work&& work) {
+  bool meet(Work&& work) {
     const std::uint32_t meeting = this_meeting();
-    if (arrive()) work(), dismiss(meeting);
-    else await(meeting);
+    if (arrive()) {
+      work();
+      dismiss(meeting);
+      return true;
+    }
+    return await(meeting);
   }
+  /// This rank (of the communicator) will come to no meeting any more.
+  void leave(int comm_rank) noexcept;
+  /// One that has left; -1: none.
+  int gone() const noexcept;
+  bool leads() const noexcept { return rank_ == 0; }
 
   std::uint32_t heard() const noexcept;  // rings so far
   void ring(int place) noexcept;
-  /// Returns once the bell has rung more often than `heard`.
-  void sleep(std::uint32_t heard) noexcept;
+  /// Returns once the bell has rung more often than `heard`, or after a while: the caller looks
+  /// whether what it waits for is there. `messages`: also for messages of this rank.
+  void sleep(std::uint32_t heard, Wait& wait, bool messages);
 
   /// At most `most` threads of the team's ranks hold a permit at a time. False: not now; the bell
   /// rings when it is worth another try.
@@ -95,9 +112,9 @@ class Team {
   void lay_out(int comm_size);
   void tell_nodes(MPI_Comm comm);
   std::uint32_t this_meeting() const noexcept;
-  bool arrive() noexcept;
+  bool arrive();
   void dismiss(std::uint32_t meeting) noexcept;
-  void await(std::uint32_t meeting) noexcept;
+  bool await(std::uint32_t meeting);
 
   MPI_Comm node_comm_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1;

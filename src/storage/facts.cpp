@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -74,6 +75,32 @@ DirectAlignment find_direct_alignment(int fd) {
   const std::string type = find_file_system_type(fd);
   if (type == "tmpfs" || type == "ramfs") return {};
   return try_direct_read(fd);
+}
+
+namespace {
+
+/// File systems that number their mounts on each host as it comes, so that one file has several
+/// device numbers.
+bool numbers_mounts(const std::string& type) {
+  constexpr std::array<const char*, 14> types{"nfs",  "lustre", "gpfs", "fuse",   "cifs",
+                                              "smb2", "smb",    "ceph", "beegfs", "orangefs",
+                                              "gfs2", "ocfs2",  "afs",  "9p"};
+  return type.starts_with("0x") || type == "unknown" ||
+         std::ranges::find(types, type) != types.end();
+}
+
+}  // namespace
+
+std::string find_identity(const std::string& path) {
+  const auto file = open_descriptor(path, OpenFlag::read);
+  struct stat status {};
+  if (::fstat(file->number(), &status) != 0) throw_open_error(path, OpenFlag::read, errno);
+  std::string text = "inode " + std::to_string(status.st_ino);
+  const std::string type = find_file_system_type(file->number());
+  if (!numbers_mounts(type))
+    text += " of device " + std::to_string(major(status.st_dev)) + ":" +
+            std::to_string(minor(status.st_dev));
+  return text + " (" + type + ")";
 }
 
 FileSystemFacts find_facts(const std::string& path) {

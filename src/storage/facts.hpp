@@ -13,6 +13,10 @@ namespace penstock {
 /// The facts of an existing file. Throws Error(storage) where it cannot be opened.
 FileSystemFacts find_facts(const std::string& path);
 
+/// Which file a path leads to, as text that is the same on all hosts that share it. Throws
+/// Error(storage).
+std::string find_identity(const std::string& path);
+
 /// The type of the file system of an open file; ext2 and ext3 are called ext4, as they look alike.
 std::string find_file_system_type(int fd);
 

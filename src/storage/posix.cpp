@@ -65,6 +65,13 @@ class PosixStorage : public Storage {
     const iovec place{&byte, 1};
     return ::preadv2(fd(), &place, 1, offset, RWF_NOWAIT) >= 0;
   }
+  std::int64_t drop(Extent range) override {
+    if (range.empty()) return 0;
+    return result(uninterrupted([&] {
+      return ::fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
+                         range.length());
+    }));
+  }
   std::int64_t size() override {
     struct stat status {};
     const std::int64_t code = result(::fstat(fd(), &status));
@@ -105,15 +112,26 @@ const char* advice(int number, OpenFlag flag) {
     case EROFS: return "; the file system is mounted read-only, choose another folder";
     case ENOSPC:
     case EDQUOT: return "; free some space, or choose another folder";
+    case ENXIO:
+    case ESPIPE: return "; it is a pipe, a socket or a terminal, and arrays need a file";
+    case ELOOP: return "; symbolic links in the path lead back to themselves";
+    case ENAMETOOLONG: return "; a name in the path is longer than the file system allows";
     case EMFILE: return "; this process has too many files open, see ulimit -n";
     default: return "";
   }
 }
 
 int open_flags(OpenFlag flag) {
-  if (flag == OpenFlag::read) return O_RDONLY | O_CLOEXEC;
-  // Not O_TRUNC: one rank empties the file, by resize, once all ranks have it open.
-  return O_RDWR | O_CLOEXEC | (flag == OpenFlag::create ? O_CREAT : 0);
+  // A pipe would keep the caller until somebody opens its other end.
+  constexpr int always = O_CLOEXEC | O_NONBLOCK;
+  if (flag == OpenFlag::read) return O_RDONLY | always;
+  // Not O_TRUNC: the old content goes only once all ranks have it open.
+  return O_RDWR | always | (flag == OpenFlag::create ? O_CREAT : 0);
+}
+
+/// What has bytes at offsets, and a size.
+bool is_seekable_file(mode_t mode) noexcept {
+  return S_ISREG(mode) || S_ISBLK(mode);
 }
 
 }  // namespace
@@ -141,8 +159,11 @@ std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag fl
   if (fd < 0) throw_open_error(path, flag, errno);
   auto file = std::make_shared<Descriptor>(fd);
   struct stat status {};
+  if (::fstat(fd, &status) != 0) throw_open_error(path, flag, errno);
   // Reading is the one thing that a folder can be opened for.
-  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
+  if (S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
+  if (!is_seekable_file(status.st_mode)) throw_open_error(path, flag, ESPIPE);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return file;
 }
 

@@ -2,6 +2,7 @@
 // (counting, faults) stacks as adapters on any kind.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,8 @@ class Storage {
   virtual bool read_ahead(Extent) { return false; }
   /// Whether a byte is in such a place already. False also where that cannot be known.
   virtual bool is_near(std::int64_t) { return false; }
+  /// Makes zeros of a range within the file and gives its memory back. 0, or -errno: few kinds can.
+  virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
   virtual std::int64_t sync() = 0;                      ///< 0, or -errno

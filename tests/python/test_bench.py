@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from penstock._bench.patterns import HOLE, PATTERNS, UNTOUCHED, expected
-from penstock._bench.report import compare, plots
+from penstock._bench.peers_report import summary
+from penstock._bench.ratios import compare_methods
+from penstock._bench.report import plots
+from penstock._bench.schedule import turns
 
-SMALL = ["--repeat", "1", "--mpiexec-timeout", "60"]
+SMALL = ["--repeat", "1", "--mpiexec-timeout", "100"]
 
 
 def bench(*arguments, cwd, expect=0):
     command = [sys.executable, "-m", "penstock", "bench", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, timeout=240)
     assert done.returncode == expect, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -74,21 +77,40 @@ def test_neighbours_differ():
 
 
 def test_peers(tmp_path):
-    text = bench("peers", "--ranks", "2,4", "--size", "1M", "--output", "o", *SMALL, cwd=tmp_path)
-    assert "x best" in text and "of the" in text and "element-gaps" in text
+    text = bench("peers", "--ranks", "4", "--size", "1M", "--output", "o", *SMALL, cwd=tmp_path)
+    assert "x best" in text and "of the" in text and "element-gaps" in text and "new:" in text
     found = records(tmp_path / "o" / "peers.jsonl")
     runs = {r["run"] for r in found}
-    assert len(found) == 2 * 9 * 2 * 3 * len(runs)
-    assert {r["pattern"] for r in found} == set(PATTERNS) and {r["ranks"] for r in found} == {2, 4}
+    # Two kinds of write with four methods, reads with three: a buffer is for writes.
+    assert len(found) == 9 * (4 + 4 + 3) * len(runs)
+    assert {r["pattern"] for r in found} == set(PATTERNS) and {r["ranks"] for r in found} == {4}
     for r in found:
-        assert r["bytes"] == 1 << 20 and len(r["times"]) == r["repeat"] == 1 and r["seconds"] > 0
-        assert r["cores"] >= 1 and r["mpi"] and r["device"] == "page cache"
+        assert r["bytes"] == 1 << 20 and len(r["times"]) == r["repeat"] == len(r["of_rod_pairs"]) == 1
+        assert 0 < r["seconds"] < 60 and r["cores"] >= 1 and r["mpi"] and r["device"] == "page cache"
+        assert r["file"] == "existing" or r["operation"] == "write"
+        if r["file"] == "new":
+            assert 0 < r["open_times"][0] < 60 and 0 < r["close_times"][0] < 60
         if r["method"] == "penstock":
             moved = r["counts"]["bytes_written" if r["operation"] == "write" else "bytes_read"]
             assert moved >= r["bytes"] and set(r["phases"]) == {"plan", "exchange", "copy", "storage", "wait"}
+            assert r["hints"] == {"active_buffer_size": "0"}
+    assert "penstock, buffered" not in {r["method"] for r in found if r["operation"] == "read"}
     for operation in ("write", "read"):
         assert (tmp_path / "o" / f"peers-{operation}.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["peers-read.png", "peers-write.png", "peers.jsonl"]
+    left = ["peers-read.png", "peers-write.png", "peers.jsonl", "peers.md"]
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == left
+    table = (tmp_path / "o" / "peers.md").read_text()
+    assert table.count("| block4 |") == table.count("| block4, buffered |") == 1
+
+
+def test_peers_of_one_kind_of_file(tmp_path):
+    for arguments, series in ((["--files", "new", "--operations", "write"], {("write", "new")}),
+                              (["--files", "existing"], {("write", "existing"), ("read", "existing")})):
+        bench("peers", "--ranks", "1,2", "--size", "1M", "--patterns", "gaps", *arguments, *SMALL, cwd=tmp_path)
+        found = records(tmp_path / "penstock-bench" / "peers.jsonl")
+        assert {(r["operation"], r["file"]) for r in found} == series
+        table = (tmp_path / "penstock-bench" / "peers.md").read_text()
+        assert table.count("| gaps |") == 2  # a table for each rank count
 
 
 def test_steps(tmp_path):
@@ -114,6 +136,7 @@ def test_errors_say_what_is_known(tmp_path):
     for arguments, words in ((["steps", "--steps", "step9"], "step 'step9' is not known; known are direct, step1"),
                              (["peers", "--patterns", "blok"], "known are block-block, column-block"),
                              (["peers", "--operations", "append"], "known are write, read"),
+                             (["peers", "--files", "old"], "known are new, existing"),
                              (["steps", "--sizes", "64Q"], "is not a size"),
                              (["steps", "--ranks", "0"], "ranks must be at least 1"),
                              (["peers", "--hint", "buffer_size"], "name=value")):
@@ -138,25 +161,69 @@ import pytest
 from mpi4py import MPI
 from penstock._bench.methods import Memory
 from penstock._bench.patterns import PATTERNS
-from penstock._bench.worker import Bench, BenchError
+from penstock._bench.worker import Bench, BenchError, Case
 
 class Lazy:
-    name = "lazy"
-    def write(self): pass
-    def read(self): pass
+    name, is_mpi_io = "lazy", False
+
+class Idle:
+    def round(self, order, writes, fresh):
+        if fresh and comm.rank == 0:
+            open(fresh, "wb").close()
 
 comm = MPI.COMM_WORLD
 pattern, total = PATTERNS["tiles"], 1 << 18
 bench = Bench({"hints": {}, "device": "."}, comm)
 memory = Memory(pattern.part(total, comm.size, comm.rank))
 bench.on_rank_0(lambda: bench._make(pattern, total, bench.path))
-for operation, words in (("write", "lazy wrote a wrong file for pattern tiles on 2 ranks: the first wrong byte is 0"),
-                         ("read", "lazy read pattern tiles on 2 ranks wrongly: rank 0")):
+wrote = "lazy wrote a wrong file for pattern tiles on 2 ranks: the first wrong byte is 0"
+read = "lazy: read of pattern tiles on 2 ranks went wrong: rank 0"
+for operation, new, words in (("write", False, wrote), ("write", True, wrote), ("read", False, read)):
     with pytest.raises(BenchError, match=words):
-        bench.check(Lazy(), operation, pattern, total, memory, bench.path)
+        case = Case(pattern, total, memory, Idle(), [Lazy()])
+        bench.check(case, 0, operation, new, bench.fresh if new else bench.path)
 print("told")
 """, 2)
     assert output.count("told") == 2
+
+
+def test_turns_are_fair():
+    orders = [turns(repetition, 3) for repetition in range(6)]
+    assert orders == [[0, 1, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0], [0, 2, 1], [1, 0, 2]]
+
+
+def test_a_span_begins_together_and_ends_with_the_last(mpirun):
+    """Ranks that arrive late hold up all, and their lateness is in no span."""
+    output = mpirun("""
+import time
+import numpy as np
+from mpi4py import MPI
+from penstock import section
+from penstock._core import _Race
+
+comm = MPI.COMM_WORLD
+race = _Race(MPI._addressof(comm))
+race.rod(np.full(100, comm.rank + 1, np.uint8), 100 * comm.rank, False)
+half = np.full((1, 100), 7 + comm.rank, np.uint8)
+race.engine([3, 100], 1, {}, section((comm.rank, comm.rank + 1), (0, 100)), half, np.zeros_like(half))
+for repetition in range(3):
+    time.sleep(0.3 * (comm.rank == repetition))
+    before, cpu = time.monotonic(), time.process_time()
+    told = np.reshape(race.round([0, 1], True, "made-anew"), (2, 11))
+    assert before < told[0, 0] and told[-1, 5] < time.monotonic()
+    assert (np.diff(told[:, :6]) >= 0).all() and (np.diff(told[:, :6].ravel()) >= 0).all()
+    begins, ends = np.array(comm.allgather(told[0, 0])), np.array(comm.allgather(told[0, 1]))
+    spun = comm.allgather(time.process_time() - cpu)
+    waited = comm.allgather(told[0, 0] - before)
+    if comm.rank == 0:
+        assert min(waited[r] for r in range(3) if r != repetition) > 0.2, waited
+        assert np.ptp(begins) < 0.2 and (ends - begins).max() < 0.2
+        assert min(spun) < 0.15, spun  # who waited was asleep
+        assert open("made-anew", "rb").read() == b"".join(bytes([7 + r]) * 100 for r in range(3))
+    comm.Barrier()
+print("told")
+""", 3)
+    assert output.count("told") == 3
 
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path):
@@ -172,12 +239,22 @@ def test_without_matplotlib_there_are_tables_and_a_word(monkeypatch, capsys, tmp
     assert "pip install matplotlib" in capsys.readouterr().err
 
 
-def test_the_best_mpi_io_is_that_with_the_lowest_ratio():
-    def record(run, method, seconds):
-        return {"command": "peers", "pattern": "p", "size": 1, "ranks": 2, "operation": "write", "run": run,
-                "method": method, "seconds": seconds}
+def test_ratios_are_those_of_pairs_and_the_best_mpi_io_counts():
+    def run(name, penstock, peer):
+        common = {"command": "peers", "pattern": "p", "size": 1, "ranks": 2, "operation": "write", "file": "new",
+                  "run": name, "mpi": "M"}
+        times = {"rod": [1.0, 4.0, 1.0], "penstock": penstock, name: peer}
+        found = [{**common, "method": m, "times": t, "open_times": [1.0] * 3, "close_times": [1.0] * 3}
+                 for m, t in times.items()]
+        compare_methods(found)
+        return found
 
-    found = [record("a", "penstock", 2.0), record("a", "a", 3.0), record("b", "penstock", 1.0), record("b", "b", 1.2)]
-    compare(found)
-    assert [r.get("of_mpi_io") for r in found] == [1.5, None, 1.2, None]
-    assert found[0]["of_best"] == found[2]["of_best"] == 1.2
+    # The second round was disturbed: medians of times, each by itself, would tell 2.0 and 0.5.
+    found = run("a", [2.0, 4.0, 2.0], [6.0, 6.0, 2.0]) + run("b", [2.0, 5.0, 1.0], [2.0, 5.0, 1.0])
+    rod, penstock, peer = found[:3]
+    assert penstock["of_rod_pairs"] == [0.5, 1.0, 0.5] and penstock["of_rod"] == 0.5
+    assert penstock["of_mpi_io_pairs"] == [3.0, 1.5, 1.0] and penstock["of_mpi_io"] == 1.5
+    assert penstock["snapshot_of_mpi_io"] == 8 / 6 and "of_mpi_io" not in peer and rod["of_rod"] == 1.0
+    names, rows = summary(found)
+    assert names[1:] == ["write, new file: of the rod", "x best MPI-IO", "with open and close: x best MPI-IO"]
+    assert rows == [["p", "0.65 ±0.22", "1.0", "1.0"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
 
@@ -16,6 +17,10 @@ app = typer.Typer(no_args_is_help=True, help="Measure the engine: against a rod,
 EXCHANGES = ("step1", "step2", "step3", "step4", "step5", "sparse", "alltoallw", "node")
 STEPS = {"direct": {"method": "direct"}, **{name: {"method": "extended", "exchange": name} for name in EXCHANGES}}
 OPERATIONS = ["write", "read"]
+FILES = ["new", "existing"]
+# The exchange is measured, to the storage and back: a write that is only copied would hide it.
+UNBUFFERED = {"active_buffer_size": "0"}
+BUFFERED = {"active_buffer_size": "64M"}
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
 _operations = typer.Option("write,read", help="write, read or both.")
@@ -33,10 +38,12 @@ def steps(
 ) -> None:
     """Every way to exchange data, over rank counts and sizes."""
     from .patterns import pick
+    from .report import report
 
-    methods = {name: STEPS[name] for name in pick("step", steps, list(STEPS))}
-    job = {**_job("steps", patterns, sizes, operations, repeat, patience, hint), "methods": methods}
-    _bench(job, [Run(job={"mpi_io": None})], ranks).carry_out(output, folder, mpiexec_timeout)
+    methods = {name: {**UNBUFFERED, **STEPS[name]} for name in pick("step", steps, list(STEPS))}
+    job = {**_job("steps", patterns, sizes, operations, repeat, patience, hint), "methods": methods,
+           "files": ["existing"]}
+    _bench(job, [Run(job={"mpi_io": None})], ranks, report).carry_out(output, folder, mpiexec_timeout)
 
 
 @app.command()
@@ -44,12 +51,19 @@ def peers(
     patterns: str = typer.Option("all", help="Access patterns, or all."),
     ranks: str = typer.Option("4,16,64", help="Numbers of MPI processes."),
     size: str = typer.Option("64M", help="Bytes that all ranks want together."),
-    operations: str = _operations, repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
+    operations: str = _operations,
+    files: str = typer.Option("new,existing", help="What is written into: new files, an existing one, or both."),
+    repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
     """Penstock beside the MPI library's own MPI-IO, for the access patterns of the field."""
-    job = {**_job("peers", patterns, size, operations, repeat, patience, hint), "methods": {"penstock": {}}}
-    _bench(job, _mpi_ios(), ranks).carry_out(output, folder, mpiexec_timeout)
+    from .patterns import pick
+    from .peers_report import peers_report
+
+    methods = {"penstock": UNBUFFERED, "penstock, buffered": BUFFERED}
+    job = {**_job("peers", patterns, size, operations, repeat, patience, hint), "methods": methods,
+           "writes_only": ["penstock, buffered"], "files": pick("kind of file", files, FILES)}
+    _bench(job, _mpi_ios(), ranks, peers_report).carry_out(output, folder, mpiexec_timeout)
 
 
 def _job(command: str, patterns: str, sizes: str, operations: str, repeat: int, patience: float,
@@ -59,14 +73,7 @@ def _job(command: str, patterns: str, sizes: str, operations: str, repeat: int, 
     return {"command": command, "patterns": [p.name for p in chosen(patterns)],
             "sizes": [byte_count("size", s) for s in sizes.split(",")],
             "operations": pick("operation", operations, OPERATIONS), "repeat": repeat, "patience": patience,
-            "hints": {**_unbuffered(), **parse_hints(hints or [])}}
-
-
-def _unbuffered() -> dict[str, str]:
-    """The exchange is measured, to the storage and back: a write that is only copied would hide it."""
-    from .._core import _hint_names
-
-    return {"active_buffer_size": "0"} if "active_buffer_size" in _hint_names() else {}
+            "hints": parse_hints(hints or []), "writes_only": []}
 
 
 def _mpi_ios() -> list[Run]:
@@ -87,9 +94,8 @@ def _mpi_ios() -> list[Run]:
     return [Run(c, {"mpi_io": c}, {"OMPI_MCA_io": c}) for c in components] or only
 
 
-def _bench(job: dict[str, Any], runs: list[Run], ranks: str) -> Bench:
-    from .report import report
-
+def _bench(job: dict[str, Any], runs: list[Run], ranks: str, report: Callable[[list[dict[str, Any]], Path], None]) -> Bench:
     counts = numbers("ranks", ranks)
-    pieces = len(counts) * len(runs) * len(job["patterns"]) * len(job["sizes"]) * len(job["operations"])
+    series = sum(len(job["files"]) if operation == "write" else 1 for operation in job["operations"])
+    pieces = len(counts) * len(runs) * len(job["patterns"]) * len(job["sizes"]) * series
     return Bench("penstock._bench.worker", job, runs, counts, pieces, report)

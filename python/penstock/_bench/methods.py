@@ -1,55 +1,19 @@
-"""What is measured: the rod, the engine, and the MPI library's own MPI-IO. One object per rank."""
+"""What is measured: the rod, the engine, and the MPI library's own MPI-IO. They run in C++ (`_core._Race`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 from mpi4py import MPI
 
-import penstock as ps
-
+from .._core import _Race
 from .patterns import UNTOUCHED, Part
+from .report import PHASES
 
 PAGE = 4096
-
-
-class Rod:
-    """The measuring rod: every rank one contiguous slab, on a plain descriptor of its own.
-
-    It moves as many bytes as the pattern wants, and nothing has to be agreed or exchanged for it.
-    """
-
-    name = "rod"
-
-    def __init__(self, path: str, part: Part, comm: MPI.Intracomm, direct: bool):
-        total = comm.allreduce(part.nbytes)
-        pages = total // PAGE if direct else -(-total // PAGE)  # O_DIRECT moves whole pages only
-        begin, end = (min(pages * r // comm.size * PAGE, total) for r in (comm.rank, comm.rank + 1))
-        self._offset, self._fd = begin, os.open(path, os.O_RDWR | (os.O_DIRECT if direct else 0))
-        room = np.empty(end - begin + PAGE, np.uint8)
-        skip = -room.ctypes.data % PAGE  # O_DIRECT wants memory at the start of a page
-        self._memory = room[skip : skip + end - begin]
-        self._memory[...] = comm.rank
-
-    def write(self) -> None:
-        at, rest = self._offset, memoryview(self._memory)
-        while rest:  # Linux moves at most 2 GiB a call
-            done = os.pwrite(self._fd, rest, at)
-            at, rest = at + done, rest[done:]
-
-    def read(self) -> None:
-        at, rest = self._offset, memoryview(self._memory)
-        while rest:
-            done = os.preadv(self._fd, [rest], at)
-            if done == 0:
-                raise OSError(f"the file ended at byte {at}")
-            at, rest = at + done, rest[done:]
-
-    def close(self) -> None:
-        os.close(self._fd)
+COLUMNS = 6 + len(PHASES)  #: of what a turn tells: begin and end of open, of the call, of close; phases
 
 
 class Memory:
@@ -69,53 +33,49 @@ class Memory:
         return outer[self.part.interior] if self.part.section is not None else None
 
 
+class Rod:
+    """Every rank one contiguous slab: as many bytes as the pattern wants, nothing agreed or exchanged."""
+
+    name, is_mpi_io, writes_only = "rod", False, False
+
+    def __init__(self, race: _Race, memory: Memory, comm: MPI.Intracomm, direct: bool):
+        total = comm.allreduce(memory.part.nbytes)
+        pages = total // PAGE if direct else -(-total // PAGE)  # O_DIRECT moves whole pages only
+        begin, end = (min(pages * r // comm.size * PAGE, total) for r in (comm.rank, comm.rank + 1))
+        room = np.empty(end - begin + PAGE, np.uint8)
+        skip = -room.ctypes.data % PAGE  # O_DIRECT wants memory at the start of a page
+        self._offset, self._memory = begin, room[skip : skip + end - begin]
+        self._memory[...] = np.arange(begin, end) % 251 + 1  # a slab in a wrong place is seen
+        race.rod(self._memory, begin, direct)
+
+    def forget(self) -> None:
+        self._memory[...] = UNTOUCHED
+
+    def is_right(self, path: str) -> bool:
+        """Whether its slab in the file is as in memory."""
+        there = np.fromfile(path, np.uint8, self._memory.size, offset=self._offset)
+        return np.array_equal(there, self._memory)
+
+
 class Engine:
     """Penstock with given hints."""
 
-    def __init__(self, name: str, path: str, memory: Memory, comm: MPI.Intracomm, hints: Mapping[str, str]):
-        settings, part = dict(hints), memory.part
-        self.name, self._section, self._method = name, part.section, settings.pop("method", "auto")
-        self._source, self._target = memory.elements(memory.source), memory.elements(memory.target)
-        self._file = ps.open(path, "r+", shape=part.shape, dtype=part.dtype, comm=comm, hints=settings,
-                             container="raw")
+    is_mpi_io = False
 
-    def write(self) -> None:
-        self._file.write(self._source, self._section, method=self._method)
-
-    def read(self) -> None:
-        self._file.read(self._section, out=self._target, method=self._method)
-
-    def last_call(self) -> Any:
-        return self._file.last_call
-
-    @property
-    def carried_out_by(self) -> str:
-        return self._file.last_method
-
-    def close(self) -> None:
-        self._file.close()
+    def __init__(self, race: _Race, name: str, memory: Memory, hints: Mapping[str, str], writes_only: bool):
+        self.name, self.hints, self.writes_only, part = name, dict(hints), writes_only, memory.part
+        race.engine(part.shape, part.dtype.itemsize, self.hints, part.section, memory.elements(memory.source),
+                    memory.elements(memory.target))
 
 
 class MpiIo:
-    """MPI_File_write_at_all and read_at_all through a view, with the library's default hints.
+    """MPI_File_write_at_all and read_at_all through a view, with the library's default hints."""
 
-    The view is set before anything is timed, like a program does that writes step after step.
-    """
+    is_mpi_io, writes_only = True, False
 
-    def __init__(self, name: str, path: str, memory: Memory, comm: MPI.Intracomm):
+    def __init__(self, race: _Race, name: str, memory: Memory):
         self.name = name
-        element, filetype, displacement = memory.part.file_type()
+        element, file_type, displacement = memory.part.file_type()
         memory_type, count = memory.part.memory_type()
-        self._write_spec = [memory.source, count, memory_type]
-        self._read_spec = [memory.target, count, memory_type]
-        self._file = MPI.File.Open(comm, path, MPI.MODE_RDWR)
-        self._file.Set_view(displacement, element, filetype)
-
-    def write(self) -> None:
-        self._file.Write_at_all(0, self._write_spec)
-
-    def read(self) -> None:
-        self._file.Read_at_all(0, self._read_spec)
-
-    def close(self) -> None:
-        self._file.Close()
+        element_at, file_type_at, memory_type_at = map(MPI._addressof, (element, file_type, memory_type))
+        race.mpi_io(element_at, file_type_at, displacement, memory_type_at, count, memory.source, memory.target)

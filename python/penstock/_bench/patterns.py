@@ -192,15 +192,16 @@ class Pattern:
                 f.seek(at)
                 f.write(np.full_like(data, HOLE) if empty else data)
 
-    def wrong_byte(self, path: str, total: int, ranks: int) -> Optional[int]:
-        """Where the file differs first from what it should be; None: nowhere."""
-        there = np.memmap(path, np.uint8, "r")
-        if there.size < self.file_bytes(total):
-            return there.size
-        for at, data in _chunks(self.shape(total), np.dtype(self.dtype), self._mask(total, ranks)):
-            same = there[at : at + data.size] == data
-            if not same.all():
-                return at + int(np.argmin(same))
+    def wrong_byte(self, path: str, total: int, ranks: int, holes: bool = True) -> Optional[int]:
+        """Where the file differs first from what it should be, its holes included or not; None: nowhere."""
+        with open(path, "rb") as f:
+            for at, data in _chunks(self.shape(total), np.dtype(self.dtype), self._mask(total, ranks)):
+                there = np.frombuffer(f.read(data.size), np.uint8)
+                same = (there == data[: there.size]) | (not holes and data[: there.size] == HOLE)
+                if not same.all():
+                    return at + int(np.argmin(same))
+                if (data[there.size :] != HOLE).any():  # a file may end before a hole
+                    return at + there.size
         return None
 
 

@@ -11,7 +11,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
 
-from .report import Record, distinct, is_mpi_io, size_text  # noqa: E402
+from .ratios import Record, is_mpi_io, is_penstock, quartiles  # noqa: E402
+from .report import distinct, size_text  # noqa: E402
 
 MARKERS = "osD^v<>PX*"
 ROD = {"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"}
@@ -87,46 +88,53 @@ def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
 
 
 def peers(records: list[Record], folder: Path) -> list[Path]:
-    """The speed relative to the rod: a bar a method, a group a pattern, a panel a rank count."""
-    return [_bars([r for r in records if r["operation"] == operation], operation, folder / f"peers-{operation}.png")
+    """The speed relative to the rod, median and quartiles of pairs: a picture an operation.
+
+    Writes into a buffer are none into a file: they are left to the tables.
+    """
+    records = [r for r in records if not r["method"].endswith("buffered")]
+    return [_dots([r for r in records if r["operation"] == operation], operation, folder / f"peers-{operation}.png")
             for operation in distinct(records, "operation")]
 
 
-def _bar_names(records: list[Record]) -> dict[str, dict[tuple, float]]:
-    """The ratios of each bar by rank count and pattern; Penstock's is the lowest of its runs."""
-    bars: dict[str, dict[tuple, float]] = {}
+def _pairs(records: list[Record]) -> dict[str, dict[str, list[float]]]:
+    """By method and pattern; of several runs of Penstock, all pairs."""
+    found: dict[str, dict[str, list[float]]] = {}
     for r in records:
-        if r["method"] == "penstock" or is_mpi_io(r):
-            ratios, place = bars.setdefault(r["method"], {}), (r["ranks"], r["pattern"])
-            ratios[place] = min(ratios.get(place, r["of_rod"]), r["of_rod"])
-    return bars
+        if is_penstock(r) or is_mpi_io(r):
+            found.setdefault(r["method"], {}).setdefault(r["pattern"], []).extend(r["of_rod_pairs"])
+    return found
 
 
-def _ratio(value: float) -> str:
-    if value == 0:
-        return "none"  # not measured
-    return f"{value:.2f}" if value >= 0.005 else "<.01"
-
-
-def _bars(records: list[Record], operation: str, path: Path) -> Path:
-    patterns, counts, bars = distinct(records, "pattern"), distinct(records, "ranks"), _bar_names(records)
-    figure, panels = plt.subplots(len(counts), 1, figsize=(max(6.0, 1.25 * len(patterns) + 1.5), 2.3 * len(counts) + 1.4),
-                                  squeeze=False, sharex=True, layout="constrained")
-    width = 0.8 / len(bars)
-    for panel, n in zip(panels[:, 0], counts):
-        for i, (name, ratios) in enumerate(bars.items()):
-            at = [k + (i - (len(bars) - 1) / 2) * width for k in range(len(patterns))]
-            drawn = panel.bar(at, [ratios.get((n, p), 0) for p in patterns], width * 0.92, color=f"C{i}", label=name)
-            panel.bar_label(drawn, fmt=_ratio, fontsize=7, padding=2,
-                            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})
-        panel.axhline(1, linewidth=1, **ROD)
-        panel.set(ylabel="speed / rod", title=f"{n} ranks")
-        panel.margins(y=0.15)
-        panel.grid(axis="y", alpha=0.3)
-        panel.set_axisbelow(True)
-    panels[-1, 0].set_xticks(range(len(patterns)), patterns)
-    panels[-1, 0].tick_params(axis="x", labelrotation=20)
+def _dots(records: list[Record], operation: str, path: Path) -> Path:
+    """A row of panels for each kind of file, a column for each rank count."""
+    patterns, counts, files = (distinct(records, key) for key in ("pattern", "ranks", "file"))
+    methods = sorted(_pairs(records), key=lambda name: not name.startswith("penstock"))
+    figure, panels = plt.subplots(len(files), len(counts), squeeze=False, sharex=True, sharey=True, layout="constrained",
+                                  figsize=(max(3.4 * len(counts) + 2.2, 7.5), (0.42 * len(patterns) + 0.9) * len(files) + 1.0))
+    for row, file in zip(panels, files):
+        for panel, n in zip(row, counts):
+            _draw_dots(panel, _pairs([r for r in records if (r["file"], r["ranks"]) == (file, n)]), methods, patterns)
+            panel.set_title(f"{n} ranks, {file} file")
+    panels[0, 0].invert_yaxis()
+    panels[0, 0].set_xlim(left=0)
+    for panel in panels[-1]:
+        panel.set_xlabel("speed / rod")
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, {_about(records)}", fontsize=11)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, median and quartiles\n{_about(records)}", fontsize=11)
     return save(figure, path)
+
+
+def _draw_dots(panel: Any, pairs: dict[str, dict[str, list[float]]], methods: list[str], patterns: list[str]) -> None:
+    for i, name in enumerate(methods):
+        shift = (i - (len(methods) - 1) / 2) * 0.18
+        places = [(k + shift, quartiles(pairs[name][p])) for k, p in enumerate(patterns) if p in pairs.get(name, {})]
+        at, told = [y for y, _ in places], [q for _, q in places]
+        whiskers = [[q[1] - q[0] for q in told], [q[2] - q[1] for q in told]]
+        panel.errorbar([q[1] for q in told], at, xerr=whiskers, fmt=MARKERS[i], color=f"C{i}", markersize=5, capsize=2,
+                       linewidth=1.2, label=name)
+    panel.axvline(1, linewidth=1, **ROD)
+    panel.set_yticks(range(len(patterns)), patterns)
+    panel.grid(alpha=0.3)
+    panel.set_axisbelow(True)

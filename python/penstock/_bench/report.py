@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Optional
 
-Record = dict[str, Any]
+from .ratios import Record
 
 KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
 PHASES = ("plan", "exchange", "copy", "storage", "wait")
@@ -18,7 +18,7 @@ COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisatio
 def console() -> Any:
     from rich.console import Console
 
-    return Console(width=max(Console().width, 140))  # a narrow terminal wraps tables, but nothing is cut
+    return Console(width=max(Console().width, 150))  # a narrow terminal wraps tables, but nothing is cut
 
 
 def size_text(size: int) -> str:
@@ -29,12 +29,10 @@ def size_text(size: int) -> str:
 
 
 def report(records: list[Record], folder: Path) -> None:
-    screen = console()
-    compare(records)
-    records = ordered(records)
+    screen, records = console(), ordered(records)
     for operation in distinct(records, "operation"):
         chosen = [r for r in records if r["operation"] == operation]
-        screen.print(table(chosen, f"{operation}: speed", _speed_columns(chosen)))
+        screen.print(table(chosen, f"{operation}: speed", SPEED_COLUMNS))
         screen.print(table([r for r in chosen if "counts" in r], f"{operation}: counts, sums over the ranks", COUNT_COLUMNS))
     pictures_and_records(screen, records, folder)
 
@@ -56,28 +54,6 @@ def ordered(records: list[Record]) -> list[Record]:
     return sorted(records, key=lambda r: [places[key].index(r[key]) for key in places])
 
 
-def is_mpi_io(record: Record) -> bool:
-    return record["command"] == "peers" and record["method"] not in ("rod", "penstock")
-
-
-def compare(records: list[Record]) -> None:
-    """Adds the ratio to MPI-IO of the same run, and to the best one: of all runs the lowest ratio."""
-    def place(r: Record, *more: str) -> tuple:
-        return tuple(r[key] for key in (*KEYS, "operation", *more))
-
-    peer = {place(r, "run"): r for r in records if is_mpi_io(r)}
-    for r in records:
-        if r["method"] == "penstock" and place(r, "run") in peer:
-            r["of_mpi_io"] = peer[place(r, "run")]["seconds"] / r["seconds"]
-    best: dict[tuple, float] = {}
-    for r in records:
-        if "of_mpi_io" in r:
-            best[place(r)] = min(best.get(place(r), float("inf")), r["of_mpi_io"])
-    for r in records:
-        if "of_mpi_io" in r:
-            r["of_best"] = best[place(r)]
-
-
 Column = tuple[str, Callable[[Record], str]]
 
 
@@ -97,15 +73,9 @@ def _count(key: Optional[str]) -> Callable[[Record], str]:
     return text
 
 
-def _speed_columns(records: list[Record]) -> list[Column]:
-    columns: list[Column] = [("MB/s", _number("mb_per_s", ".0f")), ("of the\nrod", _number("of_rod", ".2f"))]
-    if any("of_best" in r for r in records):
-        if len(distinct(records, "run")) > 1:
-            columns.append(("x its\nMPI-IO", _number("of_mpi_io", ".2f")))
-        columns.append(("x best\nMPI-IO", _number("of_best", ".2f")))
-    return columns + [(f"{name}\nms", _phase(name)) for name in PHASES]
-
-
+PHASE_COLUMNS: list[Column] = [(f"{name}\nms", _phase(name)) for name in PHASES]
+SPEED_COLUMNS: list[Column] = [("MB/s", _number("mb_per_s", ".0f")), ("of the\nrod", _number("of_rod", ".2f")),
+                               *PHASE_COLUMNS]
 COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
 
 

@@ -1,139 +1,173 @@
-"""The ranks' side of `penstock bench steps` and `peers`: the methods, each in its turn."""
+"""The ranks' side of `penstock bench steps` and `peers`: the methods, each in its turn.
+
+A series is writes into new files, writes into an existing file, or reads. In each round of a series
+every method has a turn; the turns are taken and timed in C++ (`_core._Race`).
+"""
 
 from __future__ import annotations
 
-import statistics
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from .methods import Engine, Memory, MpiIo, Rod
-from .patterns import PATTERNS, Part, Pattern
-from .ranks import BenchError, Worker, barrier, main
+from .._core import _Race
+from .devices import has_o_direct
+from .methods import COLUMNS, Engine, Memory, MpiIo, Rod
+from .patterns import PATTERNS, Pattern
+from .ranks import LEAST_REPEATS, BenchError, Worker, main
+from .ratios import compare_methods
 from .report import PHASES, size_text
+from .schedule import turns
 
-COUNTS = ("reads", "writes", "other_calls", "messages", "synchronisations", "allocations", "bytes_sent", "bytes_read",
-          "bytes_written", "rounds", "sieved_windows")
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern in a size, and those that are measured with it."""
+
+    pattern: Pattern
+    total: int
+    memory: Memory
+    race: Any
+    methods: list[Any]  #: in the order in which they entered the race
 
 
 class Bench(Worker):
     def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
         super().__init__(job, comm)
         self.direct = "direct" in job["hints"].get("storage", "")
+        self.fresh = self.path + ".new"
 
     def run(self) -> None:
+        if self.direct and not self.on_rank_0(lambda: has_o_direct(Path(self.path).parent)):
+            raise BenchError(f"{Path(self.path).parent} is on a file system without O_DIRECT")
         try:
             for name in self.job["patterns"]:
                 for total in self.job["sizes"]:
                     self.measure(PATTERNS[name], total)
         finally:
             if self.comm.rank == 0:
-                for path in (self.path, self.path + ".mpi-io"):
+                for path in (self.path, self.path + ".mpi-io", self.fresh):
                     Path(path).unlink(missing_ok=True)
 
     def measure(self, pattern: Pattern, total: int) -> None:
-        part = pattern.part(total, self.comm.size, self.comm.rank)
-        paths = [self.path]
-        if self.direct and self.job["mpi_io"]:
-            # What MPI-IO leaves in the page cache would be written back while others are timed.
-            paths.append(self.path + ".mpi-io")
-        for path in paths:
-            self.on_rank_0(lambda: self._make(pattern, total, path))
-        memory = Memory(part)
-        methods = self.open_methods(memory, paths[-1])
-        for operation in self.job["operations"]:
-            for method in methods[1:]:
-                path = paths[-1] if isinstance(method, MpiIo) else self.path
-                self.check(method, operation, pattern, total, memory, path)
-            times, phases = self.time_all(methods, operation)
-            self.record(pattern, total, part, operation, methods, times, phases)
-            self.tell(f"{pattern.name}, {size_text(total)}, {operation}")
-        for method in methods:
-            method.close()
+        memory = Memory(pattern.part(total, self.comm.size, self.comm.rank))
+        race = _Race(MPI._addressof(self.comm))
+        case = Case(pattern, total, memory, race, self.enter(race, memory))
+        for operation, file in self.series():
+            self.measure_series(case, operation, file)
+            self.tell(f"{pattern.name}, {size_text(total)}, {operation}, {file} file")
+
+    def measure_series(self, case: Case, operation: str, file: str) -> None:
+        new, methods = file == "new", case.methods
+        paths = [self.path_of(method, new) for method in methods]
+        if not new:
+            for path in dict.fromkeys(paths):
+                self.on_rank_0(lambda path=path: self._make(case.pattern, case.total, path))
+            case.race.open(paths)
+        racing = [i for i, method in enumerate(methods) if operation == "write" or not method.writes_only]
+        for i in racing:
+            self.check(case, i, operation, new, paths[i])
+        times, phases = self.time_all(case.race, racing, operation, new)
+        if not new:
+            case.race.close_files()
+        self.record(case, racing, {"operation": operation, "file": file}, times, phases)
+
+    def series(self) -> list[tuple[str, str]]:
+        return [(operation, file) for operation in self.job["operations"]
+                for file in (self.job["files"] if operation == "write" else ["existing"])]
+
+    def enter(self, race: _Race, memory: Memory) -> list[Any]:
+        methods: list[Any] = [Rod(race, memory, self.comm, self.direct)]
+        for name, hints in self.job["methods"].items():
+            methods.append(Engine(race, name, memory, {**hints, **self.job["hints"]}, name in self.job["writes_only"]))
+        if self.job["mpi_io"]:
+            methods.append(MpiIo(race, self.job["mpi_io"], memory))
+        return methods
+
+    def path_of(self, method: Any, new: bool) -> str:
+        if new:
+            return self.fresh
+        # What MPI-IO leaves in the page cache would be written back while others go past it.
+        return self.path + ".mpi-io" if self.direct and method.is_mpi_io else self.path
 
     def _make(self, pattern: Pattern, total: int, path: str) -> None:
         with open(path, "wb") as f:
             f.truncate(pattern.file_bytes(total))
         pattern.fill(path, total, self.comm.size, empty=False)
 
-    def open_methods(self, memory: Memory, mpi_io_path: str) -> list[Any]:
-        methods: list[Any] = [self.open_rod(memory.part)]
-        for name, hints in self.job["methods"].items():
-            methods.append(Engine(name, self.path, memory, self.comm, {**hints, **self.job["hints"]}))
-        if self.job["mpi_io"]:
-            methods.append(MpiIo(self.job["mpi_io"], mpi_io_path, memory, self.comm))
-        return methods
-
-    def open_rod(self, part: Part) -> Rod:
-        rod, error = None, None
-        try:
-            rod = Rod(self.path, part, self.comm, self.direct)
-        except OSError as e:  # such as a file system without O_DIRECT
-            error = f"{e}{' (O_DIRECT)' if self.direct else ''}"
-        errors = [e for e in self.comm.allgather(error) if e]
-        if errors or rod is None:
-            raise BenchError(errors[0])
-        return rod
-
-    def check(self, method: Any, operation: str, pattern: Pattern, total: int, memory: Memory, path: str) -> None:
+    def check(self, case: Case, i: int, operation: str, new: bool, path: str) -> None:
         """One call, untimed: the file, or what was read, must be right to the byte."""
-        ranks = self.comm.size
-        self.on_rank_0(lambda: pattern.fill(path, total, ranks, empty=operation == "write"))
-        memory.forget()
-        getattr(method, operation)()
-        barrier(self.comm)
+        method, pattern, ranks = case.methods[i], case.pattern, self.comm.size
+        if not new:
+            self.on_rank_0(lambda: pattern.fill(path, case.total, ranks, empty=operation == "write"))
         if operation == "read":
-            wrong = self.comm.allgather(not memory.is_right())
-            if any(wrong):
-                raise BenchError(f"{method.name} read pattern {pattern.name} on {ranks} ranks wrongly: rank "
-                                 f"{wrong.index(True)} has not what is in the file, or memory beside it changed")
+            (method if isinstance(method, Rod) else case.memory).forget()
+        case.race.round([i], operation == "write", path if new else None)
+        place = f"pattern {pattern.name} on {ranks} ranks"
+        if operation == "write" and not isinstance(method, Rod):
+            # ROMIO leaves in the holes of a new file what its buffer held; MPI says nothing of them.
+            holes = not (new and method.is_mpi_io)
+            at = self.on_rank_0(lambda: pattern.wrong_byte(path, case.total, ranks, holes))
+            if at is not None:
+                raise BenchError(f"{method.name} wrote a wrong file for {place}: the first wrong byte is {at}")
             return
-        at = self.on_rank_0(lambda: pattern.wrong_byte(path, total, ranks))
-        if at is not None:
-            raise BenchError(f"{method.name} wrote a wrong file for pattern {pattern.name} on {ranks} ranks: "
-                             f"the first wrong byte is {at}")
+        wrong = self.comm.allgather(not (method.is_right(path) if isinstance(method, Rod) else case.memory.is_right()))
+        if any(wrong):
+            raise BenchError(f"{method.name}: {operation} of {place} went wrong: rank {wrong.index(True)} has not what is "
+                             "in the file, or memory beside it changed")
 
-    def time_all(self, methods: list[Any], operation: str) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds of each method in each repetition; seconds of this rank's phases likewise."""
-        phases: list[list[list[float]]] = []
-        stamps = self.take_turns([getattr(method, operation) for method in methods], self.job["repeat"],
-                                 lambda: phases.append([self.phases(method) for method in methods]))
-        return self.elapsed(stamps), np.array(phases)
+    def time_all(self, race: _Race, racing: list[int], operation: str, new: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Seconds of [repetition, method, open or call or close], and this rank's phases likewise.
 
-    @staticmethod
-    def phases(method: Any) -> list[float]:
-        if not isinstance(method, Engine):
-            return [0.0] * len(PHASES)
-        call = method.last_call()
-        return [float(getattr(call, f"time_{name}", 0.0)) for name in PHASES]
+        A first round is not counted; a slow machine gets fewer.
+        """
+        start, rounds = time.monotonic(), []
+        for repetition in range(-1, self.job["repeat"]):
+            order = turns(max(repetition, 0), len(racing))
+            told = race.round([racing[k] for k in order], operation == "write", self.fresh if new else None)
+            if repetition >= 0:
+                rounds.append(np.reshape(told, (len(racing), COLUMNS))[np.argsort(order)])
+            late = time.monotonic() - start > self.job["patience"] and len(rounds) >= LEAST_REPEATS
+            if self.comm.bcast(late):
+                break
+        stamps = np.array(rounds)
+        begin, end = stamps[..., 0:6:2], stamps[..., 1:6:2]
+        # On several machines, which have a clock each: of the rank that took longest.
+        longest = np.ascontiguousarray(end - begin)
+        self.comm.Allreduce(MPI.IN_PLACE, longest, MPI.MAX)
+        return self.spans(begin, end, longest), stamps[..., 6:]
 
-    def record(self, pattern: Pattern, total: int, part: Part, operation: str, methods: list[Any],
-               times: np.ndarray, phases: np.ndarray) -> None:
-        comm, wanted = self.comm, self.comm.allreduce(part.nbytes)
-        slowest = np.zeros_like(phases)
-        comm.Reduce(phases, slowest, MPI.MAX)
-        rod = float(np.median(times[:, 0]))
-        for i, method in enumerate(methods):
-            seconds = statistics.median(times[:, i].tolist())
-            line = {
-                **self.about(), "pattern": pattern.name, "operation": operation,
-                "size": total, "bytes": wanted, "file_bytes": pattern.file_bytes(total), "shape": part.shape,
-                "dtype": part.dtype.str, "method": method.name,
-                "seconds": seconds, "mb_per_s": wanted / seconds / 1e6, "of_rod": rod / seconds,
-                "times": times[:, i].tolist(), "repeat": len(times),
-                "device": "O_DIRECT" if self.direct else "page cache",
-            }
-            if isinstance(method, Engine):
-                call = method.last_call()
-                counts = comm.allreduce(np.array([int(getattr(call, name, 0)) for name in COUNTS]))
-                line |= {"hints": {**self.job["methods"][method.name], **self.job["hints"]},
-                         "carried_out_by": method.carried_out_by,
-                         "phases": dict(zip(PHASES, np.median(slowest[:, i], axis=0).tolist())),
-                         "counts": dict(zip(COUNTS, counts.tolist()))}
+    def record(self, case: Case, racing: list[int], series: dict[str, str], times: np.ndarray, phases: np.ndarray) -> None:
+        part, slowest, lines = case.memory.part, np.zeros_like(phases), []
+        self.comm.Reduce(np.ascontiguousarray(phases), slowest, MPI.MAX)
+        wanted = self.comm.allreduce(part.nbytes)
+        common = {**self.about(), **series, "pattern": case.pattern.name, "size": case.total, "bytes": wanted,
+                  "file_bytes": case.pattern.file_bytes(case.total), "shape": part.shape, "dtype": part.dtype.str,
+                  "device": "O_DIRECT" if self.direct else "page cache", "repeat": len(times)}
+        for k, i in enumerate(racing):
+            opened, moved, closed = np.moveaxis(times[:, k], -1, 0)
+            seconds = float(np.median(moved))
+            line = {**common, "method": case.methods[i].name, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
+                    "times": moved.tolist()}
+            if series["file"] == "new":
+                line |= {"open_times": opened.tolist(), "close_times": closed.tolist()}
+            if isinstance(case.methods[i], Engine):
+                line |= self.told_by_engine(case, i)
+                line["phases"] = dict(zip(PHASES, np.median(slowest[:, k], axis=0).tolist()))
+            lines.append(line)
+        compare_methods(lines)
+        for line in lines:
             self.append(line)
+
+    def told_by_engine(self, case: Case, i: int) -> dict[str, Any]:
+        counts = self.comm.allgather(case.race.counts(i))
+        return {"hints": case.methods[i].hints, "carried_out_by": case.race.carried_out_by(i),
+                "counts": {name: sum(c[name] for c in counts) for name in counts[0]}}
 
 
 if __name__ == "__main__":

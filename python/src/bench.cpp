@@ -1,0 +1,152 @@
+// _core._Race: methods of collective I/O that take turns, timed on every rank. The measuring half
+// of `penstock bench steps` and `peers`; Python chooses, checks and reports.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include "bench_clock.hpp"
+#include "bench_methods.hpp"
+#include "module.hpp"
+
+namespace penstock::python {
+namespace {
+
+using namespace nb::literals;
+using Array = nb::ndarray<nb::numpy>;
+
+template <class Handle>
+Handle handle_at(std::uintptr_t address) {
+  return *reinterpret_cast<Handle*>(address);
+}
+
+template <class View>
+View view_of(const Array& array, std::int64_t element_size) {
+  View view;
+  view.data = static_cast<std::byte*>(array.data());
+  for (std::size_t d = 0; d < array.ndim(); ++d) {
+    view.shape.push_back(static_cast<std::int64_t>(array.shape(d)));
+    view.strides.push_back(array.stride(d) * element_size);
+  }
+  return view;
+}
+
+class Race {
+ public:
+  explicit Race(std::uintptr_t comm) : comm_(handle_at<MPI_Comm>(comm)), barrier_(comm_) {
+    MPI_Comm_rank(comm_, &rank_);
+  }
+
+  void rod(Array memory, std::int64_t offset, bool direct) {
+    methods_.push_back(std::make_unique<Rod>(static_cast<std::byte*>(memory.data()),
+                                             memory.nbytes(), offset, direct));
+    pinned_.push_back(std::move(memory));
+  }
+
+  void engine(const std::vector<std::int64_t>& shape, std::int64_t element_size,
+              const std::map<std::string, std::string>& hints, std::optional<Section> section,
+              std::optional<Array> source, std::optional<Array> target) {
+    Engine::Request request{
+        {shape, element_size, "", Order::c, 0, Container::raw}, {}, section, {}, {}};
+    request.hints.set(hints);
+    if (section) {
+      request.source = view_of<WriteView>(*source, element_size);
+      request.target = view_of<ReadView>(*target, element_size);
+      pinned_.push_back(std::move(*source));
+      pinned_.push_back(std::move(*target));
+    }
+    methods_.push_back(std::make_unique<Engine>(comm_, std::move(request)));
+  }
+
+  void mpi_io(std::uintptr_t element, std::uintptr_t file_type, std::int64_t displacement,
+              std::uintptr_t memory_type, int count, Array source, Array target) {
+    methods_.push_back(std::make_unique<MpiIo>(
+        comm_, MpiIo::Request{handle_at<MPI_Datatype>(element), handle_at<MPI_Datatype>(file_type),
+                              handle_at<MPI_Datatype>(memory_type), displacement, count,
+                              source.data(), target.data()}));
+    pinned_.push_back(std::move(source));
+    pinned_.push_back(std::move(target));
+  }
+
+  void open(const std::vector<std::string>& paths) {
+    for (std::size_t i = 0; i < methods_.size(); ++i) methods_[i]->open(paths[i], false);
+  }
+
+  /// Each method of `order` in its turn. Ten numbers for each: begin and end of opening, of the
+  /// write (read), of closing; and what Penstock tells of the call's phases. `fresh`: each makes
+  /// the file at `fresh` anew; else all are open, and stay so.
+  std::vector<double> round(const std::vector<std::size_t>& order, bool writes,
+                            const std::optional<std::string>& fresh) {
+    std::vector<double> told;
+    for (const std::size_t i : order) {
+      Method& method = *methods_.at(i);
+      Span opened, closed;
+      if (fresh) {
+        if (rank_ == 0) unlink(fresh->c_str());
+        opened = span_of(barrier_, [&] { method.open(*fresh, true); });
+      }
+      const Span moved = span_of(barrier_, [&] { writes ? method.write() : method.read(); });
+      if (fresh) closed = span_of(barrier_, [&] { method.close(); });
+      else method.settle();
+      const Statistics call = method.last_call();
+      told.insert(told.end(), {opened.begin, opened.end, moved.begin, moved.end, closed.begin,
+                               closed.end, call.time_plan, call.time_exchange, call.time_copy,
+                               call.time_storage, call.time_wait});
+    }
+    barrier_.wait();
+    return told;
+  }
+
+  void close_files() {
+    for (auto& method : methods_) method->close();
+  }
+
+  const Method& method(std::size_t i) const { return *methods_.at(i); }
+
+ private:
+  MPI_Comm comm_;
+  int rank_ = 0;
+  SleepingBarrier barrier_;
+  std::vector<Array> pinned_;  // the memory of the methods
+  std::vector<std::unique_ptr<Method>> methods_;
+};
+
+nb::dict counts_of(const Statistics& s) {
+  nb::dict d;
+  d["reads"] = s.reads;
+  d["writes"] = s.writes;
+  d["other_calls"] = s.other_calls;
+  d["messages"] = s.messages;
+  d["synchronisations"] = s.synchronisations;
+  d["allocations"] = s.allocations;
+  d["bytes_sent"] = s.bytes_sent;
+  d["bytes_read"] = s.bytes_read;
+  d["bytes_written"] = s.bytes_written;
+  d["rounds"] = s.rounds;
+  d["sieved_windows"] = s.sieved_windows;
+  return d;
+}
+
+}  // namespace
+
+void bind_bench(nb::module_& m) {
+  using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Race>(m, "_Race")
+      .def(nb::init<std::uintptr_t>(), "comm"_a)
+      .def("rod", &Race::rod, "memory"_a, "offset"_a, "direct"_a)
+      .def("engine", &Race::engine, "shape"_a, "element_size"_a, "hints"_a, "section"_a.none(),
+           "source"_a.none(), "target"_a.none())
+      .def("mpi_io", &Race::mpi_io, "element"_a, "file_type"_a, "displacement"_a, "memory_type"_a,
+           "count"_a, "source"_a, "target"_a)
+      .def("open", &Race::open, "paths"_a, WithoutGil())
+      .def("round", &Race::round, "order"_a, "writes"_a, "fresh"_a.none(), WithoutGil())
+      .def("close_files", &Race::close_files, WithoutGil())
+      .def("counts",
+           [](const Race& race, std::size_t i) { return counts_of(race.method(i).last_call()); })
+      .def("carried_out_by",
+           [](const Race& race, std::size_t i) { return race.method(i).carried_out_by(); });
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,50 @@
+// Spans over the ranks of a machine: one clock for all, and a barrier that leaves the cores alone.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace penstock::python {
+
+/// Seconds of CLOCK_MONOTONIC, which all processes of a machine share. MPI_Wtime need not be common
+/// to them.
+double now() noexcept;
+
+/// All ranks of a communicator wait for the last one, asleep: MPI's own barriers spin, and with
+/// more ranks than cores a rank that spins takes the core of one that works.
+class SleepingBarrier {
+ public:
+  explicit SleepingBarrier(MPI_Comm comm);  ///< collective; keeps `comm`
+  SleepingBarrier(const SleepingBarrier&) = delete;
+  ~SleepingBarrier();
+  void wait();
+
+ private:
+  struct Shared {
+    std::atomic<std::uint32_t> arrived, generation;
+  };
+  void wait_on_this_machine();
+  void wait_across_machines();
+
+  MPI_Comm comm_;
+  Shared* shared_ = nullptr;  ///< null: the ranks share no memory
+  std::uint32_t ranks_ = 0;
+};
+
+/// What one rank measured: from `begin` to `end`.
+struct Span {
+  double begin = 0, end = 0;
+};
+
+/// A span begun after a barrier. Over ranks it is from the earliest begin to the latest end.
+template <class Work>
+Span span_of(SleepingBarrier& barrier, Work&& work) {
+  barrier.wait();
+  const double begin = now();
+  work();
+  return {begin, now()};
+}
+
+}  // namespace penstock::python

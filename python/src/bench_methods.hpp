@@ -1,0 +1,104 @@
+// What `penstock bench steps` and `peers` measure: the rod, the engine, the MPI library's own
+// MPI-IO.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <penstock/penstock.hpp>
+#include <string>
+#include <utility>
+
+namespace penstock::python {
+
+/// One way to write and read this rank's part of a file. All calls are collective.
+class Method {
+ public:
+  virtual ~Method() = default;
+  virtual void open(const std::string& path, bool create) = 0;
+  virtual void write() = 0;
+  virtual void read() = 0;
+  virtual void settle() {}  ///< nothing of this method goes on in the background afterwards
+  virtual void close() = 0;
+  virtual Statistics last_call() const { return {}; }
+  virtual std::string carried_out_by() const { return {}; }
+};
+
+/// The measuring rod: every rank one contiguous slab, on a plain descriptor of its own. Nothing is
+/// agreed or exchanged.
+class Rod final : public Method {
+ public:
+  Rod(std::byte* memory, std::size_t bytes, std::int64_t offset, bool direct)
+      : memory_(memory), bytes_(bytes), offset_(offset), direct_(direct) {}
+  ~Rod() override { close(); }
+  void open(const std::string& path, bool create) override;
+  void write() override;
+  void read() override;
+  void close() override;
+
+ private:
+  template <class Call>
+  void move_all(const char* name, Call call);
+
+  std::byte* memory_;
+  std::size_t bytes_;
+  std::int64_t offset_;
+  bool direct_;
+  int descriptor_ = -1;
+};
+
+/// Penstock: what a program in C++ does.
+class Engine final : public Method {
+ public:
+  struct Request {
+    ArraySpec spec;
+    Hints hints;
+    std::optional<Section> section;  ///< none: this rank wants nothing
+    WriteView source;
+    ReadView target;
+  };
+  Engine(MPI_Comm comm, Request request) : comm_(comm), request_(std::move(request)) {}
+  void open(const std::string& path, bool create) override;
+  void write() override;
+  void read() override;
+  void settle() override;
+  void close() override;
+  Statistics last_call() const override { return last_call_; }
+  std::string carried_out_by() const override { return carried_out_by_; }
+
+ private:
+  void remember();
+
+  MPI_Comm comm_;
+  Request request_;
+  std::optional<ArrayFile> file_;
+  Statistics last_call_;
+  std::string carried_out_by_;
+};
+
+/// MPI_File_write_at_all and read_at_all through a view, with the library's default hints. The view
+/// is set as a part of opening, like a program does that writes step after step.
+class MpiIo final : public Method {
+ public:
+  struct Request {
+    MPI_Datatype element, file_type, memory_type;
+    MPI_Offset displacement;
+    int count;  ///< of memory types
+    const void* source;
+    void* target;
+  };
+  MpiIo(MPI_Comm comm, const Request& request) : comm_(comm), request_(request) {}
+  void open(const std::string& path, bool create) override;
+  void write() override;
+  void read() override;
+  void close() override;
+
+ private:
+  MPI_Comm comm_;
+  Request request_;
+  MPI_File file_ = MPI_FILE_NULL;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,147 @@
+#include "mpi/ballot.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include <penstock/error.hpp>
+
+namespace penstock {
+
+void Ballot::join(const Ballot& higher) {
+  demand.join(higher.demand);
+  if (higher.error_class > error_class ||
+      (higher.error_class == error_class && higher.error_rank < error_rank)) {
+    error_class = higher.error_class;
+    error_rank = higher.error_rank;
+  }
+  if (other_call_at < 0 && higher.call != call) {
+    other_call_at = higher.first_rank;
+    other_call = higher.call;
+  } else if (other_call_at < 0) {
+    other_call_at = higher.other_call_at;
+    other_call = higher.other_call;
+  }
+  waits_for = std::min(waits_for, higher.waits_for);
+  oldest_low = std::min(oldest_low, higher.oldest_low);
+  oldest_high = std::max(oldest_high, higher.oldest_high);
+  gone = std::max(gone, higher.gone);
+  if (other_common_at < 0)
+    other_common_at = higher.common != common ? higher.first_rank : higher.other_common_at;
+}
+
+namespace {
+
+void join_ballots(void* lower, void* higher_and_result, int* count, MPI_Datatype*) {
+  const auto* in = static_cast<const Ballot*>(lower);
+  auto* inout = static_cast<Ballot*>(higher_and_result);
+  for (int i = 0; i < *count; ++i) {
+    Ballot joined = in[i];
+    joined.join(inout[i]);
+    inout[i] = joined;
+  }
+}
+
+/// The type and the operation live as long as the library: both are handles of a few bytes.
+struct BallotOp {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
+  BallotOp() {
+    Communicator::check(MPI_Type_contiguous(sizeof(Ballot), MPI_BYTE, &type),
+                        "MPI_Type_contiguous");
+    Communicator::check(MPI_Type_commit(&type), "MPI_Type_commit");
+    Communicator::check(MPI_Op_create(&join_ballots, 0, &op), "MPI_Op_create");
+  }
+};
+
+/// A reduction under way. Where it is left so, its memory must stay: MPI still has it.
+struct Reduction {
+  Ballot mine, all;
+  MPI_Request request = MPI_REQUEST_NULL;
+
+  Reduction(MPI_Comm comm, const Ballot& ballot) : mine(ballot) {
+    static const BallotOp ballot_op;
+    Communicator::check(
+        MPI_Iallreduce(&mine, &all, 1, ballot_op.type, ballot_op.op, comm, &request),
+        "MPI_Iallreduce");
+  }
+};
+
+Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
+  auto reduction = std::make_unique<Reduction>(comm, mine);
+  Reduction* const lent = reduction.release();
+  Communicator::wait(lent->request, "MPI_Iallreduce", Wait::OutOfPatience::throws);
+  reduction.reset(lent);
+  return reduction->all;
+}
+
+/// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
+/// the order of their lowest ranks, so that rank 0 is always the lowest.
+Ballot reduce_in_teams(Team& team, const Ballot& mine) {
+  static_assert(sizeof(Ballot) <= Team::note_bytes && std::is_trivially_copyable_v<Ballot>);
+  std::memcpy(team.own_desk().note, &mine, sizeof mine);
+  const auto join = [&] {
+    Ballot all;
+    std::memcpy(&all, team.desk(0).note, sizeof all);
+    for (int place = 1; place < team.size(); ++place) {
+      Ballot next;
+      std::memcpy(&next, team.desk(place).note, sizeof next);
+      all.join(next);
+    }
+    if (team.nodes() > 1) all = reduce_by_messages(team.leaders(), all);
+    std::memcpy(team.result(), &all, sizeof all);
+  };
+  Ballot all;
+  if (team.meet(join)) {
+    std::memcpy(&all, team.result(), sizeof all);
+    return all;
+  }
+  all = mine;
+  all.gone = team.gone();
+  // The other nodes cannot see it.
+  return team.nodes() > 1 && team.leads() ? reduce_by_messages(team.leaders(), all) : all;
+}
+
+[[noreturn]] void throw_gone(const Communicator& comm, std::int64_t rank) {
+  const InCall* const in = InCall::current();
+  const std::string path = in != nullptr ? in->path() : std::string();
+  comm.break_off();
+  throw Error::from_rank(
+      static_cast<int>(rank), ErrorClass::state,
+      "rank " + std::to_string(rank) + " has let go of '" + path +
+          "' without closing it (after an exception, or at its end), and will not come to this "
+          "call; the file cannot be used any more",
+      path, -1, 0);
+}
+
+}  // namespace
+
+Ballot reduce(const Communicator& comm, const Ballot& mine) {
+  if (comm.alone()) return mine;
+  comm.check_usable();
+  const Ballot all = comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
+                                            : reduce_by_messages(comm.handle(), mine);
+  if (all.gone >= 0) throw_gone(comm, all.gone);
+  return all;
+}
+
+void leave_for_good(const Communicator& comm) noexcept {
+  int running = 0, ended = 1;
+  MPI_Initialized(&running);
+  if (running) MPI_Finalized(&ended);
+  if (comm.alone() || comm.is_broken_off() || ended) return;
+  comm.break_off();
+  Team* const team = comm.team();
+  if (team != nullptr) team->leave(comm.rank());
+  const bool speaks = team == nullptr || (team->nodes() > 1 && team->leads());
+  if (!speaks) return;
+  Ballot ballot;
+  ballot.first_rank = ballot.gone = comm.rank();
+  try {  // what the others bring is not waited for
+    static_cast<void>(new Reduction(team != nullptr ? team->leaders() : comm.handle(), ballot));
+  } catch (const Error&) {  // then they wait, and say so
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,71 @@
+// Call: which collective call of a file a rank is in. Ranks compare it whenever they meet, and it
+// is what is said of them when one waits too long (wait.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace penstock {
+
+class Communicator;
+
+enum class CallKind : std::int32_t {
+  none,
+  open,
+  write,
+  read,
+  write_begin_none,  // with background none, storage, all: in the order of Background
+  write_begin_storage,
+  write_begin_all,
+  read_begin_none,
+  read_begin_storage,
+  read_begin_all,
+  wait,
+  sync,
+  close,
+  file_size,
+  truncate,
+};
+
+/// `number`: calls of one file are counted from 1, those on which the ranks did not agree left out.
+/// A wait has the number of the call that began the operation.
+struct Call {
+  CallKind kind = CallKind::none;
+  std::int64_t number = 0;
+
+  std::int64_t code() const noexcept { return number << 8 | static_cast<std::int64_t>(kind); }
+  static Call from_code(std::int64_t code) noexcept {
+    return {static_cast<CallKind>(code & 0xff), code >> 8};
+  }
+  /// "write (call 3)".
+  std::string text() const;
+  friend bool operator==(const Call&, const Call&) = default;
+};
+
+/// While one lives, this thread is in a collective call. They nest: a call may first end what has
+/// begun before.
+class InCall {
+ public:
+  InCall(const Communicator& comm, const std::string& path, Call call);
+  InCall(const InCall&) = delete;
+  ~InCall();
+
+  const Communicator& comm() const noexcept { return comm_; }
+  const std::string& path() const noexcept { return path_; }
+  Call call() const noexcept { return call_; }
+  /// The number is known only when the ranks meet.
+  void set_number(std::int64_t number) noexcept;
+  /// Tells the ranks of this node.
+  void show() const noexcept;
+
+  /// The innermost of this thread; null: none.
+  static InCall* current() noexcept;
+
+ private:
+  const Communicator& comm_;
+  const std::string& path_;
+  Call call_;
+  InCall* outer_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,92 @@
+#include "mpi/wait.hpp"
+
+#include <linux/futex.h>
+#include <mpi.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <thread>
+
+#include "mpi/communicator.hpp"
+#include "mpi/whereabouts.hpp"
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Ranks that are in the same call are usually there within this, and a sleep would delay all.
+constexpr std::chrono::nanoseconds yielding = 5ms;
+constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
+/// Within a node little depends on this rank's calls of MPI.
+constexpr std::chrono::nanoseconds longest_sleep_in_node = 10ms;
+
+/// False: the time is over.
+bool wait_on_futex(std::atomic<std::uint32_t>& word, std::uint32_t value,
+                   std::chrono::nanoseconds most) noexcept {
+  const timespec limit{0, most.count()};
+  // Between processes: not the PRIVATE kind.
+  return ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0) == 0 ||
+         errno != ETIMEDOUT;
+}
+
+/// Short beside what has been waited for already.
+std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
+  return std::clamp(waited / 64, shortest_sleep, longest_sleep);
+}
+
+/// Lets the MPI library send what it still holds.
+void let_mpi_work(const Communicator& comm) noexcept {
+  if (comm.handle() == MPI_COMM_NULL) return;
+  int waiting = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.handle(), &waiting, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+Wait::~Wait() {
+  if (shown_) show_waiting(false);
+}
+
+void Wait::restart() noexcept {
+  if (shown_) show_waiting(false);
+  shown_ = told_ = false;
+  next_look_ = first_look;
+  begin_ = Clock::now();
+}
+
+void Wait::poll() {
+  const Nanoseconds waited = elapsed();
+  if (waited < yielding) return std::this_thread::yield();
+  look_around(waited);
+  std::this_thread::sleep_for(sleep_after(waited));
+}
+
+void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messages) {
+  const InCall* const call = InCall::current();
+  const Team* const team = call != nullptr ? call->comm().team() : nullptr;
+  const bool alone = team != nullptr && team->nodes() == 1 && !messages;
+  const Nanoseconds waited = elapsed();
+  if (messages && waited < yielding) return std::this_thread::yield();
+  look_around(waited);
+  const Nanoseconds most = messages ? sleep_after(waited)
+                           : alone  ? longest_sleep_in_node
+                                    : longest_sleep;
+  if (!wait_on_futex(word, value, most) && call != nullptr && !messages) let_mpi_work(call->comm());
+}
+
+void Wait::look_around(Nanoseconds waited) {
+  if (waited < next_look_) return;
+  next_look_ = waited + 200ms;
+  if (!shown_) show_waiting(true);
+  shown_ = true;
+  const Patience& patience = Patience::get();
+  if (patience.limit == 0s || waited < patience.limit) return;
+  if (!told_) told_ = tell_whereabouts(waited);
+  if (told_ && patience.raises) give_up(waited, then_ == OutOfPatience::throws);
+}
+
+}  // namespace penstock
