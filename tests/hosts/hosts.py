@@ -22,8 +22,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Optional
 
 from penstock._core import mpi_library_version
 from penstock._launch import environment, find_mpiexec, kill_session
