@@ -271,9 +271,9 @@ TEST(Field, SelfAndSplitCommunicatorsAndNone) {
 /// none, straight into user memory.
 void expect_bounded_memory(const std::string& name, const ps::Hints& hints) {
   const std::int64_t columns = 3 * 1111, rows = 2 * size() * (hints.buffer_size / columns + 2);
-  auto file =
-      ps::ArrayFile::open(MPI_COMM_WORLD, path_of(name), ps::Mode::create,
-                          {.shape = {rows, columns}, .element_size = 1, .offset = 77}, hints);
+  auto file = ps::ArrayFile::open(
+      MPI_COMM_WORLD, path_of(name), ps::Mode::create,
+      {.shape = {rows, columns}, .element_size = 1, .dtype = {}, .order = {}, .offset = 77}, hints);
   const std::int64_t share = rows / size(), begin = rank() * share;
   std::vector<std::int8_t> data(static_cast<std::size_t>(rows * columns), 1);
   const std::vector<ps::Section> sections{
