@@ -17,11 +17,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: needs minutes; run by make test-slow")
 
 
-def run_ranks(folder, script, ranks, timeout=120, expect=0, options=()):
-    """Runs Python text on ranks in a folder; returns its output. `options`: of mpiexec."""
+def run_ranks(folder, script, ranks, timeout=120, expect=0):
+    """Runs Python text on ranks in a folder; returns its output."""
     file = folder / "script.py"
     file.write_text(script)
-    command = [find_mpiexec(), *options, "-n", str(ranks), sys.executable, str(file)]
+    command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(file)]
     status, output = run_once(folder, command, timeout)
     if status != 0 and NOT_BEGUN in output:
         status, output = run_once(folder, command, timeout)
