@@ -42,10 +42,10 @@ def started(f, u, d):  # a thread of its own is at work on it
     f.write_begin(u, d, background="all").wait()
 def add(name, function, *of):
     cases[name] = lambda: function(*of)
-for one in calls:
-    for other in calls:
-        if one != other:
-            add(f"{one} | {other}", meet, one, other, lambda *_: None)
+names = list(calls)
+for i, one in enumerate(names):
+    for j, other in enumerate(names[:i]):
+        add(f"{one} | {other}", meet, *((one, other) if (i + j) % 2 else (other, one)), lambda *_: None)
     for device, background in (("", "storage"), (SLOW, "storage"), (SLOW, "all")):
         add(f"wait | {one}, {background} {device}", with_wait, one, device, background)
 for one in ("write", "close", "sync", "read_begin"):
@@ -96,6 +96,15 @@ def one_more_on_one_rank():
     tell(f.close)
     tell(lambda: is_right("x.npy"))
 @case
+def another_call_after_the_wait():
+    f = opened("a.npy", hints={"device": SLOW})
+    u, d = own(f)
+    h = f.write_begin(u, d)
+    tell(lambda: h.wait() if last else f.write(2 * u, d))
+    tell(lambda: f.sync() if last else h.wait())
+    tell(f.close)
+    tell(lambda: is_right("a.npy"))
+@case
 def exception_in_with():
     def block():
         with opened("w.npy") as f:
@@ -125,6 +134,16 @@ def exception_in_with_of_one_of_two_nodes():
             f.write(u, d)
     tell(block)
 @case
+def exception_in_with_at_wait():
+    def block():
+        with opened("w.npy", hints={"device": SLOW}) as f:
+            u, d = own(f)
+            h = f.write_begin(u, d)
+            if last:
+                raise RuntimeError("mine")
+            h.wait()
+    tell(block)
+@case
 def after_close():
     f = opened("c.npy")
     u, d = own(f)
@@ -139,7 +158,7 @@ def read_then_gone(background, method):
     h = None
     try:
         with opened("r.npy", "r", hints={"device": SLOW}) as f:
-            h = f.read_begin(d, background=background, method=method)
+            h = f.read_begin(d, out=np.full(u.shape, -7.0), background=background, method=method)
             raise RuntimeError
     except RuntimeError:
         pass
@@ -176,11 +195,14 @@ def check_refused(told):
     assert [rank[-1][1] for rank in told] == [True] * 3, told
 
 
+def test_all_pairs_are_there(matrix):
+    assert len([name for name in matrix if set(name.split(" | ")) <= set(CALLS)]) == len(CALLS) * (len(CALLS) - 1) // 2
+
+
 @pytest.mark.parametrize("one", CALLS)
 def test_two_calls_that_meet(matrix, one):
-    for other in CALLS:
-        if one != other:
-            check_refused(matrix[f"{one} | {other}"])
+    for name in [name for name in matrix if one in name.split(" | ") and "wait" not in name]:
+        check_refused(matrix[name])
 
 
 @pytest.mark.parametrize("one", STARTED)
@@ -215,7 +237,13 @@ def test_one_write_more_on_one_rank(handles):
     assert all(rank[-1][1] is True for rank in told)
 
 
-@pytest.mark.parametrize("where", ["", "_at_close", "_of_one_of_two_nodes"])
+def test_ranks_that_differ_after_a_wait(handles):
+    told = handles["another_call_after_the_wait"]
+    assert classes(told) == [["DisagreementError", "", "", ""]] * 2 + [["", "DisagreementError", "", ""]], told
+    assert told[0][0] == told[2][1] and all(rank[-1][1] is True for rank in told), told
+
+
+@pytest.mark.parametrize("where", ["", "_at_close", "_at_wait", "_of_one_of_two_nodes"])
 def test_an_exception_on_one_rank_ends_the_call_of_the_others(handles, where):
     told = handles["exception_in_with" + where]
     assert classes(told) == [["StateError"], ["StateError"], ["RuntimeError"]], told
@@ -226,9 +254,13 @@ def test_calls_after_close(handles):
     assert classes(handles["after_close"]) == [["StateError"] * 4 + [""]] * 3
 
 
-@pytest.mark.parametrize("method", ["extended", "direct"])
-@pytest.mark.parametrize("background", ["storage", "all", "none"])
+NOT_TOLD = pytest.mark.xfail(strict=True, reason="wait() returns without the data and without an error")
+
+
+@pytest.mark.parametrize("background, method", [
+    pytest.param("storage", "extended", marks=NOT_TOLD), ("storage", "direct"), ("all", "extended"), ("all", "direct"),
+    ("none", "extended"), ("none", "direct")])
 def test_reads_of_a_file_that_was_left_by_an_exception(handles, background, method):
     told = handles[f"gone {background} {method}"]
     assert len(set(map(tuple, classes(told)))) == 1, told
-    assert told[0][0][0] in ("", "StateError") and (told[0][0][0] or all(rank[0][1] for rank in told)), told
+    assert told[0][0][0] == "StateError" or [rank[0] for rank in told] == [["", True]] * 3, told
