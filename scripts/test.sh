@@ -1,21 +1,37 @@
 #!/usr/bin/env bash
-# Runs the C++ and the Python tests of one flavour. Further words go to ctest and pytest:
-#   scripts/test.sh FLAVOUR [--slow]
+# Runs the C++ and the Python tests of one flavour:
+#   [SAN=...] [ONLY=...] scripts/test.sh FLAVOUR [--slow]
+# SAN: the sanitized build, C++ only. ONLY: one module (a folder of src/), or python.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
-build=build/$flavour
-. "$build/env.sh"
+. "build/$flavour/env.sh"
 . scripts/mpi_env.sh
+build=build/$flavour${SAN:+-${SAN//,/-}}
 labels=(-LE slow) marks="not slow"
 [ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
+cpp=yes python=yes
+case ${ONLY:-} in
+  '') ;;
+  python) cpp= ;;
+  *)
+    [ -d "src/$ONLY" ] || { echo "ONLY=$ONLY: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), and python" >&2; exit 2; }
+    labels+=(-L "^$ONLY$") python= ;;
+esac
+[ -z "${SAN:-}" ] || python=
 status=0
 rm -f "$build/ctest.xml" "$build/pytest.xml"
 # Only what failed, and the summary: there are hundreds of small C++ tests.
-(cd "$build" && ctest --output-on-failure "${labels[@]}" --output-junit ctest.xml >ctest.log 2>&1) ||
-  { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }
-grep -E 'tests passed' "$build/ctest.log"
-PYTHONPATH=$PWD/$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
-code=$?
-[ $code = 0 ] || [ $code = 5 ] || status=1   # 5: no test with this mark
+run_ctest() {
+  (cd "$build" && ctest --output-on-failure --no-tests=error -j "${JOBS:-$(nproc)}" "${labels[@]}" \
+    --output-junit ctest.xml >ctest.log 2>&1) || { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }
+  grep -E 'tests passed' "$build/ctest.log"
+}
+run_pytest() {
+  PYTHONPATH=$PWD/$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
+  local code=$?
+  [ $code = 0 ] || [ $code = 5 ] || status=1   # 5: no test with this mark
+}
+[ -z "$cpp" ] || run_ctest
+[ -z "$python" ] || run_pytest
 exit $status

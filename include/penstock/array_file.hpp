@@ -53,15 +53,16 @@ struct PENSTOCK_EXPORT Statistics {
   std::int64_t other_calls = 0;                    ///< locks, size queries, truncations, syncs
   std::int64_t bytes_read = 0, bytes_written = 0;  ///< moved between memory and file
   std::int64_t bytes_wanted = 0;                   ///< asked for by this rank
-  std::int64_t messages = 0, bytes_sent = 0;       ///< to other ranks
-  std::int64_t rounds = 0;                         ///< fills of this rank's staging buffer
-  std::int64_t sieved_windows = 0;                 ///< rounds that had holes and were read first
-  std::int64_t staging_peak = 0;                   ///< bytes of staging memory at most
-  std::int64_t synchronisations = 0;               ///< times that all ranks waited for each other
-  std::int64_t allocations = 0;                    ///< buffers taken from the system
-  std::int64_t bytes_buffered = 0;                 ///< that went through the active buffer
-  std::int64_t buffer_peak = 0;   ///< bytes of this process in the active buffer at most
-  std::int64_t buffer_waits = 0;  ///< times that a write had to wait for room there
+  /// To other ranks: what is written or read, and the descriptions of requests for aggregators.
+  std::int64_t messages = 0, bytes_sent = 0;
+  std::int64_t rounds = 0;            ///< fills of this rank's staging buffer
+  std::int64_t sieved_windows = 0;    ///< rounds that had holes and were read first
+  std::int64_t staging_peak = 0;      ///< bytes of staging memory at most
+  std::int64_t synchronisations = 0;  ///< times that all ranks waited for each other
+  std::int64_t allocations = 0;       ///< buffers taken from the system
+  std::int64_t bytes_buffered = 0;    ///< that went through the active buffer
+  std::int64_t buffer_peak = 0;       ///< bytes of this process in the active buffer at most
+  std::int64_t buffer_waits = 0;      ///< times that a write had to wait for room there
   /// Seconds of this rank: agreeing and planning; sending and receiving; copying between memory,
   /// messages and staging buffer; storage calls (in the background ones too); waiting for others;
   /// waiting for room in the active buffer.

@@ -27,9 +27,9 @@ PENSTOCK_EXPORT const char* to_string(ErrorClass cls) noexcept;
 /// An error for the reader: which argument, which rank, which file, what was expected, what to do.
 class PENSTOCK_EXPORT Error : public std::runtime_error {
  public:
-  Error(ErrorClass cls, std::string message) : std::runtime_error(message), cls_(cls) {}
+  Error(ErrorClass cls, const std::string& message) : std::runtime_error(message), cls_(cls) {}
   /// A failed system call on `path`: `offset` in bytes (-1: none), `error_number` an errno.
-  Error(std::string message, std::string path, std::int64_t offset, int error_number);
+  Error(const std::string& message, std::string path, std::int64_t offset, int error_number);
   ~Error() override;
 
   ErrorClass error_class() const noexcept { return cls_; }

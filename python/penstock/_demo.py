@@ -55,10 +55,10 @@ class Heat:
             inner = self.d.interior[axis]
             below, above = self._neighbour(axis, -1), self._neighbour(axis, +1)
 
-            def layer(index: int) -> np.ndarray:
+            def layer(index: int, axis: int = axis) -> np.ndarray:
                 return np.ascontiguousarray(np.take(self.u, index, axis=axis))
 
-            def fill(index: int, source: int, values: np.ndarray) -> None:
+            def fill(index: int, source: int, values: np.ndarray, axis: int = axis) -> None:
                 if source != MPI.PROC_NULL:
                     np.moveaxis(self.u, axis, 0)[index] = values
 
@@ -98,7 +98,7 @@ class Screen:
 
 def solve(heat: Heat, shape: tuple[int, ...], options: argparse.Namespace, screen: Screen) -> list[Path]:
     snapshots: list[Path] = []
-    closing: list[ps.Handle] = []
+    closing: list[Optional[ps.Handle]] = []
     at = {round(i * options.steps / options.snapshots) for i in range(1, options.snapshots + 1)} | {0}
     spent = 0.0
     with screen.progress(options.steps) as bar:
@@ -119,11 +119,12 @@ def solve(heat: Heat, shape: tuple[int, ...], options: argparse.Namespace, scree
                 if not screen.live:
                     screen.console.print(f"step {step:4d}  wrote {path}", highlight=False)
     begin = time.perf_counter()
-    for handle in closing:
+    for handle in filter(None, closing):
         handle.wait()
     spent += time.perf_counter() - begin
     size = np.prod(shape) * 8 / 1e6
-    screen.console.print(f"{len(snapshots)} snapshots of {size:.1f} MB; the program waited {spent:.2f} s for them", highlight=False)
+    screen.console.print(f"{len(snapshots)} snapshots of {size:.1f} MB; the program waited {spent:.2f} s for them",
+                             highlight=False)
     return snapshots
 
 
@@ -179,8 +180,9 @@ def read_back(heat: Heat, shape: tuple[int, ...], path: Path, screen: Screen) ->
     right = np.array_equal(section, np.load(path, mmap_mode="r")[slab])
     right = heat.comm.allreduce(int(right), op=MPI.MIN) == 1
     asked = section.nbytes * heat.comm.size
-    screen.console.print(f"read back [{slab[0].start}:{slab[0].stop}:2, :, {slab[2]}] on every rank: {asked} bytes asked for, "
-                         f"{read} read from the file, {'as NumPy sees it' if right else 'WRONG'}", highlight=False)
+    screen.console.print(f"read back [{slab[0].start}:{slab[0].stop}:2, :, {slab[2]}] on every rank: "
+                         f"{asked} bytes asked for, {read} read from the file, "
+                         f"{'as NumPy sees it' if right else 'WRONG'}", highlight=False)
     return right
 
 
@@ -239,7 +241,8 @@ def main() -> int:
         return 1
     if comm.rank == 0:
         picture = draw(snapshots, shape, options.output)
-        screen.console.print(f"the field: {picture}; the snapshots: {options.output}/heat_*.npy, for numpy.load", highlight=False)
+        screen.console.print(f"the field: {picture}; the snapshots: {options.output}/heat_*.npy, for numpy.load",
+                             highlight=False)
     return 0 if comm.bcast(right) else 1
 
 

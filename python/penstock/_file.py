@@ -13,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._core import ArgumentError, Section, SectionError
+from ._core import ArgumentError, FormatError, Section, SectionError
 from ._distribution import Distribution
 from ._handle import Handle
 from ._sections import Normalized, normalize
@@ -31,8 +31,8 @@ class Statistics:
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_wanted: int = 0  #: asked for by this rank
-    messages: int = 0  #: to other ranks
-    bytes_sent: int = 0
+    messages: int = 0  #: to other ranks: data, and the descriptions of requests for aggregators
+    bytes_sent: int = 0  #: in these messages
     rounds: int = 0  #: fills of this rank's staging buffer
     sieved_windows: int = 0  #: rounds with holes that were read as well
     staging_peak: int = 0  #: staging memory at most
@@ -114,16 +114,26 @@ def _descr_of(dtype: np.dtype) -> str:
     return descr if isinstance(descr, str) else repr(descr)
 
 
-def _dtype_of(descr: str, element_size: int) -> np.dtype:
+def _dtype_of(inner: Any, path: str) -> np.dtype:
+    """What the file's header says. Closes the file where NumPy knows no such type."""
+    descr, size = inner.dtype, inner.element_size
     if not descr:
-        return np.dtype((np.void, element_size))
-    value = ast.literal_eval(descr) if descr[0] in "[(" else descr
-    return np.lib.format.descr_to_dtype(value)
+        return np.dtype((np.void, size))
+    try:
+        value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
+        dtype = np.lib.format.descr_to_dtype(value)
+        if dtype.itemsize == size:
+            return dtype
+        problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    inner.close()  # collective, as this is: every rank has the same header
+    raise FormatError(f"'{path}': .npy header: type {descr} is not one of NumPy's: {problem}")
 
 
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto") -> "File":
+         container: str = "auto") -> File:
     """Opens an array in a file. Collective over `comm`.
 
     Parameters
@@ -145,15 +155,15 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     problem, address = None, 0
     text: dict[str, str] = {}
     extents: list[int] = []
-    name, descr, element_size, kind = b"", "", 0, None
+    name, order_text, descr, element_size, kind = b"", "", "", 0, None
     address = _comm_address(comm)  # without a communicator there is nobody to tell
     try:
         name = os.fsencode(path)
         offset = _whole_number(offset, "offset")
         extents = [] if shape is None else [
             _whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
-        mode, order, container = (_plain_text(value, what) for value, what in (
-            (mode, "mode"), (order or "", "order"), (container, "container")))
+        mode, container = _plain_text(mode, "mode"), _plain_text(container, "container")
+        order_text = _plain_text(order or "", "order")
         if shape is not None and not extents:
             raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
         if dtype is not None:
@@ -169,9 +179,9 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
     if problem is None and (comm is None or comm.Get_rank() == 0):
         _warn_of_unknown(text)
     if problem is not None:  # what could not be read must not stop this rank from telling
-        name, mode, order, container = b"", "r", "", "auto"
+        name, mode, order_text, container = b"", "r", "", "auto"
         extents, offset, text, descr = [], 0, {}, ""
-    inner = _core._open(address, name, mode, extents, descr, element_size, order, offset, container, text,
+    inner = _core._open(address, name, mode, extents, descr, element_size, order_text, offset, container, text,
                         problem)
     return File(inner, os.fsdecode(name), mode, kind)
 
@@ -190,8 +200,7 @@ class File:
         # A program makes the same call again and again: what was worked out once is kept.
         self._last: Optional[tuple[Any, Normalized, tuple[int, ...]]] = None
         self._settings: dict[Any, dict[str, str]] = {}
-        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(
-            inner.dtype, inner.element_size)
+        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(inner, path)
         self._record = np.dtype((np.void, self.dtype.itemsize))
 
     def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:
@@ -278,7 +287,7 @@ class File:
             given = memory if many and memory is not None else [memory] * len(wanted)
             if len(given) != len(wanted):
                 raise ArgumentError(f"{len(given)} arrays for {len(wanted)} sections")
-            results = []
+            results: list[Any] = []
             for array, entry in zip(given, wanted):
                 if entry is None:  # nothing, as for a whole call
                     results.append(None)
@@ -422,7 +431,7 @@ class File:
         """The method of the last read or write: what "auto" chose."""
         return self._inner.last_method
 
-    def __enter__(self) -> "File":
+    def __enter__(self) -> File:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:

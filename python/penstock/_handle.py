@@ -7,7 +7,7 @@ from typing import Any
 
 #: Handles whose memory may still be in use, or that still have data to write, although the program
 #: may have let go of them.
-_kept: set["Handle"] = set()
+_kept: set[Handle] = set()
 
 
 class Handle:

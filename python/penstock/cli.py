@@ -88,9 +88,10 @@ def explain(
         sections: list = [distribute(extents, kind=kinds, grid=places, rank=r, ranks=ranks) for r in range(ranks)]
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
-    plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores, nodes=nodes,
-                           method=method, exchange=exchange, aggregators=aggregators, buffer_size=buffer_size, domains=domains,
-                           stripe_size=stripe_size, sieve_writes=sieve_writes)
+    plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
+                           nodes=nodes, method=method, exchange=exchange, aggregators=aggregators,
+                           buffer_size=buffer_size, domains=domains, stripe_size=stripe_size,
+                           sieve_writes=sieve_writes)
     typer.echo(plan["text"], nl=False)
 
 

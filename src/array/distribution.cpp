@@ -49,7 +49,7 @@ DimensionKind DimensionKind::parse(std::string_view text) {
   if (text == "cyclic") return {Kind::cyclic, 1};
   if (text == "*") return {Kind::collapsed, 1};
   for (const std::string_view prefix : {"block-cyclic(", "cyclic("}) {
-    if (!text.starts_with(prefix) || !text.ends_with(")")) continue;
+    if (!text.starts_with(prefix) || !text.ends_with(')')) continue;
     const std::string_view digits = text.substr(prefix.size(), text.size() - prefix.size() - 1);
     std::int64_t block = 0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), block);

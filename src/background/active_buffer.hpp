@@ -28,20 +28,10 @@
 #include <penstock/error.hpp>
 
 #include "background/arena.hpp"
+#include "background/placement.hpp"
 #include "base/extent.hpp"
 
 namespace penstock {
-
-/// How the I/O thread runs while it does a unit.
-struct Placement {
-  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program: a thread that wakes up where
-  /// the program is busy waits until that has had its turn.
-  static constexpr int gentle = -2;
-  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
-  int nice = 0;     // added to the program's
-  int core = -1;    // -1: any that the program may use
-  friend bool operator==(const Placement&, const Placement&) = default;
-};
 
 /// The record of one file of the operating system, however often it is open. Its members belong to
 /// ActiveBuffer.
@@ -63,7 +53,7 @@ class BufferedFile {
   std::int64_t failed_operation = 0, dropped = 0, dropped_bytes = 0;
   bool unsettled = false;  // something was buffered since the last settle()
   struct Lost {
-    Error failure;                // which it was, or came after
+    Error failure;  // which it was, or came after
     std::int64_t failed_operation;
   };
   std::map<std::pair<const void*, std::int64_t>, Lost> lost;  // writes, by owner and operation
@@ -126,7 +116,7 @@ class ActiveBuffer {
     Extent extent;               // of the file that it writes within; of a read: empty
     std::int64_t operation = 0;  // which write of its owner it belongs to
     Placement placement;
-    std::function<void()> work;  // may throw; holds the unit's memory, and lets go of it
+    std::function<void()> work;   // may throw; holds the unit's memory, and lets go of it
     const void* owner = nullptr;  // what counts the writes: an open file
   };
 
@@ -169,7 +159,8 @@ class ActiveBuffer {
   std::vector<Extent> pending(const BufferedFile& file);
   /// As if a unit of write `operation` had failed.
   void fail(BufferedFile& file, const Error& error, const void* owner, std::int64_t operation);
-  /// Why a write is not in the file, whoever has taken the failure; nothing: no unit of it was lost.
+  /// Why a write is not in the file, whoever has taken the failure; nothing: no unit of it was
+  /// lost.
   std::optional<Error> lost(BufferedFile& file, const void* owner, std::int64_t operation);
   /// What has gone wrong since the last time, in words for the reader, and no longer here.
   /// Later writes of the file are dropped first.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,53 +13,63 @@
 namespace penstock {
 namespace {
 
-void complain(bool& complained, const char* what) noexcept {
-  if (complained) return;
-  complained = true;
+void complain(const char* what) noexcept {
+  static std::atomic<bool> complained = false;
+  if (complained.exchange(true)) return;
   std::fprintf(stderr, "penstock: the I/O thread runs without %s: %s\n", what,
                std::strerror(errno));
 }
 
-/// As the thread was when it started: what settings count from, and go back to.
-struct Origin {
+/// What the system has for a thread.
+struct Settings {
   cpu_set_t cores;
   int policy, nice;
 
-  Origin() noexcept {
+  explicit Settings(pid_t thread) noexcept {
     CPU_ZERO(&cores);
-    ::sched_getaffinity(0, sizeof cores, &cores);
-    policy = ::sched_getscheduler(0);
-    nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()));
+    ::sched_getaffinity(thread, sizeof cores, &cores);
+    policy = ::sched_getscheduler(thread);
+    nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
   }
 };
 
+void set_policy(const Placement& wanted, const Settings& program) noexcept {
+  const sched_param none{};
+  int policy = wanted.policy < 0 ? program.policy : wanted.policy;
+  if (wanted.policy == Placement::gentle && policy == SCHED_OTHER) policy = SCHED_BATCH;
+  if (::sched_setscheduler(0, policy, &none) != 0) complain("the wanted io_policy");
+}
+
+void set_nice(const Placement& wanted, const Settings& program) noexcept {
+  const int nice = std::min(19, program.nice + wanted.nice);
+  if (::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice) != 0)
+    complain("the wanted io_nice");
+}
+
+void set_core(const Placement& wanted, const Settings& program) noexcept {
+  cpu_set_t cores = program.cores;
+  if (wanted.core >= 0) {
+    CPU_ZERO(&cores);
+    CPU_SET(static_cast<std::size_t>(wanted.core), &cores);
+  }
+  if (::sched_setaffinity(0, sizeof cores, &cores) != 0) complain("the wanted io_core");
+}
+
 }  // namespace
 
+/// Settings count from the program's, and go back to them: those of its main thread. A thread
+/// begins with those of the thread that started it, which may have been placed itself.
 void place_thread(const Placement& wanted) noexcept {
+  thread_local const Settings program(::getpid()), begun(::gettid());
+  thread_local bool first = true;
   thread_local Placement now;
-  if (wanted == now) return;
-  thread_local const Origin origin;
-  static bool complained = false;  // one I/O thread a process
-  if (wanted.policy != now.policy) {
-    const sched_param none{};
-    int policy = wanted.policy < 0 ? origin.policy : wanted.policy;
-    if (wanted.policy == Placement::gentle && policy == SCHED_OTHER) policy = SCHED_BATCH;
-    if (::sched_setscheduler(0, policy, &none) != 0) complain(complained, "the wanted io_policy");
-  }
-  if (wanted.nice != now.nice) {
-    const int nice = std::min(19, origin.nice + wanted.nice);
-    if (::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice) != 0)
-      complain(complained, "the wanted io_nice");
-  }
-  if (wanted.core != now.core) {
-    cpu_set_t cores = origin.cores;
-    if (wanted.core >= 0) {
-      CPU_ZERO(&cores);
-      CPU_SET(static_cast<std::size_t>(wanted.core), &cores);
-    }
-    if (::sched_setaffinity(0, sizeof cores, &cores) != 0)
-      complain(complained, "the wanted io_core");
-  }
+  if (wanted == now && !first) return;
+  if (wanted.policy != now.policy || (first && begun.policy != program.policy))
+    set_policy(wanted, program);
+  if (wanted.nice != now.nice || (first && begun.nice != program.nice)) set_nice(wanted, program);
+  if (wanted.core != now.core || (first && !CPU_EQUAL(&begun.cores, &program.cores)))
+    set_core(wanted, program);
+  first = false;
   now = wanted;
 }
 

@@ -1,9 +1,18 @@
-// Where and how eagerly the I/O thread runs.
+// Where and how eagerly the threads of the background run.
 #pragma once
 
-#include "background/active_buffer.hpp"
-
 namespace penstock {
+
+/// How such a thread runs while it does a piece of work.
+struct Placement {
+  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program: a thread that wakes up where
+  /// the program is busy waits until that has had its turn.
+  static constexpr int gentle = -2;
+  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
+  int nice = 0;     // added to the program's
+  int core = -1;    // -1: any that the program may use
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
 
 /// Applies to the calling thread what differs from the last time. What the system refuses (a core
 /// that is not there, a lower nice value without the right to it) is said once on stderr.

@@ -15,7 +15,7 @@ Worker::~Worker() {
   thread_.join();
 }
 
-Worker::Ticket Worker::submit(std::function<void()> job) {
+Worker::Ticket Worker::submit(std::function<void()> job, const Placement& placement) {
   const std::lock_guard guard(mutex_);
   if (!thread_.joinable()) {
     // Signals are the program's business: its own threads take them, not this one.
@@ -25,7 +25,7 @@ Worker::Ticket Worker::submit(std::function<void()> job) {
     thread_ = std::thread([this] { run(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  jobs_.push_back(std::move(job));
+  jobs_.push_back({std::move(job), placement});
   has_work_.notify_one();
   return ++submitted_;
 }
@@ -50,10 +50,11 @@ void Worker::run() {
   for (;;) {
     has_work_.wait(guard, [&] { return stop_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    const std::function<void()> job = std::move(jobs_.front());
+    const Job job = std::move(jobs_.front());
     jobs_.pop_front();
     guard.unlock();
-    job();
+    place_thread(job.placement);
+    job.work();
     guard.lock();
     ++finished_;
     has_finished_.notify_all();

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "background/placement.hpp"
+
 namespace penstock {
 
 class Worker {
@@ -19,8 +21,9 @@ class Worker {
   Worker(const Worker&) = delete;
   ~Worker();  // after the last job
 
-  /// `job` must not throw. The thread starts with the first job.
-  Ticket submit(std::function<void()> job);
+  /// `job` must not throw. The thread starts with the first job; it does this one as `placement`
+  /// has it.
+  Ticket submit(std::function<void()> job, const Placement& placement = {});
   bool is_done(Ticket ticket);
   /// Returns when all jobs are done.
   void wait_for_all();
@@ -28,11 +31,15 @@ class Worker {
   void wait(Ticket ticket);
 
  private:
+  struct Job {
+    std::function<void()> work;
+    Placement placement;
+  };
   void run();
 
   std::mutex mutex_;
   std::condition_variable has_work_, has_finished_;
-  std::deque<std::function<void()>> jobs_;
+  std::deque<Job> jobs_;
   Ticket submitted_ = 0, finished_ = 0;
   bool stop_ = false;
   std::thread thread_;

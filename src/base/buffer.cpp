@@ -22,20 +22,23 @@ Buffer::~Buffer() {
   if (gauge_ != nullptr) gauge_->add(-size_);
 }
 
-Buffer BufferPool::take(std::int64_t bytes, MemoryGauge* gauge) {
-  const auto fits = [&](const Buffer& b) { return b.size() >= bytes && b.size() <= 2 * bytes; };
+Buffer BufferPool::take(Use use, std::int64_t bytes, MemoryGauge* gauge) {
+  const auto fits = [&](const std::pair<Use, Buffer>& idle) {
+    const std::int64_t size = idle.second.size();
+    return idle.first == use && size >= bytes && size <= 2 * bytes;
+  };
   const auto found = std::find_if(idle_.begin(), idle_.end(), fits);
   if (found == idle_.end()) {
     idle_.clear();  // of other sizes: requests have changed, and memory is bounded
     return Buffer(bytes, gauge);
   }
-  Buffer buffer = std::move(*found);
+  Buffer buffer = std::move(found->second);
   idle_.erase(found);
   return buffer;
 }
 
-void BufferPool::give(Buffer buffer) {
-  if (buffer.data() != nullptr) idle_.push_back(std::move(buffer));
+void BufferPool::give(Use use, Buffer buffer) {
+  if (buffer.data() != nullptr) idle_.emplace_back(use, std::move(buffer));
 }
 
 }  // namespace penstock

@@ -64,15 +64,20 @@ class Buffer {
 };
 
 /// Buffers kept between calls. What is idle here still counts in the gauge.
+///
+/// Each is used again for what it was made for, only: the most that a call needs is then the sum of
+/// the most that it needs for each, whatever other calls left here.
 class BufferPool {
  public:
+  enum class Use { window, sieve, coverage, messages };
+
   /// A buffer of at least `bytes`. To be given back.
-  Buffer take(std::int64_t bytes, MemoryGauge* gauge);
-  void give(Buffer buffer);
+  Buffer take(Use use, std::int64_t bytes, MemoryGauge* gauge);
+  void give(Use use, Buffer buffer);
   void clear() { idle_.clear(); }
 
  private:
-  std::vector<Buffer> idle_;
+  std::vector<std::pair<Use, Buffer>> idle_;
 };
 
 }  // namespace penstock

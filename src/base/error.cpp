@@ -16,7 +16,7 @@ const char* to_string(ErrorClass cls) noexcept {
   return "unknown";
 }
 
-Error::Error(std::string message, std::string path, std::int64_t offset, int error_number)
+Error::Error(const std::string& message, std::string path, std::int64_t offset, int error_number)
     : std::runtime_error(message),
       cls_(ErrorClass::storage),
       path_(std::move(path)),

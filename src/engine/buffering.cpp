@@ -2,12 +2,20 @@
 
 #include <algorithm>
 
+#include <sched.h>
+
 #include "access/copy.hpp"
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
+
+Placement placement_of(const Hints& hints) {
+  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
+  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
+          static_cast<int>(hints.io_core)};
+}
 
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = ActiveBuffer::instance();

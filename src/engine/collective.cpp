@@ -2,31 +2,16 @@
 //   1. each rank tells the aggregators whose domains it touches what it wants (the FDAT forms
 //      there; nobody ever holds the requests of all ranks)
 //   2. windows are exchanged and moved, see exchanges.hpp
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "engine/operation.hpp"
 #include "engine/rounds.hpp"
 #include "engine/sides.hpp"
+#include "plan/memory.hpp"
 
 namespace penstock {
 namespace {
-
-/// Message slots of each side. With the staging buffer (1), the sieve buffer and the coverage
-/// (1/8 each) both sides' slots (10/16 or 4/8) stay below twice the buffer. Small buffers get few
-/// slots, so that messages do not become tiny.
-struct SlotSize {
-  int count;
-  std::int64_t bytes;
-
-  static SlotSize of(std::int64_t buffer) {
-    constexpr std::int64_t small = 64 * 1024, shortest = 64;
-    constexpr std::int64_t longest = std::int64_t{1} << 30;  // counts of MPI are ints
-    if (buffer < small) return {2, std::max(shortest, buffer / 8)};
-    return {5, std::min(longest, buffer / 16)};
-  }
-};
 
 void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
                        Slots& others) {
@@ -70,7 +55,7 @@ std::optional<Error> exchange(Context& context, const Access& access, const Plan
 
 std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
                                        Prepared& prepared) {
-  const SlotSize size = SlotSize::of(plan.domains.buffer() * plan.depth);
+  const SlotSize size = SlotSize::of(plan);
   Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
              &context.gauge);
   Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,

@@ -110,11 +110,11 @@ struct Context {
   std::int64_t last_budget = 0;  // of the last write
   std::int64_t writes = 0;       // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  int calls = 0;                 // reads and writes so far: the same on every rank
-  std::int64_t entered = 0;      // collective calls on which the ranks agreed
-  Unended* unended = nullptr;    // null: nothing begins here that ends later
-  std::optional<Error> untold;   // of the background, taken, but the ranks did not meet in one call
-  std::vector<Common> common;  // what all ranks must pass alike, of the hints of the last call
+  int calls = 0;                        // reads and writes so far: the same on every rank
+  std::int64_t entered = 0;             // collective calls on which the ranks agreed
+  Unended* unended = nullptr;           // null: nothing begins here that ends later
+  std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
+  std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 
   /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
@@ -136,8 +136,8 @@ struct Context {
 };
 
 /// The entry of every collective call of an open file: the ranks meet, and where some of them wait
-/// for an operation that this rank has not ended, it ends that first. `prepare` makes the Entry, anew
-/// each time. Throws what the ranks agree on.
+/// for an operation that this rank has not ended, it ends that first. `prepare` makes the Entry,
+/// anew each time. Throws what the ranks agree on.
 template <class Prepare>
 Demand enter(Context& context, Prepare&& prepare) {
   for (;;) {

@@ -15,8 +15,9 @@ namespace penstock {
 
 struct Window {
   Window(Context& context, const Hints& hints, Direction direction,
-         StagingMemory memory = StagingMemory::pool, bool exclusive = false)
-      : io(context, hints, direction, exclusive, memory) {}
+         StagingMemory memory = StagingMemory::pool, bool exclusive = false,
+         Buffer* sieve = nullptr)
+      : io(context, hints, direction, exclusive, memory, sieve) {}
 
   WindowIo io;
   std::int64_t round = -1;
@@ -79,6 +80,9 @@ class WindowQueue {
               bool background);
   ~WindowQueue();
 
+  /// Windows that open() has no place for lie in the first slots of `owner`, as many as the plan is
+  /// deep, and not in buffers of their own.
+  void lie_in(NodeStaging& staging, int owner) noexcept;
   /// The window of the table's next round, once there is memory for it; its read is under way when
   /// this returns. `place`: see DomainTable::open; not used for windows in the active buffer.
   Window& open(DomainTable& table, std::byte* place = nullptr);
@@ -115,6 +119,9 @@ class WindowQueue {
   std::int64_t aggregator_, aggregators_, unit_bytes_;
   int writers_;
   bool reads_, background_, buffered_;
+  NodeStaging* staging_ = nullptr;  // that windows lie in
+  int owner_ = 0;                   // of their slots there
+  Buffer sieve_;                    // of all windows
   std::vector<std::unique_ptr<Window>> windows_;
   // In the active buffer: opened, and read ahead but not opened yet.
   std::vector<std::shared_ptr<Window>> open_;

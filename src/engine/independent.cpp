@@ -3,6 +3,7 @@
 //   sieved: data sieving (Thakur & Choudhary, PASSION): windows of the request's hull, each moved
 //           in one access, unwanted bytes included.
 #include <algorithm>
+#include <utility>
 
 #include "access/copy.hpp"
 #include "engine/domain_table.hpp"
@@ -23,7 +24,7 @@ class DirectMover {
  public:
   DirectMover(Context& context, const Access& access, const Hints& hints)
       : context_(context), access_(access), hints_(hints) {}
-  ~DirectMover() { context_.pool.give(std::move(temporary_)); }
+  ~DirectMover() { context_.pool.give(BufferPool::Use::window, std::move(temporary_)); }
 
   void move_piece(std::size_t piece) {
     const Runs& file = access_.file.pieces()[piece];
@@ -61,8 +62,8 @@ class DirectMover {
       return access_.writes() ? write(place, range) : read(place, range);
     }
     if (temporary_.size() < range.length()) {
-      context_.pool.give(std::move(temporary_));
-      temporary_ = context_.pool.take(range.length(), &context_.gauge);
+      context_.pool.give(BufferPool::Use::window, std::move(temporary_));
+      temporary_ = context_.pool.take(BufferPool::Use::window, range.length(), &context_.gauge);
     }
     if (!access_.writes()) read(temporary_.data(), range);
     copy_temporary(range, packed);
@@ -165,7 +166,8 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     if (!access.writes()) at_storage([&] { io.fill(); });
     copy_window(context, access, io, window);
     if (buffered)
-      hand_over(context, std::move(opened), static_cast<int>(hints.writers), context.machine.ranks);
+      hand_over(context, std::exchange(opened, nullptr), static_cast<int>(hints.writers),
+                context.machine.ranks);
     else if (access.writes()) at_storage([&] { io.flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);

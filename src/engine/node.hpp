@@ -149,8 +149,8 @@ class Courier {
     std::int64_t ticket;
     int slot;                 // -1: no longer needed
     std::vector<int> places;  // of the ranks with bytes in it
-    int message = -1;  // under way
-    int peer = -1;     // of a write
+    int message = -1;         // under way
+    int peer = -1;            // of a write
     std::int64_t bytes = 0;
   };
   struct BundleAtHand {  // cut in chunks of a slot

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <sched.h>
-
 #include "access/wire.hpp"
 #include "engine/node.hpp"
 #include "mpi/agree.hpp"
@@ -73,12 +71,6 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
   }
   context.staging_key = key;
   return true;
-}
-
-Placement placement_of(const Hints& hints) {
-  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
-  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
-          static_cast<int>(hints.io_core)};
 }
 
 void move_independently(Context& context, const Access& access, const Plan& plan,
@@ -242,7 +234,8 @@ void Operation::start(const Demand& all) {
 /// What went wrong at once is told like what goes wrong later: by end() or the next call.
 void Operation::keep_for_end(const std::optional<Error>& error) {
   error_ = attempt([&] { leave(error); });
-  if (error && access_.writes()) ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
+  if (error && access_.writes())
+    ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
 }
 
 /// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.

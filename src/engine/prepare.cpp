@@ -8,26 +8,37 @@
 namespace penstock {
 namespace {
 
+/// Descriptions of requests, by rank.
+using Letters = std::vector<Letter>;
+
+/// Delivers them. What goes to other ranks counts like any message.
+Letters send(Context& context, const Letters& letters, int tag) {
+  ++context.counts.synchronisations;
+  for (const Letter& letter : letters) {
+    if (letter.rank == context.comm.rank()) continue;
+    ++context.counts.messages;
+    context.counts.bytes_sent +=
+        static_cast<std::int64_t>(letter.words.size() * sizeof letter.words.front());
+  }
+  return deliver(context.comm, letters, tag);
+}
+
 DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
                              const Neighbours& touched) {
-  std::vector<Letter> letters;
+  Letters letters;
   if (!touched.empty()) {
     const std::vector<std::int64_t> words = to_words(access.sections);
     for (const std::int64_t aggregator : touched)
       letters.push_back({plan.rank_of(aggregator), words});
   }
-  ++context.counts.synchronisations;
   DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
-  for (const Letter& letter : deliver(context.comm, letters, context.letter_tag()))
+  for (const Letter& letter : send(context, letters, context.letter_tag()))
     table.add(letter.rank, from_words(letter.words));
   table.settle();
   return table;
 }
 
-/// Descriptions of requests, by rank.
-using Letters = std::vector<Letter>;
-
-/// Those of this node's ranks. Short ones lie on the desks since the agreement on entry.
+/// Descriptions of this node's ranks. Short ones lie on the desks since the agreement on entry.
 Letters local_letters(Context& context, const Access& access, const NodeRoles& roles,
                       const Neighbours& touched, bool on_desks) {
   Team& team = *context.comm.team();
@@ -48,8 +59,7 @@ Letters local_letters(Context& context, const Access& access, const NodeRoles& r
   const std::vector<std::int64_t> words = to_words(access.sections);
   for (const int owner : owners)
     letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
-  ++context.counts.synchronisations;
-  return deliver(context.comm, letters, context.letter_tag());
+  return send(context, letters, context.letter_tag());
 }
 
 std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, const NodeRoles& roles,
@@ -79,10 +89,8 @@ Letters between_nodes(Context& context, const Plan& plan, const std::vector<Doma
     }
     letters.push_back(std::move(letter));
   }
-  ++context.counts.synchronisations;
-  context.counts.messages += static_cast<std::int64_t>(letters.size());
   Letters unpacked;
-  for (const Letter& letter : deliver(context.comm, letters, context.bundle_tag()))
+  for (const Letter& letter : send(context, letters, context.bundle_tag()))
     for (std::size_t at = 0; at < letter.words.size();) {
       const auto begin = letter.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
       const std::int64_t words = letter.words[at + 1];
@@ -135,6 +143,9 @@ Prepared prepare(Context& context, const Access& access, const Plan& plan, const
   const bool background = prepared.exchange != Exchange::node;
   prepared.queue =
       std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
+  // The memory that was made for `node` is there; other buffers would come on top of it.
+  if (plan.exchange == Exchange::node && prepared.exchange == Exchange::sparse)
+    prepared.queue->lie_in(context.staging, context.comm.team()->rank());
   return prepared;
 }
 

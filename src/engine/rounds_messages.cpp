@@ -53,8 +53,8 @@ Messenger::Messenger(Context& context, Exchange exchange, const Porter& porter)
     : context_(context), exchange_(exchange), porter_(porter) {}
 
 Messenger::~Messenger() {
-  context_.pool.give(std::move(out_));
-  context_.pool.give(std::move(in_));
+  context_.pool.give(BufferPool::Use::messages, std::move(out_));
+  context_.pool.give(BufferPool::Use::messages, std::move(in_));
 }
 
 void Messenger::make_room(Round& round) {
@@ -71,8 +71,8 @@ void Messenger::make_room(Round& round) {
   }
   const auto grow = [&](Buffer& buffer, std::int64_t bytes) {
     if (buffer.size() >= bytes) return;
-    context_.pool.give(std::move(buffer));
-    buffer = context_.pool.take(bytes, &context_.gauge);
+    context_.pool.give(BufferPool::Use::messages, std::move(buffer));
+    buffer = context_.pool.take(BufferPool::Use::messages, bytes, &context_.gauge);
   };
   grow(out_, out);
   grow(in_, in);
@@ -109,8 +109,8 @@ void Messenger::complete_sends() {
 
 void Messenger::send(const Parcel& parcel, const std::byte* from) {
   sends_.emplace_back();
-  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer,
-                  context_.data_tag(), context_.comm.handle(), &sends_.back()),
+  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer, context_.data_tag(),
+                  context_.comm.handle(), &sends_.back()),
         "MPI_Isend");
   ++context_.counts.messages;
   context_.counts.bytes_sent += parcel.bytes;

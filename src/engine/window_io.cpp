@@ -54,22 +54,23 @@ std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Exten
 }
 
 WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
-                   StagingMemory memory)
+                   StagingMemory memory, Buffer* sieve)
     : context_(context),
       locks_(hints.locks),
       sieve_writes_(hints.sieve_writes),
-      sieve_bytes_(std::max<std::int64_t>(1, hints.buffer_size / 8)),
+      sieve_bytes_(sieve_bytes(hints.buffer_size)),
       direction_(direction),
       exclusive_(exclusive),
       memory_(memory),
+      sieve_(sieve != nullptr ? *sieve : own_sieve_),
       coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
                 memory == StagingMemory::pool ? &context.pool : nullptr) {}
 
 WindowIo::~WindowIo() {
   if (in_active_buffer()) return;  // maybe in the I/O thread, which does not own the pool
-  context_.pool.give(std::move(staging_));
-  context_.pool.give(std::move(sieve_));
-  context_.pool.give(coverage_.release());
+  context_.pool.give(BufferPool::Use::window, std::move(staging_));
+  context_.pool.give(BufferPool::Use::sieve, std::move(own_sieve_));
+  context_.pool.give(BufferPool::Use::coverage, coverage_.release());
 }
 
 void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent trimmed,
@@ -104,8 +105,9 @@ void WindowIo::settle(std::byte* place, Extent window) {
     return;
   }
   if (staging_.size() < ahead + trimmed_.length()) {
-    context_.pool.give(std::move(staging_));
-    staging_ = context_.pool.take(ahead + trimmed_.length(), &context_.gauge);
+    context_.pool.give(BufferPool::Use::window, std::move(staging_));
+    staging_ =
+        context_.pool.take(BufferPool::Use::window, ahead + trimmed_.length(), &context_.gauge);
   }
   base_ = staging_.data() + ahead;
 }
@@ -118,7 +120,7 @@ void WindowIo::take_unit(std::int64_t bytes) {
 /// Here and not where it is used: flush() may run beside the thread that owns the pool.
 void WindowIo::prepare_sieve() {
   if (sieve_.size() == 0 && !in_active_buffer())
-    sieve_ = context_.pool.take(sieve_bytes_, &context_.gauge);
+    sieve_ = context_.pool.take(BufferPool::Use::sieve, sieve_bytes_, &context_.gauge);
 }
 
 void WindowIo::cover(std::span<const WindowStream> streams) {

@@ -22,16 +22,13 @@
 #include "engine/buffering.hpp"
 #include "engine/context.hpp"
 #include "plan/coverage.hpp"
+#include "plan/memory.hpp"
 
 namespace penstock {
 
-/// Where in page-aligned memory the byte at file offset `offset` goes. Buffers of a few pages, of
-/// which O_DIRECT could make no use, have no page to spare.
+/// Where in page-aligned memory the byte at file offset `offset` goes.
 constexpr std::int64_t lead(std::int64_t offset, std::int64_t window_bytes) noexcept {
-  return window_bytes < 64 * 1024 ? 0 : offset % Buffer::page;
-}
-constexpr std::int64_t lead_room(std::int64_t window_bytes) noexcept {
-  return window_bytes < 64 * 1024 ? 0 : Buffer::page;
+  return lead_room(window_bytes) == 0 ? 0 : offset % Buffer::page;
 }
 
 enum class StagingMemory { pool, active_buffer };
@@ -40,9 +37,11 @@ class WindowIo {
  public:
   /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
   /// `memory`: of staging buffers; those in the active buffer are filled or flushed by its I/O
-  /// thread, at any time until they are destroyed.
+  /// thread, at any time until they are destroyed. `sieve`: where holes are read to, of several
+  /// objects of which one is flushed at a time; null: a buffer of this one. Its owner gives it
+  /// back.
   WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
-           StagingMemory memory = StagingMemory::pool);
+           StagingMemory memory = StagingMemory::pool, Buffer* sieve = nullptr);
   WindowIo(const WindowIo&) = delete;
   ~WindowIo();
 
@@ -90,7 +89,8 @@ class WindowIo {
   bool exclusive_;
   StagingMemory memory_;
   Statistics own_counts_;
-  Buffer staging_, sieve_;
+  Buffer staging_, own_sieve_;
+  Buffer& sieve_;
   ActiveBuffer::Memory unit_;
   std::byte* base_ = nullptr;  // where origin_ is
   std::int64_t origin_ = 0;

@@ -22,7 +22,8 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
                                   plan.domains.buffer() >= worth_a_thread))),
       buffered_(plan.buffered && !reads_) {
   for (int i = 0; i < plan.depth && !buffered_; ++i)
-    windows_.push_back(std::make_unique<Window>(context, hints, direction));
+    windows_.push_back(std::make_unique<Window>(context, hints, direction, StagingMemory::pool,
+                                                /*exclusive=*/false, &sieve_));
 }
 
 WindowQueue::~WindowQueue() {
@@ -31,6 +32,12 @@ WindowQueue::~WindowQueue() {
     if (window->ticket != 0) context_.worker.wait(window->ticket);
   for (const auto& window : ahead_) ActiveBuffer::instance().wait(window->ticket);
   for (const auto& window : open_) ActiveBuffer::instance().wait(window->ticket);
+  context_.pool.give(BufferPool::Use::sieve, std::move(sieve_));
+}
+
+void WindowQueue::lie_in(NodeStaging& staging, int owner) noexcept {
+  staging_ = &staging;
+  owner_ = owner;
 }
 
 /// The window object that is used next, once it is free. At most `depth` are in use.
@@ -58,6 +65,8 @@ Window& WindowQueue::open(DomainTable& table, std::byte* place) {
     table.open(*open_.back());
     return *open_.back();
   }
+  if (place == nullptr && staging_ != nullptr)
+    place = staging_->bytes(owner_, static_cast<int>(turn_));
   Window& window = next();
   table.open(window, place);
   if (reads_) start_fill(window);
@@ -110,7 +119,7 @@ void WindowQueue::start(Window& window, bool fill) {
     });
     if (window.error) failed_ = true;
   };
-  if (background_) window.ticket = context_.worker.submit(work);
+  if (background_) window.ticket = context_.worker.submit(work, placement_of(hints_));
   else work();
 }
 

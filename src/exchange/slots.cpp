@@ -23,7 +23,7 @@ Slots::~Slots() {
       MPI_Cancel(&request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-  pool_.give(std::move(memory_));
+  pool_.give(BufferPool::Use::messages, std::move(memory_));
 }
 
 int Slots::take() {
@@ -34,7 +34,8 @@ int Slots::take() {
 
 std::byte* Slots::bytes(int slot) {
   if (memory_.data() == nullptr)
-    memory_ = pool_.take(slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
+    memory_ = pool_.take(BufferPool::Use::messages,
+                         slot_bytes_ * static_cast<std::int64_t>(requests_.size()), gauge_);
   return memory_.data() + slot * slot_bytes_;
 }
 

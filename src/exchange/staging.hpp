@@ -9,7 +9,8 @@
 //      one rings the owner
 //   3. the owner uses the slot again
 // Invariants:
-//   1. A range belongs to its owner while it shows no ticket, and to the rank while it shows one. So
+//   1. A range belongs to its owner while it shows no ticket, and to the rank while it shows one.
+//   So
 //      a rank never reads a range that the owner is writing, although chunks of one bundle have the
 //      same ticket. A rank that has nothing in a slot never looks at more than its own ticket.
 //   2. No range shows a ticket between two calls: tickets of one call never meet those of another.
@@ -61,7 +62,10 @@ class NodeStaging {
   Board& board(int owner, int slot) noexcept;
   /// At a page boundary if slots are large.
   std::byte* bytes(int owner, int slot) noexcept;
-  std::int64_t own_bytes(int owner) const noexcept { return slots(owner) * shape_.slot_bytes; }
+  std::int64_t own_bytes(int owner) const noexcept {
+    return shape_.slots.empty() ? 0
+                                : slots(owner) * shape_.slot_bytes;  // it may have been released
+  }
   void release() noexcept { *this = NodeStaging(); }
 
  private:

@@ -15,8 +15,8 @@ void write_header(Storage& storage, const std::string& path, const Described& de
   if (done.error != 0) throw_errno("writing the header of", path, -done.error);
 }
 
-/// What a failure has to bring back: the size, and the bytes that the new header takes the place of.
-/// Goes past the file's device, which may be what failed.
+/// What a failure has to bring back: the size, and the bytes that the new header takes the place
+/// of. Goes past the file's device, which may be what failed.
 class OldContent {
  public:
   OldContent(const std::string& path, std::int64_t size, Extent header)

@@ -12,8 +12,8 @@ namespace penstock {
 void make_anew(Storage& storage, const std::string& path, const Described& described,
                std::int64_t end);
 
-/// Makes the file long enough, and writes the header where `described` has a new one, behind what is
-/// there. Where that fails, the file is as long as it was. Throws Error(storage).
+/// Makes the file long enough, and writes the header where `described` has a new one, behind what
+/// is there. Where that fails, the file is as long as it was. Throws Error(storage).
 void extend(Storage& storage, const std::string& path, const Described& described,
             std::int64_t end);
 

@@ -166,8 +166,7 @@ void ArrayFile::Impl::drain() {
 /// The entry of a call that is no read or write: throws on every rank if the ranks are in different
 /// calls, if some rank brings an error, and what went wrong in the background.
 void ArrayFile::Impl::meet(const std::vector<Common>& common, const std::optional<Error>& error) {
-  enter(*context_,
-        [&] { return Entry{common, {}, error ? error : context_->failure_to_tell()}; });
+  enter(*context_, [&] { return Entry{common, {}, error ? error : context_->failure_to_tell()}; });
 }
 
 void ArrayFile::Impl::sync() {

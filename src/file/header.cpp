@@ -68,7 +68,7 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
   };
   if (!given.shape.empty() && given.shape != header.shape)
     differ("shape", text_of(header.shape), text_of(given.shape));
-  if (!given.dtype.empty() && given.dtype != header.descr)
+  if (!given.dtype.empty() && npy::canonical(given.dtype) != header.descr)
     differ("dtype", header.descr, given.dtype);
   if (given.element_size != 0 && given.element_size != header.element_size)
     differ("element size", std::to_string(header.element_size), std::to_string(given.element_size));
@@ -82,8 +82,9 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
   try {
     const auto preamble = read_bytes(storage, given.offset, npy::preamble_size);
     header = npy::parse(read_bytes(storage, given.offset, npy::header_size(preamble)));
+    ArrayLayout{header.shape, header.element_size, header.order, 0}.check();
   } catch (const Error& error) {
-    if (error.error_class() != ErrorClass::format) throw;
+    if (error.error_class() == ErrorClass::storage) throw;
     throw Error(ErrorClass::format, "'" + path + "': " + error.what());
   }
   check_against(header, given, path);

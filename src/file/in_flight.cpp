@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -19,8 +20,8 @@ std::shared_ptr<Operation> InFlight::run(Access access, const Hints& hints,
 
 std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
                                                  const std::optional<Error>& early) {
-  const bool ahead = !access.writes() && background == Background::storage &&
-                     hints.active_buffer_size > 0;
+  const bool ahead =
+      !access.writes() && background == Background::storage && hints.active_buffer_size > 0;
   // Reads may queue up behind each other; whatever else comes needs their exchanges done first.
   if (ahead) thread_.wait_for_all();
   else if (background != Background::all) settle();
@@ -28,7 +29,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   const auto begun = std::make_shared<Begun>();
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) {
-    begin_in_thread(begun, early);
+    begin_in_thread(begun, placement_of(hints), early);
     return begun;
   }
   begun->operation->begin(early);
@@ -37,7 +38,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   return begun;
 }
 
-void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
+void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
                                const std::optional<Error>& early) {
   if (!threads_allowed_) {
     settle();
@@ -45,13 +46,14 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun,
   }
   end_exchanges();
   const Call call = InCall::current()->call();
-  begun->ticket = thread_.submit([this, begun, early, call] {
+  const auto work = [this, begun, early, call] {
     const InCall in(context_.comm, context_.storage.path(), call);
     begun->error = attempt([&] { begun->operation->begin(early); });
     context_.background.add(context_.counts);
     const std::lock_guard guard(mutex_);
     if (!begun->error && begun->operation->must_meet()) begun_.push_back(begun);
-  });
+  };
+  begun->ticket = thread_.submit(work, placement);
 }
 
 /// Collective, once a file.
@@ -95,7 +97,8 @@ void InFlight::end_everything() {
 template <class Holds>
 bool InFlight::any(Holds&& holds) {
   const std::lock_guard guard(mutex_);
-  return std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) { return holds(*begun); });
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [&](const auto& begun) { return holds(*begun); });
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::first() {
@@ -108,7 +111,8 @@ std::int64_t InFlight::oldest() {
   return begun ? begun->operation->call() : 0;
 }
 
-/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for it.
+/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for
+/// it.
 void InFlight::end_first(const Begun* asked) {
   const std::shared_ptr<Begun> begun = first();
   std::optional<Error> error =

@@ -56,7 +56,8 @@ class InFlight : public Unended {
 
  private:
   void require_threads();
-  void begin_in_thread(const std::shared_ptr<Begun>& begun, const std::optional<Error>& early);
+  void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
+                       const std::optional<Error>& early);
   std::shared_ptr<Begun> first();
   void end_first(const Begun* asked);
   template <class Holds>

@@ -1,10 +1,11 @@
 #include "file/npy.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <variant>
 
 #include "base/checked.hpp"
+#include "file/literal.hpp"
 
 namespace penstock::npy {
 namespace {
@@ -18,135 +19,115 @@ constexpr std::int64_t longest_header = 1 << 20;
   throw Error(ErrorClass::format, ".npy header: " + message);
 }
 
-/// The part of Python's literals that headers are written in.
-struct Value {
-  enum Kind { string, number, boolean, sequence } kind = number;
-  std::string text;  // of a string; of anything else as written
-  std::int64_t integer = 0;
-  std::vector<Value> items;  // of a tuple or list; of a dict: key, value, key, value...
-};
+using literal::Value;
+using Kind = Value::Kind;
 
-class LiteralReader {
- public:
-  explicit LiteralReader(std::string_view text) : text_(text) {}
+[[noreturn]] void not_known(const std::string& descr) {
+  fail("type '" + literal::printable(descr) + "' is not known");
+}
 
-  Value read() {
-    skip_space();
-    const std::size_t begin = at_;
-    Value value = read_value();
-    if (value.kind != Value::string) value.text = std::string(text_.substr(begin, at_ - begin));
-    return value;
+/// Sizes of the kinds that have a few, as NumPy has them on this machine.
+bool has_size(char kind, std::int64_t size) {
+  const auto any_of = [&](std::initializer_list<std::int64_t> sizes) {
+    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+  };
+  constexpr std::int64_t longest = sizeof(long double);
+  switch (kind) {
+    case 'b': return size == 1;
+    case 'i':
+    case 'u': return any_of({1, 2, 4, 8});
+    case 'f': return any_of({2, 4, 8, longest});
+    case 'c': return any_of({8, 16, 2 * longest});
+    case 'm':
+    case 'M': return size == 8;
+    default: return true;
   }
-  bool done() {
-    skip_space();
-    return at_ == text_.size();
-  }
+}
 
- private:
-  Value read_value() {
-    const char c = peek();
-    if (c == '\'' || c == '"') return read_string(c);
-    if (c == '(') return read_sequence(')');
-    if (c == '[') return read_sequence(']');
-    if (c == '{') return read_sequence('}');
-    if (accept("True")) return {Value::boolean, "", 1, {}};
-    if (accept("False")) return {Value::boolean, "", 0, {}};
-    return read_number();
-  }
-  Value read_string(char quote) {
-    const std::size_t end = text_.find(quote, ++at_);
-    if (end == std::string_view::npos) fail("a string has no end");
-    Value value{Value::string, std::string(text_.substr(at_, end - at_)), 0, {}};
-    at_ = end + 1;
-    return value;
-  }
-  Value read_sequence(char close) {
-    Value value{Value::sequence, "", 0, {}};
-    ++at_;
-    for (;;) {
-      skip_space();
-      if (peek() == close) break;
-      if (++depth_ > 32) fail("nested too deeply");
-      value.items.push_back(read());
-      --depth_;
-      skip_space();
-      if (peek() == ',' || peek() == ':') ++at_;
-      else if (peek() != close) fail("unexpected '" + std::string(1, peek()) + "'");
-    }
-    ++at_;
-    return value;
-  }
-  Value read_number() {
-    Value value;
-    const auto [end, status] =
-        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.integer);
-    if (status != std::errc())
-      fail("cannot read it at '" + std::string(text_.substr(at_, 20)) + "'");
-    at_ = static_cast<std::size_t>(end - text_.data());
-    accept("L");  // Python 2 wrote long integers so
-    return value;
-  }
-  char peek() {
-    if (at_ >= text_.size()) fail("it ends too early");
-    return text_[at_];
-  }
-  bool accept(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-  void skip_space() {
-    while (at_ < text_.size() && std::strchr(" \t\r\n", text_[at_]) != nullptr) ++at_;
-  }
+/// Of datetime64 and timedelta64: "[ns]", "[25s]", or nothing.
+bool is_unit(std::string_view text) {
+  constexpr std::string_view units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
+                                        "ms", "us", "ns", "ps", "fs", "as", "generic"};
+  if (text.empty()) return true;
+  if (text.size() < 3 || text.front() != '[' || text.back() != ']') return false;
+  text = text.substr(1, text.size() - 2);
+  const std::size_t unit = text.find_first_not_of("0123456789");
+  return unit < 10 &&
+         std::find(std::begin(units), std::end(units), text.substr(unit)) != std::end(units);
+}
 
-  std::string_view text_;
-  std::size_t at_ = 0;
-  int depth_ = 0;
-};
-
+/// [byte order] kind [digits] [unit]
 std::int64_t simple_size(const std::string& descr) {
-  // [byte order] kind [digits] [unit of datetime64 in brackets]
+  constexpr std::string_view orders = "<>|=", kinds = "bBiufcmMSaUV";
   std::string_view text = descr;
-  if (!text.empty() && std::strchr("<>|=", text[0]) != nullptr) text.remove_prefix(1);
-  if (text.empty()) fail("type '" + descr + "' is not known");
+  if (!text.empty() && orders.find(text[0]) != std::string_view::npos) text.remove_prefix(1);
+  if (text.empty()) not_known(descr);
   const char kind = text[0];
-  if (kind == 'O') fail("type 'O' (Python objects) has no fixed size in a file");
-  if (std::strchr("?bBiufcmMSaUV", kind) == nullptr) fail("type '" + descr + "' is not known");
-  if (kind == '?' && text.size() == 1) return 1;
   text.remove_prefix(1);
+  if (kind == 'O') fail("type 'O' (Python objects) has no fixed size in a file");
+  if (kind == '?' && text.empty()) return 1;
+  if (kinds.find(kind) == std::string_view::npos) not_known(descr);
   std::int64_t digits = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), digits);
-  if (status != std::errc() || digits < 0) fail("type '" + descr + "' has no size");
-  (void)end;
+  if (status != std::errc() || digits < 0)
+    fail("type '" + literal::printable(descr) + "' has no size");
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!has_size(kind, digits)) not_known(descr);
+  if (!(kind == 'm' || kind == 'M' ? is_unit(text) : text.empty())) not_known(descr);
   return kind == 'U' ? checked_multiply(digits, 4, "type size") : digits;
 }
 
 std::int64_t value_size(const Value& value);
 
-std::int64_t field_size(const Value& field) {
-  if (field.kind != Value::sequence || field.items.size() < 2)
-    fail("a field of the type is malformed");
-  std::int64_t size = value_size(field.items[1]);
-  if (field.items.size() < 3) return size;
-  const Value& shape = field.items[2];
-  if (shape.kind == Value::number) return checked_multiply(size, shape.integer, "type size");
-  for (const Value& extent : shape.items)
+std::int64_t sub_array_size(const Value& element, const Value& shape) {
+  std::int64_t size = value_size(element);
+  const auto times = [&](const Value& extent) {
+    if (!extent.is(Kind::number) || extent.integer < 0)
+      fail("a sub-array of the type has shape " + literal::repr(shape));
     size = checked_multiply(size, extent.integer, "type size");
+  };
+  if (shape.is(Kind::tuple) || shape.is(Kind::list))
+    for (const Value& extent : shape.items) times(extent);
+  else times(shape);
   return size;
 }
 
+/// A name, or a title and a name.
+bool is_name(const Value& value) {
+  if (value.is(Kind::string)) return true;
+  return value.is(Kind::tuple) && value.items.size() == 2 && value.items[0].is(Kind::string) &&
+         value.items[1].is(Kind::string);
+}
+
+/// (name, type) or (name, type, shape).
+std::int64_t field_size(const Value& field) {
+  const bool sequence = field.is(Kind::tuple) || field.is(Kind::list);
+  const std::size_t count = sequence ? field.items.size() : 0;
+  if (count < 2 || count > 3 || !is_name(field.items[0]))
+    fail("a field of the type is " + literal::repr(field) +
+         ", not (name, type) or (name, type, shape)");
+  return count == 2 ? value_size(field.items[1]) : sub_array_size(field.items[1], field.items[2]);
+}
+
+/// A list holds fields; (type, shape) is a sub-array.
 std::int64_t value_size(const Value& value) {
-  if (value.kind == Value::string) return simple_size(value.text);
-  if (value.kind != Value::sequence) fail("the type is malformed");
-  // (descr, shape) is a type with a sub-array; a list holds fields.
-  if (value.text.starts_with('(')) {
-    Value field{Value::sequence, "", 0, {{Value::string, "", 0, {}}}};
-    field.items.insert(field.items.end(), value.items.begin(), value.items.end());
-    return field_size(field);
-  }
+  if (value.is(Kind::string)) return simple_size(value.text);
+  if (value.is(Kind::tuple) && value.items.size() == 2)
+    return sub_array_size(value.items[0], value.items[1]);
+  if (!value.is(Kind::list)) fail("the type is " + literal::repr(value));
   std::int64_t size = 0;
   for (const Value& field : value.items) size = checked_add(size, field_size(field), "type size");
   return size;
+}
+
+/// Of a whole array: NumPy has no sub-array there.
+std::int64_t array_type_size(const Value& value) {
+  if (value.is(Kind::tuple)) fail("the type is a sub-array, " + literal::repr(value));
+  return value_size(value);
+}
+
+bool is_structured(const std::string& descr) {
+  return descr.starts_with('[') || descr.starts_with('(');
 }
 
 std::uint32_t little_endian(std::span<const std::byte> bytes) {
@@ -160,6 +141,59 @@ std::size_t length_field(int version) {
   return version == 1 ? 2 : 4;
 }
 
+/// Versions 1 and 2 are in Latin-1, version 3 in UTF-8.
+std::string to_utf8(std::string_view text, int version) {
+  std::vector<std::uint32_t> codes;
+  if (version == 3) {
+    if (!literal::decode_utf8(text, codes)) fail("it is not UTF-8, as version 3 has it");
+    return std::string(text);
+  }
+  std::string utf8;
+  for (const char c : text) literal::append_utf8(utf8, static_cast<unsigned char>(c));
+  return utf8;
+}
+
+/// Latin-1 where that has every character, as NumPy does it.
+std::string encode(const std::string& text, int& version) {
+  std::vector<std::uint32_t> codes;
+  if (!literal::decode_utf8(text, codes)) fail("the type is not UTF-8");
+  const bool latin =
+      std::all_of(codes.begin(), codes.end(), [](std::uint32_t code) { return code < 0x100; });
+  version = !latin ? 3 : codes.size() + 64 > 65535 ? 2 : 1;
+  if (!latin) return text;
+  std::string encoded;
+  for (const std::uint32_t code : codes) encoded += static_cast<char>(code);
+  return encoded;
+}
+
+std::vector<std::int64_t> shape_of(const Value& value) {
+  const auto is_extent = [](const Value& extent) {
+    return extent.is(Kind::number) && extent.integer >= 0;
+  };
+  if (!value.is(Kind::tuple) || !std::all_of(value.items.begin(), value.items.end(), is_extent))
+    fail("shape is " + literal::repr(value) + ", not a tuple of whole numbers from 0 on");
+  std::vector<std::int64_t> shape;
+  for (const Value& extent : value.items) shape.push_back(extent.integer);
+  return shape;
+}
+
+/// Of a key that is given twice Python takes the last.
+const Value& value_of(const Value& dict, std::string_view key) {
+  for (std::size_t i = dict.items.size(); i >= 2; i -= 2)
+    if (dict.items[i - 2].text == key) return dict.items[i - 1];
+  fail("it has no key '" + std::string(key) + "'");
+}
+
+void check_keys(const Value& dict) {
+  for (std::size_t i = 0; i < dict.items.size(); i += 2) {
+    const Value& key = dict.items[i];
+    if (!key.is(Kind::string) ||
+        (key.text != "descr" && key.text != "fortran_order" && key.text != "shape"))
+      fail("key " + literal::repr(key) +
+           " is not known; the keys are descr, fortran_order and shape");
+  }
+}
+
 }  // namespace
 
 bool has_magic(std::span<const std::byte> bytes) noexcept {
@@ -171,8 +205,10 @@ std::int64_t header_size(std::span<const std::byte> preamble) {
   if (preamble.size() < static_cast<std::size_t>(preamble_size))
     fail("the file ends inside the header");
   const int version = std::to_integer<int>(preamble[6]);
-  if (version < 1 || version > 3)
-    fail("format version " + std::to_string(version) + " is not known");
+  const int minor = std::to_integer<int>(preamble[7]);
+  if (version < 1 || version > 3 || minor != 0)
+    fail("format version " + std::to_string(version) + "." + std::to_string(minor) +
+         " is not known");
   const std::size_t field = length_field(version);
   const std::int64_t size =
       static_cast<std::int64_t>(8 + field) + little_endian(preamble.subspan(8, field));
@@ -185,29 +221,21 @@ Header parse(std::span<const std::byte> bytes) {
   header.header_size = header_size(bytes);
   if (static_cast<std::int64_t>(bytes.size()) < header.header_size)
     fail("the file ends inside the header");
-  const std::size_t begin = 8 + length_field(std::to_integer<int>(bytes[6]));
+  const int version = std::to_integer<int>(bytes[6]);
+  const std::size_t begin = 8 + length_field(version);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin,
                               static_cast<std::size_t>(header.header_size) - begin);
-  LiteralReader reader(text);
-  const Value dict = reader.read();
-  if (!dict.text.starts_with('{') || !reader.done()) fail("it is not a dictionary");
-  int found = 0;
-  for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const std::string& key = dict.items[i].text;
-    const Value& value = dict.items[i + 1];
-    if (key == "descr") {
-      header.descr = value.text;
-      header.element_size = value_size(value);
-    } else if (key == "fortran_order" && value.kind == Value::boolean) {
-      header.order = value.integer != 0 ? Order::fortran : Order::c;
-    } else if (key == "shape" && value.kind == Value::sequence) {
-      for (const Value& extent : value.items) header.shape.push_back(extent.integer);
-    } else {
-      fail("key '" + key + "' is not known or has a wrong value");
-    }
-    ++found;
-  }
-  if (found != 3) fail("it must have the keys descr, fortran_order and shape");
+  const Value dict = literal::read(to_utf8(text, version), /*longs=*/version <= 2);
+  if (!dict.is(Kind::dict)) fail("it is not a dictionary");
+  check_keys(dict);
+  const Value& descr = value_of(dict, "descr");
+  header.element_size = array_type_size(descr);
+  header.descr = descr.is(Kind::string) ? descr.text : literal::repr(descr);
+  const Value& order = value_of(dict, "fortran_order");
+  if (!order.is(Kind::boolean))
+    fail("fortran_order is " + literal::repr(order) + ", not True or False");
+  header.order = order.integer != 0 ? Order::fortran : Order::c;
+  header.shape = shape_of(value_of(dict, "shape"));
   return header;
 }
 
@@ -216,12 +244,12 @@ std::vector<std::byte> format(const Header& header) {
   for (const std::int64_t extent : header.shape) shape += std::to_string(extent) + ", ";
   if (header.shape.size() > 1) shape.resize(shape.size() - 2);
   else shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
-  const bool structured = header.descr.starts_with('[') || header.descr.starts_with('(');
-  const std::string descr = structured ? header.descr : "'" + header.descr + "'";
-  std::string text = "{'descr': " + descr +
-                     ", 'fortran_order': " + (header.order == Order::fortran ? "True" : "False") +
-                     ", 'shape': (" + shape + "), }";
-  const int version = text.size() + 64 > 65535 ? 2 : 1;
+  const std::string descr = is_structured(header.descr) ? header.descr : "'" + header.descr + "'";
+  int version = 1;
+  std::string text = encode("{'descr': " + descr + ", 'fortran_order': " +
+                                (header.order == Order::fortran ? "True" : "False") +
+                                ", 'shape': (" + shape + "), }",
+                            version);
   const std::size_t before = 8 + length_field(version);
   const std::size_t total = (before + text.size() + 1 + alignment - 1) / alignment * alignment;
   text.resize(total - before - 1, ' ');
@@ -238,8 +266,12 @@ std::vector<std::byte> format(const Header& header) {
 }
 
 std::int64_t element_size_of(const std::string& descr) {
-  if (!descr.starts_with('[') && !descr.starts_with('(')) return simple_size(descr);
-  return value_size(LiteralReader(descr).read());
+  if (!is_structured(descr)) return simple_size(descr);
+  return array_type_size(literal::read(descr, /*longs=*/false));
+}
+
+std::string canonical(const std::string& descr) {
+  return is_structured(descr) ? literal::repr(literal::read(descr, /*longs=*/false)) : descr;
 }
 
 }  // namespace penstock::npy

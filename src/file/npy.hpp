@@ -12,7 +12,7 @@
 namespace penstock::npy {
 
 struct Header {
-  std::string descr;  // "<f8", or the text of a structured type: "[('a', '<f4'), ...]"
+  std::string descr;  // in UTF-8: "<f8", or the text of a structured type: "[('a', '<f4'), ...]"
   std::int64_t element_size = 0;
   Order order = Order::c;
   std::vector<std::int64_t> shape;
@@ -31,5 +31,7 @@ Header parse(std::span<const std::byte> header);
 std::vector<std::byte> format(const Header& header);
 /// Bytes of one element of a descr. Throws Error(format) for types of no fixed size.
 std::int64_t element_size_of(const std::string& descr);
+/// The same type in the words that parse() gives it.
+std::string canonical(const std::string& descr);
 
 }  // namespace penstock::npy

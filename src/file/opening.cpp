@@ -23,7 +23,7 @@ std::vector<Common> common_values(const std::string& path, Mode mode, const Arra
   const char* const containers[] = {"auto", "raw", "npy"};
   std::string hint_text;
   for (const auto& [name, value] : hints.text())
-    if (must_be_common(name)) hint_text += name + "=" + value + " ";
+    if (must_be_common(name)) hint_text.append(name).append("=").append(value).append(" ");
   return {{"path", "'" + path + "'"},
           {"mode", modes[static_cast<int>(mode)]},
           {"shape", text_of(spec.shape)},
@@ -87,7 +87,8 @@ ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode
     : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
   comm_.connect();
-  agree_on_entry(comm_, {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
+  agree_on_entry(comm_,
+                 {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
   form_team();
   // All have one or none: they agreed on it.
   if (device_.pace) clock_ = share_clock(comm_);

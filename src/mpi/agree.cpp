@@ -91,8 +91,7 @@ std::vector<Common> unpacked(const std::string& text) {
   throw Error::from_rank(rank, ErrorClass::disagreement,
                          "ranks disagree on " + first[i].name + ": rank 0 passed " +
                              first[i].value + ", rank " + std::to_string(rank) + " passed " +
-                             other[i].value +
-                             "; all ranks of the communicator must pass the same",
+                             other[i].value + "; all ranks of the communicator must pass the same",
                          "", -1, 0);
 }
 
@@ -132,8 +131,7 @@ std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entr
     all = reduce(comm, mine);
   }
   // An error first: a rank that failed early may not know its common values.
-  if (all.error_class != 0)
-    throw_everywhere(comm, static_cast<int>(all.error_rank), entry.error);
+  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), entry.error);
   if (all.other_common_at >= 0)
     throw_other_value(comm, entry.common, static_cast<int>(all.other_common_at));
   return all.demand;

@@ -7,6 +7,8 @@
 
 #include <penstock/error.hpp>
 
+#include "mpi/agree.hpp"
+
 namespace penstock {
 
 void Ballot::join(const Ballot& higher) {
@@ -138,10 +140,10 @@ void leave_for_good(const Communicator& comm) noexcept {
   if (!speaks) return;
   Ballot ballot;
   ballot.first_rank = ballot.gone = comm.rank();
-  try {  // what the others bring is not waited for
+  // What the others bring is not waited for. Where this fails, they wait, and say so.
+  static_cast<void>(attempt([&] {
     static_cast<void>(new Reduction(team != nullptr ? team->leaders() : comm.handle(), ballot));
-  } catch (const Error&) {  // then they wait, and say so
-  }
+  }));
 }
 
 }  // namespace penstock

@@ -17,14 +17,14 @@ struct Ballot {
   std::int64_t error_class = 0;
   std::int64_t error_rank = -1;  // lowest rank of the gravest class
   std::int64_t first_rank = 0;
-  std::int64_t call = 0;                  // of the lowest rank: what it does, as one number
-  std::int64_t other_call_at = -1;        // lowest rank that does something else; -1: none
-  std::int64_t other_call = 0;            // what it does
-  std::int64_t waits_for = nobody;        // least call whose operation a rank waits for
+  std::int64_t call = 0;                         // of the lowest rank: what it does, as one number
+  std::int64_t other_call_at = -1;               // lowest rank that does something else; -1: none
+  std::int64_t other_call = 0;                   // what it does
+  std::int64_t waits_for = nobody;               // least call whose operation a rank waits for
   std::int64_t oldest_low = 0, oldest_high = 0;  // of the ranks' Entry::oldest
-  std::int64_t gone = -1;  // a rank that will never meet the others again; -1: none
-  std::uint64_t common = 0;               // hash of the lowest rank's common values
-  std::int64_t other_common_at = -1;      // lowest rank with another; -1: none
+  std::int64_t gone = -1;             // a rank that will never meet the others again; -1: none
+  std::uint64_t common = 0;           // hash of the lowest rank's common values
+  std::int64_t other_common_at = -1;  // lowest rank with another; -1: none
 
   /// Joins those of higher ranks. Associative, not commutative.
   void join(const Ballot& higher);
@@ -33,7 +33,8 @@ struct Ballot {
 /// The ballots of all ranks joined. Collective. Throws Error(state) where a rank has left.
 Ballot reduce(const Communicator& comm, const Ballot& mine);
 
-/// Not collective: this rank will never meet the others again. Those who come to a reduction are told.
+/// Not collective: this rank will never meet the others again. Those who come to a reduction are
+/// told.
 void leave_for_good(const Communicator& comm) noexcept;
 
 }  // namespace penstock

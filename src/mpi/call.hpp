@@ -1,5 +1,5 @@
-// Call: which collective call of a file a rank is in. Ranks compare it whenever they meet, and it is
-// what is said of them when one waits too long (wait.hpp).
+// Call: which collective call of a file a rank is in. Ranks compare it whenever they meet, and it
+// is what is said of them when one waits too long (wait.hpp).
 #pragma once
 
 #include <cstdint>

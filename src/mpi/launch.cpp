@@ -22,7 +22,8 @@ std::optional<std::string> launched() {
   constexpr std::array variables{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
   for (const char* const name : variables) {
     const char* const value = std::getenv(name);
-    if (value != nullptr && std::atoi(value) > 1) return std::string(name) + "=" + value;
+    if (value != nullptr && std::strtol(value, nullptr, 10) > 1)
+      return std::string(name) + "=" + value;
   }
   return std::nullopt;
 }

@@ -19,7 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Ranks that are in the same call are usually there within this, and a sleep would delay all.
-constexpr std::chrono::nanoseconds yielding = 5ms;
+constexpr std::chrono::nanoseconds yielding = 100ms;
+/// A collective of MPI needs several calls to get on, once a message is there.
+constexpr int tests_between_sleeps = 8;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
 /// Within a node little depends on this rank's calls of MPI.
 constexpr std::chrono::nanoseconds longest_sleep_in_node = 10ms;
@@ -35,7 +37,7 @@ bool wait_on_futex(std::atomic<std::uint32_t>& word, std::uint32_t value,
 
 /// Short beside what has been waited for already.
 std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
-  return std::clamp(waited / 64, shortest_sleep, longest_sleep);
+  return std::clamp(waited / 256, shortest_sleep, longest_sleep);
 }
 
 /// Lets the MPI library send what it still holds.
@@ -62,6 +64,7 @@ void Wait::poll() {
   const Nanoseconds waited = elapsed();
   if (waited < yielding) return std::this_thread::yield();
   look_around(waited);
+  if (++tests_ % tests_between_sleeps != 0) return std::this_thread::yield();
   std::this_thread::sleep_for(sleep_after(waited));
 }
 
@@ -75,8 +78,7 @@ void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messag
   const Nanoseconds most = messages ? sleep_after(waited)
                            : alone  ? longest_sleep_in_node
                                     : longest_sleep;
-  if (!wait_on_futex(word, value, most) && call != nullptr && !messages)
-    let_mpi_work(call->comm());
+  if (!wait_on_futex(word, value, most) && call != nullptr && !messages) let_mpi_work(call->comm());
 }
 
 void Wait::look_around(Nanoseconds waited) {

@@ -1,10 +1,11 @@
 // Wait: one wait for other ranks. Nothing in this library waits for another rank in any other way.
 //
-//   1. A rank that waits leaves its core to others: it yields for some milliseconds, since ranks that
-//      take part are there soon, and then sleeps longer and longer, up to a millisecond.
-//   2. It calls MPI now and then even where it waits for memory that ranks share: what a library has
-//      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that is
-//      waited for may be waiting for that.
+//   1. A rank that waits leaves its core to others: it yields for a tenth of a second, since ranks
+//      that take part are there by then, and sleeps after that, up to a millisecond at a time.
+//   2. It calls MPI now and then even where it waits for memory that ranks share: what a library
+//   has
+//      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that
+//      is waited for may be waiting for that.
 //   3. After PENSTOCK_PATIENCE seconds (10 unless set; 0: never) it says once on stderr which ranks
 //      are in which call of which file, and which are not. With PENSTOCK_PATIENCE=SECONDS,error it
 //      then throws Error(state) where ranks meet, and elsewhere ends the program.
@@ -18,8 +19,8 @@ namespace penstock {
 
 class Wait {
  public:
-  /// Where PENSTOCK_PATIENCE asks for an error: `throws` Error(state), or `aborts` the program where
-  /// what is under way cannot be left.
+  /// Where PENSTOCK_PATIENCE asks for an error: `throws` Error(state), or `aborts` the program
+  /// where what is under way cannot be left.
   enum class OutOfPatience { throws, aborts };
 
   explicit Wait(OutOfPatience then = OutOfPatience::aborts) noexcept
@@ -48,6 +49,7 @@ class Wait {
   Nanoseconds next_look_ = first_look;
   bool shown_ = false;  // on this rank's desk: it waits
   bool told_ = false;
+  int tests_ = 0;
 };
 
 }  // namespace penstock

@@ -64,7 +64,8 @@ std::string excuse(Team& team, int place) {
   const Team::Desk& desk = team.desk(place);
   const int rank = team.members()[static_cast<std::size_t>(place)];
   const std::string who = "rank " + std::to_string(rank) + " (";
-  if (is_gone(desk.process)) return who + "its process " + std::to_string(desk.process) + " has ended)";
+  if (is_gone(desk.process))
+    return who + "its process " + std::to_string(desk.process) + " has ended)";
   if (const auto now = Call::from_code(desk.call.load()); now.kind != CallKind::none)
     return who + "is in " + now.text() + ")";
   const Call last = Call::from_code(desk.last_call.load());

@@ -10,7 +10,8 @@ void Coverage::restart(Extent window) {
   word_count_ = (window.length() + 63) / 64;
   if (word_count_ * 8 > storage_.size()) {
     storage_ = Buffer();  // given back first: the peak counts
-    storage_ = pool_ ? pool_->take(word_count_ * 8, gauge_) : Buffer(word_count_ * 8, gauge_);
+    storage_ = pool_ ? pool_->take(BufferPool::Use::coverage, word_count_ * 8, gauge_)
+                     : Buffer(word_count_ * 8, gauge_);
   }
   words_ = reinterpret_cast<std::uint64_t*>(storage_.data());
   std::fill_n(words_, word_count_, 0);

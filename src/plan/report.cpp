@@ -41,7 +41,7 @@ std::string flows_text(const PlanReport& report) {
               (flow.aggregator_rank == rank ? " in its own memory"
                                             : " with rank " + std::to_string(flow.aggregator_rank));
     }
-    text += "\n";
+    text += '\n';
   }
   return text;
 }

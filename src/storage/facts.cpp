@@ -82,9 +82,9 @@ namespace {
 /// File systems that number their mounts on each host as it comes, so that one file has several
 /// device numbers.
 bool numbers_mounts(const std::string& type) {
-  constexpr std::array<const char*, 14> types{"nfs",  "lustre", "gpfs",  "fuse",     "cifs",
-                                              "smb2", "smb",    "ceph",  "beegfs",   "orangefs",
-                                              "gfs2", "ocfs2",  "afs",   "9p"};
+  constexpr std::array<const char*, 14> types{"nfs",  "lustre", "gpfs", "fuse",   "cifs",
+                                              "smb2", "smb",    "ceph", "beegfs", "orangefs",
+                                              "gfs2", "ocfs2",  "afs",  "9p"};
   return type.starts_with("0x") || type == "unknown" ||
          std::ranges::find(types, type) != types.end();
 }

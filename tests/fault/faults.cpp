@@ -92,7 +92,9 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   EXPECT_GE(error->offset(), 0);
   EXPECT_EQ(error->error_number(), what.ends_with("EIO") ? EIO : ENOSPC);
   const std::string text = error->what();
-  if (size() > 1) EXPECT_TRUE(text.starts_with("rank " + std::to_string(victim))) << text;
+  if (size() > 1) {
+    EXPECT_TRUE(text.starts_with("rank " + std::to_string(victim))) << text;
+  }
   EXPECT_NE(text.find("stopped after"), std::string::npos) << text;
   EXPECT_EQ(text.find("for write 1 of the file") != std::string::npos, later) << text;
   file.close();

@@ -5,6 +5,10 @@
 //
 //   mpiexec -n 4 background_model --cases 100 --seed 1    a run
 //   mpiexec -n 4 background_model --replay 1:17           the case that a failure named
+//   --steps N    calls of one case
+//   --stress     many "nodes", tiny windows, few aggregators: what goes through couriers
+//   --repeat N   each case so many times
+//   --limit S    seconds for one case; then it counts as hanging
 #include <mpi.h>
 #include <unistd.h>
 
@@ -38,8 +42,11 @@ unsigned char value_of(std::int64_t call, int rank, std::int64_t at) {
 class CaseRun {
  public:
   CaseRun(MPI_Comm comm, const std::string& folder, std::uint64_t seed, std::uint64_t number,
-          int steps)
-      : comm_(comm), r_{std::mt19937_64(seed * 1000003 + number)}, steps_(steps) {
+          int steps, bool stressed)
+      : comm_(comm),
+        r_{std::mt19937_64(seed * 1000003 + number)},
+        steps_(steps),
+        stressed_(stressed) {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &size_);
     files_.resize(static_cast<std::size_t>(r_.in(1, 2)));
@@ -116,6 +123,7 @@ class CaseRun {
                               ps::StorageKind::uring, ps::StorageKind::uring_direct});
       file.ranks_per_node = r_.pick<std::int64_t>({0, 0, 1, 2, 3});
       file.device = random_device(r_);
+      if (stressed_) file.ranks_per_node = few_ranks_per_node(r_);
     }
     ps::ArraySpec spec;
     spec.shape = {file.rows, file.columns};
@@ -138,6 +146,7 @@ class CaseRun {
     h.storage = file.storage;
     h.ranks_per_node = file.ranks_per_node;
     h.device = file.device;
+    if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.element);
     return h;
   }
 
@@ -416,39 +425,19 @@ class CaseRun {
   MPI_Comm comm_;
   Random r_;
   int steps_, rank_ = 0, size_ = 1;
+  bool stressed_;
   std::int64_t calls_ = 0;
   std::vector<File> files_;
   std::vector<Close> closing_;
   std::vector<std::string> log_;
 };
 
-char replay[200];
-
-/// Where ranks wait for each other for ever, it should be known in which case.
-extern "C" void took_too_long(int) {
-  static_cast<void>(!::write(2, replay, std::strlen(replay)));
-  ::_exit(3);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  const Options options("background_model", 50, argc, argv);
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  std::uint64_t seed = 1, first = 0, cases = 50;
-  int steps = 40;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--cases") cases = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--steps") steps = std::atoi(argv[i + 1]);
-    if (option == "--replay") {
-      char* colon = nullptr;
-      seed = std::strtoull(argv[i + 1], &colon, 10);
-      first = std::strtoull(colon + 1, nullptr, 10);
-      cases = first + 1;
-    }
-  }
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -459,18 +448,17 @@ int main(int argc, char** argv) {
   char folder[] = "/tmp/penstock-background-XXXXXX";
   if (rank == 0 && mkdtemp(folder) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-  std::signal(SIGALRM, took_too_long);
-  for (std::uint64_t number = first; number < cases; ++number) {
-    std::snprintf(replay, sizeof replay,
-                  "FAILED on rank %d: the case did not end\n"
-                  "replay: mpiexec -n %d background_model --steps %d --replay %llu:%llu\n",
-                  rank, size, steps, static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(number));
-    alarm(60);
+  for (std::uint64_t turn = options.first * options.repeat; turn < options.cases * options.repeat;
+       ++turn) {
+    const std::uint64_t number = turn / options.repeat;
+    const std::string replay =
+        options.replay(size, number, " --steps " + std::to_string(options.steps));
+    watch(rank, replay, options.limit);
     std::string what;
     std::optional<CaseRun> run;
     try {
-      run.emplace(MPI_COMM_WORLD, folder, seed, number, steps);
+      run.emplace(MPI_COMM_WORLD, folder, options.seed, number, options.steps,
+                  is_stressed(options.stress, number));
       run->run();
     } catch (const Failure& failure) {
       what = failure.text;
@@ -483,9 +471,7 @@ int main(int argc, char** argv) {
     if (run)
       for (std::size_t i = 0; i < run->log().size(); ++i)
         text += "  " + std::to_string(i) + " " + run->log()[i] + "\n";
-    std::fprintf(stderr, "%sreplay: mpiexec -n %d background_model --steps %d --replay %llu:%llu\n",
-                 text.c_str(), size, steps, static_cast<unsigned long long>(seed),
-                 static_cast<unsigned long long>(number));
+    std::fprintf(stderr, "%s%s", text.c_str(), replay.c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   alarm(0);
@@ -493,7 +479,7 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     std::filesystem::remove_all(folder);
     std::printf("%llu random sequences on %d ranks agree with the model\n",
-                static_cast<unsigned long long>(cases - first), size);
+                static_cast<unsigned long long>(options.cases - options.first), size);
   }
   MPI_Finalize();
   return 0;

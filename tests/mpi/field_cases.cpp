@@ -267,6 +267,54 @@ TEST(Field, SelfAndSplitCommunicatorsAndNone) {
   }
 }
 
+/// Calls with the same settings that need different buffers: with holes, over several nodes, with
+/// none, straight into user memory.
+void expect_bounded_memory(const std::string& name, const ps::Hints& hints) {
+  const std::int64_t columns = 3 * 1111, rows = 2 * size() * (hints.buffer_size / columns + 2);
+  auto file =
+      ps::ArrayFile::open(MPI_COMM_WORLD, path_of(name), ps::Mode::create,
+                          {.shape = {rows, columns}, .element_size = 1, .offset = 77}, hints);
+  const std::int64_t share = rows / size(), begin = rank() * share;
+  std::vector<std::int8_t> data(static_cast<std::size_t>(rows * columns), 1);
+  const std::vector<ps::Section> sections{
+      {{0, rows}, {rank(), columns, 3}},          // overlap where there are more than 3 ranks
+      {{begin, begin + share}, {0, columns}},     // dense
+      {{rank(), rows, size()}, {1, columns, 3}},  // holes
+      {{0, rows}, {rank() % 2, columns, 2}},      // overlap where there are more than 2
+      {{begin, begin + share}, {0, columns, 2}}};
+  for (std::size_t turn = 0; turn < 2 * sections.size(); ++turn) {
+    const ps::Section& section = sections[turn % sections.size()];
+    data.resize(static_cast<std::size_t>(section.element_count()));
+    file.write(data, section);
+    EXPECT_LE(file.last_call().staging_peak, 2 * hints.buffer_size)
+        << "write " << turn << ", buffer " << hints.buffer_size;
+    const ps::Section& other = sections[(turn * 3 + 1) % sections.size()];
+    data.resize(static_cast<std::size_t>(other.element_count()));
+    file.read(data, other);
+    EXPECT_LE(file.last_call().staging_peak, 2 * hints.buffer_size)
+        << "read " << turn << ", buffer " << hints.buffer_size;
+  }
+  file.close();
+  mpi_test::barrier();
+}
+
+TEST(Field, StagingMemoryStaysBelowTwiceTheBuffer) {
+  for (const std::int64_t buffer : {512, 4096, 128 << 10, 1 << 20})
+    for (const ps::Exchange exchange : {ps::Exchange::node, ps::Exchange::sparse})
+      for (const ps::Pipeline pipeline : {ps::Pipeline::automatic, ps::Pipeline::always}) {
+        // Four windows instead of two are all that is new there.
+        const bool deep = exchange == ps::Exchange::node && pipeline == ps::Pipeline::automatic;
+        if (buffer == 1 << 20 && !deep) continue;
+        ps::Hints hints = with(ps::Method::extended, buffer);
+        hints.exchange = exchange;
+        hints.pipeline = pipeline;
+        hints.ranks_per_node = 2;
+        hints.sieve_writes = ps::SieveWrites::always;
+        hints.active_buffer_size = 0;
+        expect_bounded_memory("bounded", hints);
+      }
+}
+
 TEST(Field, SeveralArraysInOneFile) {
   std::int64_t end = 0;
   for (int array = 0; array < 3; ++array) {

@@ -3,9 +3,14 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -80,6 +85,98 @@ inline penstock::Hints random_hints(Random& r, int ranks, std::int64_t element_s
   h.stagger = r.chance(3) ? 50 : 0;
   h.active_buffer_size = r.pick<std::int64_t>({0, 0, 1, 1000, 64 << 10, 64 << 20});
   return h;
+}
+
+/// Whether a case is one of couriers: all where it is asked for (`--stress`), else one of five.
+inline bool is_stressed(bool all, std::uint64_t number) {
+  return all || number % 5 == 4;
+}
+
+/// What makes couriers of several "nodes" likely: windows of a few bytes, few aggregators. Draws
+/// after everything else, so that cases without it stay as they are.
+inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t element_size) {
+  namespace ps = penstock;
+  h.method = r.pick({ps::Method::extended, ps::Method::extended, ps::Method::two_phase});
+  h.exchange = r.chance(80) ? ps::Exchange::node : ps::Exchange::automatic;
+  h.domains = r.chance(60) ? ps::DomainRule::block_cyclic : ps::DomainRule::automatic;
+  h.aggregators = r.in(1, std::min(3, ranks));
+  h.buffer_size = std::max(element_size, r.in(1, 300));
+  h.stripe_size = r.pick<std::int64_t>({0, 1, 13, 64});
+}
+
+inline std::int64_t few_ranks_per_node(Random& r) {
+  return r.in(1, 3);
+}
+
+/// The command line of a model, and how to say what replays a case.
+struct Options {
+  const char* program;
+  std::uint64_t seed = 1, first = 0, cases;
+  std::uint64_t repeat = 1;  // times each case
+  int steps = 40;            // of a sequence
+  int limit = 60;            // seconds for one case
+  bool stress = false, replays = false;
+
+  Options(const char* name, std::uint64_t default_cases, int argc, char** argv)
+      : program(name), cases(default_cases) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string option = argv[i];
+      if (option == "--stress") {
+        stress = true;
+      } else if (i + 1 == argc) {
+        refuse(option);
+      } else {
+        take(option, argv[++i]);
+      }
+    }
+  }
+
+  std::string replay(int ranks, std::uint64_t number, const std::string& more = "") const {
+    return "replay: mpiexec -n " + std::to_string(ranks) + " " + program + more +
+           (stress ? " --stress" : "") + (repeat > 1 ? " --repeat " + std::to_string(repeat) : "") +
+           " --replay " + std::to_string(seed) + ":" + std::to_string(number) + "\n";
+  }
+
+ private:
+  void take(const std::string& option, const char* value) {
+    const auto number = [&] { return std::strtoull(value, nullptr, 10); };
+    if (option == "--seed") seed = number();
+    else if (option == "--cases") cases = number();
+    else if (option == "--repeat") repeat = number();
+    else if (option == "--steps") steps = std::atoi(value);
+    else if (option == "--limit") limit = std::atoi(value);
+    else if (option == "--replay") {
+      char* colon = nullptr;
+      seed = std::strtoull(value, &colon, 10);
+      if (*colon != ':') refuse(value);
+      first = std::strtoull(colon + 1, nullptr, 10);
+      cases = first + 1;
+      replays = true;
+    } else {
+      refuse(option);
+    }
+  }
+  [[noreturn]] void refuse(const std::string& what) const {
+    std::fprintf(stderr, "%s: '%s' is not understood; see the head of its source\n", program,
+                 what.c_str());
+    std::exit(2);
+  }
+};
+
+inline char what_hangs[400];
+
+/// Where ranks wait for each other for ever, it should be known in which case.
+extern "C" inline void took_too_long(int) {
+  static_cast<void>(!::write(2, what_hangs, std::strlen(what_hangs)));
+  ::_exit(3);
+}
+
+/// From here on the case may take so many seconds; 0: for ever.
+inline void watch(int rank, const std::string& replay, int limit) {
+  std::snprintf(what_hangs, sizeof what_hangs, "FAILED on rank %d: the case did not end\n%s", rank,
+                replay.c_str());
+  std::signal(SIGALRM, took_too_long);
+  alarm(static_cast<unsigned>(limit));
 }
 
 /// Rows and columns of a two-dimensional array, all in steps.

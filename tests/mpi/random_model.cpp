@@ -3,6 +3,9 @@
 //
 //   mpiexec -n 4 random_model --cases 200 --seed 1        a run
 //   mpiexec -n 4 random_model --replay 1:17               the case that a failure named
+//   --stress     many "nodes", tiny windows, few aggregators: what goes through couriers
+//   --repeat N   each case so many times
+//   --limit S    seconds for one case; then it counts as hanging
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -70,20 +73,24 @@ ps::Section random_section(Random& r, const std::vector<std::int64_t>& shape) {
   return ps::Section(dimensions);
 }
 
+/// A distribution, with nothing left out.
+std::vector<std::vector<ps::Section>> random_distribution(Random& r, const Case& c, int ranks) {
+  using Kind = ps::DimensionKind::Kind;
+  std::vector<ps::DimensionKind> kinds;
+  for (std::size_t d = 0; d < c.shape.size(); ++d)
+    kinds.push_back({r.pick({Kind::block, Kind::cyclic, Kind::block_cyclic}), 1});
+  for (auto& kind : kinds)
+    if (kind.kind == Kind::block_cyclic) kind.block = r.in(1, 4);
+  const ps::Distribution distribution(c.shape, ranks, kinds);
+  std::vector<std::vector<ps::Section>> requests(ranks);
+  for (int rank = 0; rank < ranks; ++rank) requests[rank] = {distribution.share(rank).section};
+  return requests;
+}
+
 std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, int ranks) {
   std::vector<std::vector<ps::Section>> requests(ranks);
   const int style = static_cast<int>(r.in(0, 5));
-  if (style == 0) {  // a distribution, with nothing left out
-    using Kind = ps::DimensionKind::Kind;
-    std::vector<ps::DimensionKind> kinds;
-    for (std::size_t d = 0; d < c.shape.size(); ++d)
-      kinds.push_back({r.pick({Kind::block, Kind::cyclic, Kind::block_cyclic}), 1});
-    for (auto& kind : kinds)
-      if (kind.kind == Kind::block_cyclic) kind.block = r.in(1, 4);
-    const ps::Distribution distribution(c.shape, ranks, kinds);
-    for (int rank = 0; rank < ranks; ++rank) requests[rank] = {distribution.share(rank).section};
-    return requests;
-  }
+  if (style == 0) return random_distribution(r, c, ranks);
   for (int rank = 0; rank < ranks; ++rank) {
     if (style == 1 && rank != ranks / 2) continue;                 // all but one are empty
     if (style == 2 && (rank == 0 || rank == ranks - 1)) continue;  // first and last are empty
@@ -95,7 +102,16 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
   return requests;
 }
 
-Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
+/// Couriers carry what does not overlap, between nodes of a few ranks.
+void stress_case(Random& r, Case& c, int ranks) {
+  if (r.chance(60)) c.writes = random_distribution(r, c, ranks);
+  if (r.chance(30)) c.reads = random_distribution(r, c, ranks);
+  stress(r, c.write_hints, ranks, c.element_size);
+  stress(r, c.read_hints, ranks, c.element_size);
+  c.write_hints.ranks_per_node = few_ranks_per_node(r);
+}
+
+Case random_case(std::uint64_t seed, std::uint64_t number, int ranks, bool stressed) {
   Random r{std::mt19937_64(seed * 1000003 + number)};
   Case c;
   const std::int64_t dims = r.chance(10) ? r.in(6, 8) : r.in(1, 4);
@@ -137,6 +153,7 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks) {
   c.write_mode = mode();
   c.read_mode = mode();
   c.memory_seed = r.engine();
+  if (stressed) stress_case(r, c, ranks);
   return c;
 }
 
@@ -301,7 +318,7 @@ class CaseRun {
   }
 
   void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
-    if (file.last_method() < ps::Method::gather || hints.buffer_size < 4096) return;
+    if (file.last_method() < ps::Method::gather || hints.buffer_size < 512) return;
     // These hold a whole round's parcels at once, as in the paper; see docs/hints.md.
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
         hints.exchange != ps::Exchange::sparse)
@@ -400,31 +417,24 @@ void describe(const Case& c, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const Options options("random_model", 100, argc, argv);
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  std::uint64_t seed = 1, first = 0, cases = 100;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--cases") cases = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--replay") {
-      char* colon = nullptr;
-      seed = std::strtoull(argv[i + 1], &colon, 10);
-      first = std::strtoull(colon + 1, nullptr, 10);
-      cases = first + 1;
-    }
-  }
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   char folder[] = "/tmp/penstock-random-XXXXXX";
   if (rank == 0 && mkdtemp(folder) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
-  int failed = 0;
-  for (std::uint64_t number = first; number < cases && !failed; ++number) {
-    const Case c = random_case(seed, number, size);
+  for (std::uint64_t turn = options.first * options.repeat; turn < options.cases * options.repeat;
+       ++turn) {
+    const std::uint64_t number = turn / options.repeat;
+    const Case c = random_case(options.seed, number, size, is_stressed(options.stress, number));
+    const std::string replay = options.replay(size, number);
+    watch(rank, replay, options.limit);
     std::string what;
-    if (rank == 0 && cases - first == 1) describe(c, size);  // of a replay, in case it never ends
+    if (rank == 0 && options.replays && turn % options.repeat == 0)
+      describe(c, size);  // in case it never ends
     try {
       CaseRun(MPI_COMM_WORLD, folder, c).run();
     } catch (const Failure& failure) {
@@ -434,20 +444,17 @@ int main(int argc, char** argv) {
     }
     // A rank that found a fault has left the case's collectives: end the run at once.
     if (what.empty()) continue;
-    failed = 1;
-    std::fprintf(stderr,
-                 "FAILED on rank %d: %s\nreplay: mpiexec -n %d random_model --replay %llu:%llu\n",
-                 rank, what.c_str(), size, static_cast<unsigned long long>(seed),
-                 static_cast<unsigned long long>(number));
+    std::fprintf(stderr, "FAILED on rank %d: %s\n%s", rank, what.c_str(), replay.c_str());
     describe(c, size);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  alarm(0);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     std::filesystem::remove_all(folder);
     std::printf("%llu random cases on %d ranks agree with the model\n",
-                static_cast<unsigned long long>(cases - first), size);
+                static_cast<unsigned long long>(options.cases - options.first), size);
   }
   MPI_Finalize();
-  return failed;
+  return 0;
 }

@@ -120,6 +120,30 @@ assert os.sched_getaffinity(0) == allowed and nice(os.getpid()) == own and os.sc
     assert done.returncode == 0 or "without the wanted" in done.stderr, done.stderr
 
 
+def test_the_threads_of_background_all_run_as_wished(tmp_path):
+    """Without a buffer: one does the exchange, and one that it starts writes. With a buffer the I/O thread does."""
+    core = max(os.sched_getaffinity(0))
+    done = alone(THREADS + f"core = {core}" + """
+own, allowed = int(threads()[os.getpid()][16]), os.sched_getaffinity(0)
+def new_threads(background, **hints):
+    with ps.open("b", "w", shape=(9000,), dtype="u1", hints={"method": "extended", "pipeline": "always"}) as f:
+        f.write_begin(np.ones(9000, "u1"), ..., background=background, **hints).wait()
+        return [(int(stat[16]) - own, os.sched_getaffinity(t), os.sched_getscheduler(t))
+                for t, stat in threads().items() if t not in before]
+wished = {"io_nice": 7, "io_core": core, "io_policy": "idle", "active_buffer_size": 0}
+assert new_threads("all", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)] * 2
+assert new_threads("all", active_buffer_size=0) == [(0, allowed, os.SCHED_BATCH)] * 2
+assert new_threads("none", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)]
+with ps.open("b", "r+", shape=(9000,), dtype="u1", hints={"method": "extended", "pipeline": "always"}) as f:
+    f.read_begin(..., background="all", io_nice=3).wait()
+    assert {int(s[16]) - own for t, s in threads().items() if t not in before} == {min(3, 19 - own)}
+    f.write(np.ones(9000, "u1"), ..., active_buffer_size=0, io_nice=7)  # the second thread writes for this one, too
+    assert {int(s[16]) - own for t, s in threads().items() if t not in before} == {min(3, 19 - own), min(7, 19 - own)}
+assert os.sched_getaffinity(0) == allowed and os.sched_getscheduler(0) == os.SCHED_OTHER
+""", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("hint", ["io_nice=-1", "io_nice=20", "io_nice=low", "io_policy=fifo", "io_core=-2",
                                   "io_core=1024", "active_buffer_size=-1", "active_buffer_size=much"])
 def test_bad_settings_of_the_io_thread_are_refused(tmp_path, hint):

@@ -29,6 +29,10 @@ with ps.open("a.bin", "w", shape=(256, 256), dtype="i4", comm=comm, container="r
         print(json.dumps(calls))
 """
 BYTES = 256 * 256 * 4
+# A section of two dimensions as aggregators are told it: 2 words, and 5 for each dimension. Couriers put two words
+# before each of their node's ranks.
+TOLD = (2 + 2 * 5) * 8
+PASSED_ON = TOLD + 2 * 8
 STEPS = ["step1", "step2", "step3", "step4", "step5", "alltoallw"]
 
 
@@ -56,7 +60,7 @@ def test_each_byte_moves_once(count, operation, exchange):
     if exchange == "node":
         assert last["messages"] == last["bytes_sent"] == 0
     else:  # two of the four ranks are aggregators and own half of what they stage
-        assert last["bytes_sent"] == BYTES // 2
+        assert last["bytes_sent"] == BYTES // 2 + 2 * TOLD
     assert last["sieved_windows"] == 0
 
 
@@ -78,17 +82,35 @@ def test_messages_grow_with_nodes_and_not_with_ranks(count):
     bundled, _ = count(4, "write", "exchange=node", "ranks_per_node=2", *hints, kind="*,cyclic")
     single, _ = count(4, "write", "exchange=sparse", *hints, kind="*,cyclic")
     # One other node, whose two ranks have half of the bytes: a letter, and a message per window.
-    assert bundled[-1]["bytes_sent"] == BYTES // 2
+    assert bundled[-1]["bytes_sent"] == BYTES // 2 + 2 * PASSED_ON
     assert bundled[-1]["messages"] == 1 + BYTES // (64 * 1024 // 4) // 2 * 2
-    assert single[-1]["bytes_sent"] == BYTES * 3 // 4
+    assert single[-1]["bytes_sent"] == BYTES * 3 // 4 + 3 * TOLD
     assert single[-1]["messages"] > bundled[-1]["messages"]
+
+
+@pytest.mark.parametrize("exchange", ["node", "sparse", *STEPS])
+def test_telling_aggregators_counts_with_every_exchange(count, exchange):
+    """One aggregator, one round: each rank but the aggregator tells it its section, and has one message for it. Ranks
+    that share no memory with any other tell it alike, whatever exchange was asked for."""
+    hints = (f"exchange={exchange}", "aggregators=1", "buffer_size=1M", "pipeline=never", "ranks_per_node=1")
+    totals, calls = count(4, "write", *hints, kind="*,cyclic")
+    assert [rank["messages"] for rank in calls[-1]] == [0, 2, 2, 2]
+    assert [rank["bytes_sent"] for rank in calls[-1]] == [0] + [BYTES // 4 + TOLD] * 3
+
+
+def test_a_courier_tells_for_its_node(count):
+    """Three ranks on two nodes: the second rank's section lies in memory that it shares with the aggregator."""
+    hints = ("exchange=node", "aggregators=1", "buffer_size=1M", "pipeline=never", "ranks_per_node=2")
+    _, calls = count(3, "write", *hints, kind="cyclic,*")
+    assert [rank["messages"] for rank in calls[-1]] == [0, 0, 2]
+    assert [rank["bytes_sent"] for rank in calls[-1]] == [0, 0, 85 * 256 * 4 + PASSED_ON]
 
 
 @pytest.mark.parametrize("operation", ["write", "read"])
 def test_two_nodes_of_two(count, operation):
     totals, calls = count(4, operation, "exchange=node", "ranks_per_node=2", "aggregators=2", "buffer_size=64K",
                           kind="*,cyclic")
-    assert totals[-1]["bytes_sent"] == BYTES // 2
+    assert totals[-1]["bytes_sent"] == BYTES // 2 + 2 * 2 * PASSED_ON
     assert all(rank["staging_peak"] <= 2 * 64 * 1024 for rank in calls[-1])
 
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <penstock/error.hpp>
@@ -50,8 +51,40 @@ TEST(Npy, KnowsTheSizeOfTypes) {
   EXPECT_EQ(npy::element_size_of("[('a', '<f4'), ('b', '<i2', (3, 2)), ('c', [('d', '|u1')])]"),
             17);
   EXPECT_EQ(npy::element_size_of("[('', '|V3'), ('x', '>c16')]"), 19);
-  for (const char* descr : {"|O", "", "<f", "q", "[('a',)]", "<x4"})
+  for (const char* descr : {"|O", "", "<f", "q", "[('a',)]", "<x4", "<f3", "<i4[s]", "<M8[x]",
+                            "[('a', '<f4', -1)]", "('<f8', 2)"})
     EXPECT_THROW(npy::element_size_of(descr), Error) << descr;
+}
+
+npy::Header parsed(const std::string& descr, const std::string& shape) {
+  return npy::parse(
+      with_dict("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + "}"));
+}
+
+TEST(Npy, ReadsLiteralsAsPythonDoes) {
+  for (const char* shape : {"(True,)", "('4',)", "((4,),)", "(4:4)", "{4:4}", "[4]", "(4)", "(-1,)",
+                            "(4.0,)", "(2 3)", "(2,,)", "(,)", "(02,)", "(9223372036854775808,)"})
+    EXPECT_THROW(parsed("'<f8'", shape), Error) << shape;
+  for (const char* shape : {"(2, 3)", "(2L, 0x3,)", "((2), 3 # three\n)", "((+2, 0b11))"})
+    EXPECT_EQ(parsed("'<f8'", shape).shape, (std::vector<std::int64_t>{2, 3})) << shape;
+  EXPECT_EQ(parsed("'<' \"f8\"", "(2,)").descr, "<f8");
+  EXPECT_EQ(parsed("'<f4', 'descr': '\\x3cf8'", "(2,)").descr, "<f8");  // the last of two
+}
+
+TEST(Npy, NamesMayHaveAnyCharacter) {
+  // A header of version 1 is in Latin-1.
+  EXPECT_EQ(parsed("[('\xe9', '<f8')]", "(2,)").descr, "[('\u00e9', '<f8')]");
+  EXPECT_EQ(parsed("[('\\u4e00', '<f8', (2L,))]", "(2,)").descr, "[('\u4e00', '<f8', (2,))]");
+  EXPECT_EQ(parsed("[('\\ud800', '<f8')]", "(2,)").descr, "[('\\ud800', '<f8')]");
+  for (const auto& [descr, version] :
+       {std::pair("[('a', '<f8')]", 1), {"[('\u00e9', '<f8')]", 1}, {"[('\u4e00', '<f8')]", 3}}) {
+    const auto bytes = npy::format({descr, 8, Order::c, {3}, 0});
+    EXPECT_EQ(std::to_integer<int>(bytes[6]), version) << descr;
+    EXPECT_EQ(npy::parse(bytes).descr, descr);
+  }
+  auto damaged = npy::format({"[('\u4e00', '<f8')]", 8, Order::c, {3}, 0});
+  *std::find(damaged.begin(), damaged.end(), std::byte{0xe4}) = std::byte{0xff};
+  EXPECT_THROW(npy::parse(damaged), Error);
 }
 
 TEST(Npy, RefusesForeignAndDamagedHeaders) {

@@ -3,6 +3,7 @@
 #include <penstock/error.hpp>
 
 #include "plan/cost.hpp"
+#include "plan/memory.hpp"
 
 using namespace penstock;
 
@@ -74,6 +75,34 @@ TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
         EXPECT_EQ(plan.depth == 1, pipeline == Pipeline::never ||
                                        (pipeline == Pipeline::automatic && buffer < 64 * 1024));
       }
+}
+
+TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
+  const ArrayLayout bytes{{64 << 20}, 1, Order::c, 0};
+  const Section whole{{0, 64 << 20}};
+  const Demand demand = Demand::of(Footprint(bytes, std::span(&whole, 1)));
+  std::vector<std::int64_t> buffers;
+  for (std::int64_t buffer = 1; buffer <= 16 << 20; buffer *= 2)
+    for (const std::int64_t near : {buffer - 1, buffer, buffer + 1, buffer * 3 / 2})
+      buffers.push_back(std::max<std::int64_t>(1, near));
+  for (const std::int64_t buffer : buffers)
+    for (const Pipeline pipeline : {Pipeline::automatic, Pipeline::always, Pipeline::never})
+      for (const Exchange exchange : {Exchange::sparse, Exchange::node})
+        for (const int nodes : {1, 2})
+          for (const int cores : {2, 16}) {  // 16: with room for four windows
+            Hints hints;
+            hints.method = Method::extended;
+            hints.pipeline = pipeline;
+            hints.exchange = exchange;
+            hints.buffer_size = buffer;
+            Machine machine{16, cores, nodes};
+            machine.shared_memory = true;
+            const Plan plan = make_plan(bytes, demand, hints, machine);
+            ASSERT_EQ(plan.exchange, exchange);
+            EXPECT_LE(staging_bound(plan, buffer).total(),
+                      2 * std::max(buffer, StagingBound::least_buffer))
+                << "buffer " << buffer << ", depth " << plan.depth << ", nodes " << nodes;
+          }
 }
 
 TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {

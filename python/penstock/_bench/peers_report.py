@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .ratios import Record, is_penstock, quartiles
-from .report import (COUNT_COLUMNS, KEYS, PHASE_COLUMNS, Column, console, distinct, in_words, ordered,
-                     pictures_and_records, table)
+from .report import (
+    COUNT_COLUMNS,
+    KEYS,
+    PHASE_COLUMNS,
+    Column,
+    console,
+    distinct,
+    in_words,
+    ordered,
+    pictures_and_records,
+    table,
+)
 
 SERIES = {("write", "new"): "write, new file", ("write", "existing"): "write, existing file",
           ("read", "existing"): "read"}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Looks at the code without running it: one line per tool when all is fine.
+#   scripts/lint.sh FLAVOUR      the flavour must have been built
+#   scripts/lint.sh --format     lays C++ and Python imports out anew, and checks nothing
+# The tools' versions are pinned in requirements-lint.txt; they live in .venv-lint.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+tools=.venv-lint
+prepare() {
+  local stamp
+  stamp=$(cat requirements-lint.txt | cksum)" $(command -v python3)"
+  [ "$(cat $tools/stamp 2>/dev/null)" = "$stamp" ] && return
+  echo "Preparing $tools (once)"
+  python3 -m venv --clear $tools &&
+    $tools/bin/python -m pip install -q --disable-pip-version-check -r requirements-lint.txt &&
+    echo "$stamp" >$tools/stamp
+}
+prepare || { echo "lint: $tools could not be made" >&2; exit 1; }
+
+cpp_sources() { git ls-files '*.cpp' '*.hpp' ':!examples'; }
+if [ "${1:-}" = --format ]; then
+  cpp_sources | xargs $tools/bin/clang-format -i
+  $tools/bin/ruff check -q --select I --fix .
+  exit
+fi
+
+flavour=${1:-default}
+build=build/$flavour
+. "$build/env.sh"
+report=$build/lint.xml
+status=0 cases=
+# Runs one tool quietly; shows what it says only where it found something.
+tool() {
+  local name=$1 about=$2 begin=$SECONDS failure= output
+  shift 2
+  if output=$("$@" 2>&1); then
+    echo "$name: $about, nothing found"
+  else
+    status=1 failure="<failure/>"
+    printf '%s\n' "$output" "$name: FAILED"
+  fi
+  cases+="<testcase classname=\"lint\" name=\"$name\" time=\"$((SECONDS - begin))\">$failure</testcase>"
+}
+compiled_sources() { git ls-files 'src/*.cpp' | grep -F -f <(grep -o 'src/[^"]*\.cpp' "$build/compile_commands.json" | sort -u); }
+tidy() {
+  compiled_sources | xargs -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build" --quiet | grep -v '^$'
+  return "${PIPESTATUS[1]}"
+}
+# The types of the extension module are those of its generated stub.
+types() {
+  local view=$build/mypy
+  rm -rf "$view" && mkdir -p "$view" && cp -r python/penstock "$view/" && cp "$build/python/_core.pyi" "$view/penstock/" &&
+    (cd "$view" && MYPYPATH=. "$OLDPWD/$tools/bin/mypy" --config-file "$OLDPWD/pyproject.toml" \
+      --python-executable "$(command -v python)" -p penstock)
+}
+
+tool clang-format "$(cpp_sources | wc -l) files" $tools/bin/clang-format --dry-run -Werror $(cpp_sources)
+tool warnings "a build with -Werror" env WERROR=ON scripts/build.sh "$flavour"
+tool clang-tidy "$(compiled_sources | wc -l) files" tidy
+tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .
+tool mypy "package penstock" types
+echo "<testsuite name=\"lint\">$cases</testsuite>" >"$report"
+exit $status

@@ -1,0 +1,34 @@
+#include "plan/memory.hpp"
+
+#include <algorithm>
+
+namespace penstock {
+
+SlotSize SlotSize::of(const Plan& plan) noexcept {
+  constexpr std::int64_t small = 64 * 1024, shortest = 64;
+  constexpr std::int64_t longest = std::int64_t{1} << 30;  // counts of MPI are ints
+  const std::int64_t windows = plan.domains.buffer() * plan.depth;
+  if (windows < small) return {2, std::max(shortest, windows / 8)};
+  return {5, std::min(longest, windows / 16)};
+}
+
+std::int64_t sieve_bytes(std::int64_t buffer_size) noexcept {
+  return std::max<std::int64_t>(1, buffer_size / 8);
+}
+
+StagingBound staging_bound(const Plan& plan, std::int64_t buffer_size) noexcept {
+  const std::int64_t window = plan.domains.buffer();
+  const bool bundles = plan.exchange == Exchange::node && plan.machine.nodes > 1;
+  const std::int64_t slots = plan.depth * (bundles ? 2 : 1);  // a courier has as many again
+  StagingBound bound{};
+  bound.windows = slots * (window + lead_room(window));
+  bound.coverage = plan.depth * ((window + 63) / 64 * 8);
+  bound.sieve = sieve_bytes(buffer_size);
+  if (bundles) bound.messages = std::min(2, plan.depth) * window;
+  // Overlapping writes of several nodes go by `sparse`.
+  if (bundles || plan.exchange == Exchange::sparse)
+    bound.messages = std::max(bound.messages, 2 * SlotSize::of(plan).total());
+  return bound;
+}
+
+}  // namespace penstock

@@ -1,0 +1,12 @@
+# What runs before each program under a sanitizer: its options, with our suppressions.
+set(folder ${CMAKE_CURRENT_LIST_DIR})
+# Leaks: MPI libraries keep what they have until the process ends, in frames without symbols.
+set(penstock_wrapper env
+  ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1:check_initialization_order=1
+  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${folder}/thread.txt)
+# Thread sanitizers of this age do not know where kernels of today put things at random.
+find_program(PENSTOCK_SETARCH setarch)
+if(PENSTOCK_SANITIZE MATCHES "thread" AND PENSTOCK_SETARCH)
+  list(APPEND penstock_wrapper ${PENSTOCK_SETARCH} ${CMAKE_HOST_SYSTEM_PROCESSOR} -R)
+endif()
