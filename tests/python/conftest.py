@@ -1,5 +1,6 @@
 """Running tests' scripts under mpiexec, with a time limit and no stray ranks."""
 
+import json
 import subprocess
 import sys
 
@@ -16,29 +17,41 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: needs minutes; run by make test-slow")
 
 
+def run_ranks(folder, script, ranks, timeout=120, expect=0):
+    """Runs Python text on ranks in a folder; returns its output."""
+    file = folder / "script.py"
+    file.write_text(script)
+    command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(file)]
+    status, output = run_once(folder, command, timeout)
+    if status != 0 and NOT_BEGUN in output:
+        status, output = run_once(folder, command, timeout)
+    assert expect is None or status == expect, output
+    return output
+
+
+def run_once(folder, command, timeout):
+    process = subprocess.Popen(command, cwd=folder, env=environment(), text=True, start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        kill_session(process.pid)
+        output, _ = process.communicate()
+        pytest.fail(f"{' '.join(command)} did not end within {timeout} s:\n{output}")
+    return process.returncode, output
+
+
 @pytest.fixture
 def mpirun(tmp_path):
     """mpirun(script, ranks): runs Python text on ranks in a fresh folder; returns its output."""
 
-    def run(script, ranks, timeout=120, expect=0):
-        file = tmp_path / "script.py"
-        file.write_text(script)
-        command = [find_mpiexec(), "-n", str(ranks), sys.executable, str(file)]
-        status, output = once(command, timeout)
-        if status != 0 and NOT_BEGUN in output:
-            status, output = once(command, timeout)
-        assert expect is None or status == expect, output
-        return output
-
-    def once(command, timeout):
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment(), text=True, start_new_session=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            kill_session(process.pid)
-            output, _ = process.communicate()
-            pytest.fail(f"{command[2]} ranks did not end within {timeout} s:\n{output}")
-        return process.returncode, output
+    def run(script, ranks, **how):
+        return run_ranks(tmp_path, script, ranks, **how)
 
     return run
+
+
+def tell_cases(folder, script, ranks=3, **how):
+    """Runs the cases of a script that begins with CASES: what each call came to, {case: [of each rank]}."""
+    output = run_ranks(folder, script + "\nrun_cases()\n", ranks, **how)
+    return json.loads((folder / "told.json").read_text()), output

@@ -23,3 +23,43 @@ def ended(*what):  # at once, for all ranks: the others may be waiting for this 
     comm.Abort(1)
 sys.excepthook = ended
 """ + SAME
+
+# Many cases one after the other in one program. A case makes its calls through tell(), which notes
+# what each came to: the name of the error's class, or "", and the error's words or the result.
+SLOW = "paced:bandwidth=100K"
+CASES = HEAD + f"SLOW = {SLOW!r}" + """
+import json
+last = rank == size - 1
+cases, told = {}, []
+def case(function):
+    cases[function.__name__] = function
+    return function
+def tell(call):
+    value, name, words = None, "", ""
+    try:
+        value = call()
+        words = value if isinstance(value, (bool, int, str)) else ""
+    except Exception as error:
+        name, words = type(error).__name__, str(error).encode(errors="backslashreplace").decode()
+    told.append([name, words])
+    return value
+def run_cases():
+    results = {}
+    for name, function in cases.items():
+        told.clear()
+        comm.Barrier()
+        function()
+        results[name] = comm.gather(list(told))
+    if rank == 0:
+        json.dump(results, open("told.json", "w"))
+def opened(name, mode="w", **settings):
+    return ps.open(name, mode, shape=(12, 12), dtype="f8", comm=comm, **settings)
+def own(f):  # this rank's section and some data
+    d = ps.distribute(f.shape, comm)
+    return np.full(d.section.shape, rank + 1.0), d
+def is_right(name, times=1.0):  # on every rank, once all have closed the file
+    comm.Barrier()
+    d = ps.distribute((12, 12), comm)
+    mine = tuple(slice(low, up, step) for low, up, step, _ in d.section.dimensions)
+    return bool((np.load(name)[mine] == times * (rank + 1)).all())
+"""

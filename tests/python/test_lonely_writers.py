@@ -1,0 +1,109 @@
+"""Several processes that each open a file alone, for writing: refused, with what to write instead."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import tell_cases
+from penstock._core import mpi_library_version
+from scripts import CASES
+
+ALONE = CASES + """
+def alone(mode, name, **how):
+    return lambda: ps.open(name, mode, shape=(4,), dtype="f8", **how).close()
+def old(name):
+    np.save(name, np.ones(4)) if rank == 0 else None
+    comm.Barrier()
+@case
+def without_communicator():
+    old("a.npy")
+    for mode in ("w", "r+"):
+        tell(alone(mode, "a.npy"))
+    comm.Barrier()
+    tell(lambda: bool((np.load("a.npy") == 1).all()))
+    tell(alone("w", "new.npy"))
+    comm.Barrier()
+    tell(lambda: os.path.exists("new.npy"))
+@case
+def reading():
+    old("a.npy")
+    def read(**how):
+        with ps.open("a.npy", **how) as f:
+            return bool((f.read(slice(0, 4)) == 1).all())
+    tell(read)
+    tell(lambda: read(comm=MPI.COMM_SELF))
+@case
+def meant_to():
+    def write(**how):
+        with ps.open(f"self{rank}.npy", "w", shape=(4,), dtype="f8", **how) as f:
+            f.write(np.full(4, rank + 1.0), ...)
+        return bool((np.load(f"self{rank}.npy") == rank + 1).all())
+    tell(lambda: write(comm=MPI.COMM_SELF))
+    group = comm.Split(rank, 0)
+    tell(lambda: write(comm=group))
+"""
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return tell_cases(tmp_path_factory.mktemp("alone"), ALONE)[0]
+
+
+def test_writing_without_a_communicator_is_refused(alone):
+    for told in alone["without_communicator"]:
+        assert [kind for kind, _ in told] == ["ArgumentError", "ArgumentError", "", "ArgumentError", ""], told
+        assert told[2][1] is True and told[4][1] is False
+        for i in (0, 1, 3):
+            assert "one of the 3 ranks of MPI" in told[i][1] and "comm=MPI.COMM_WORLD" in told[i][1]
+            assert "comm=MPI.COMM_SELF" in told[i][1]
+
+
+def test_reading_without_a_communicator_is_not(alone):
+    assert alone["reading"] == [[["", True]] * 2] * 3
+
+
+def test_a_communicator_of_one_rank_says_that_it_is_meant(alone):
+    assert alone["meant_to"] == [[["", True]] * 2] * 3
+
+
+def run_one(folder, script, **variables):
+    """One process, as a launcher with these variables would have started it."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_COMM", "SLURM"))}
+    head = "import numpy as np, penstock as ps\n"
+    return subprocess.run([sys.executable, "-c", head + script], cwd=folder, env={**env, **variables}, text=True,
+                          capture_output=True, timeout=60)
+
+
+WRITE = "ps.open('a.npy', 'w', shape=(4,), dtype='f8').close()\n"
+
+
+@pytest.mark.parametrize("variable", ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_one_of_several_processes_of_a_launcher(tmp_path, variable):
+    done = run_one(tmp_path, WRITE, **{variable: "4"})
+    assert done.returncode == 1 and "ArgumentError: 'a.npy' is opened for writing" in done.stderr, done.stderr
+    assert f"{variable}=4" in done.stderr and "comm=MPI.COMM_WORLD" in done.stderr
+    assert not (tmp_path / "a.npy").exists()
+
+
+def test_one_process_of_a_launcher(tmp_path):
+    done = run_one(tmp_path, WRITE, PMI_SIZE="1", OMPI_COMM_WORLD_SIZE="1", SLURM_STEP_NUM_TASKS="nonsense")
+    assert done.returncode == 0 and (tmp_path / "a.npy").exists(), done.stderr
+
+
+def test_one_of_several_processes_may_read(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones(4))
+    done = run_one(tmp_path, "assert (ps.open('a.npy').read(slice(0, 4)) == 1).all()", PMI_SIZE="4")
+    assert done.returncode == 0 and done.stderr.count("Error") == 0, done.stderr
+
+
+def test_a_world_of_one_rank_under_the_launcher_of_another_mpi(tmp_path):
+    variable = "OMPI_COMM_WORLD_SIZE" if "MPICH" in mpi_library_version() else "SLURM_STEP_NUM_TASKS"
+    script = "from mpi4py import MPI\n" + WRITE.replace("dtype='f8'", "dtype='f8', comm=MPI.COMM_{}")
+    done = run_one(tmp_path, script.format("WORLD"), **{variable: "4"})
+    assert done.returncode != 0 and "the mpiexec of another MPI" in done.stderr, done.stderr
+    assert not (tmp_path / "a.npy").exists()
+    done = run_one(tmp_path, script.format("SELF"), **{variable: "4"})
+    assert done.returncode == 0 and (tmp_path / "a.npy").exists(), done.stderr

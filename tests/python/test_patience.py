@@ -1,0 +1,198 @@
+"""Waiting for a rank that does not come: what is said of it, when, and what it costs."""
+
+import re
+
+import pytest
+
+from penstock._core import mpi_library_version
+from scripts import CASES
+
+LATE = CASES + """
+def late(seconds, call, who):  # the core's share that waiting took
+    if rank in who:
+        time.sleep(seconds)
+        call()
+        return 0
+    begin, used = time.monotonic(), time.process_time()
+    call()
+    return int(100 * (time.process_time() - used) / (time.monotonic() - begin))
+def stage(name):
+    sys.stdout.flush()
+    comm.Barrier()
+    if rank == 0:
+        os.write(2, f"stage {name}\\n".encode())
+    comm.Barrier()
+"""
+
+PATIENT = LATE + """
+shares = []
+stage("write")
+f = opened("p.npy")
+u, d = own(f)
+f.file_size()
+shares.append(late(2.2, lambda: f.write(u, d), (2,)))
+stage("sync")
+late(1.4, f.sync, (0,))
+stage("soon")
+late(0.5, f.sync, (1,))
+stage("wait")
+h = f.write_begin(u, d, background="all")
+h.wait()
+g = opened("q.npy", hints={"device": "paced:bandwidth=1M"})
+h = g.write_begin(u, d)
+late(1.4, h.wait, (1, 2))
+g.close()
+stage("close")
+f.close()
+f = opened("p.npy", "r", hints={"ranks_per_node": 2})
+late(1.4, f.close, (1,))
+stage("open")
+f = None
+def open_it():
+    global f
+    f = opened("p.npy", "r+")
+shares.append(late(2.2, open_it, (2,)))
+stage("twice")
+late(1.4, f.sync, (2,))
+late(1.4, f.sync, (2,))
+f.close()
+stage("end")
+assert is_right("p.npy")
+assert max(shares) <= 15, ("per cent of a core", shares)
+"""
+
+
+def stages(output):
+    """{name: lines that penstock said in it}"""
+    found = {}
+    for line in output.splitlines():
+        if line.startswith("stage "):
+            lines = found.setdefault(line.split()[1], [])
+        elif line.startswith("penstock"):
+            lines.append(line)
+    return found
+
+
+@pytest.fixture
+def patience(monkeypatch):
+    return lambda text: monkeypatch.setenv("PENSTOCK_PATIENCE", text)
+
+
+def test_one_line_for_a_wait_says_who_is_missing(mpirun, patience):
+    patience("1")
+    said = stages(mpirun(PATIENT, 3))
+    line, = said["write"]
+    assert re.search(r"rank 0 has waited for 1 s in write \(call 2\) of 'p.npy'; in the same call: ranks 0, 1; "
+                     r"missing: rank 2 \(is in no call of this file; its last was file_size \(call 1\)\)", line), line
+    line, = said["sync"]
+    assert re.search(r"rank 1 has waited for 1 s in sync \(call 3\) of 'p.npy'; in the same call: ranks 1, 2; "
+                     r"missing: rank 0 \(is in no call of this file; its last was write \(call 2\)\)", line), line
+    assert said["soon"] == [] and said["end"] == []
+    line, = said["wait"]
+    assert re.search(r"rank 0 has waited for 1 s in wait for call 1 of 'q.npy'; in the same call: rank 0; "
+                     r"missing: rank 1 \(is in no call.*, rank 2 \(is in no call", line), line
+    of_rank = {rank: line for line in said["close"] for rank in re.findall(r"rank (\d) has waited", line)}
+    assert len(said["close"]) == 2 and set(of_rank) == {"0", "2"}, said["close"]
+    assert "missing: rank 1 (is in no call" in of_rank["0"]
+    assert "some of the other nodes' ranks 0, 1" in of_rank["2"]
+    assert sorted(re.findall(r"rank (\d) has waited for 1 s in open of 'p.npy'", "\n".join(said["open"]))) == ["0", "1"]
+    assert len(said["twice"]) == 2, said["twice"]
+
+
+GIVEN_UP = LATE + """
+def lost(call):
+    if not last:
+        begin = time.monotonic()
+        error = pytest.raises(ps.StateError, call).value
+        assert 0.9 < time.monotonic() - begin < 6, error
+        return str(error)
+import pytest
+f = opened("g.npy")
+u, d = own(f)
+f.write(u, d)
+f.sync()
+words = lost(lambda: f.write(u, d))
+if not last:
+    assert "waited for 1 s in write (call 3) of 'g.npy'" in words and "cannot be used any more" in words, words
+    pytest.raises(ps.StateError, f.sync)
+comm.Barrier()
+words = lost(lambda: opened("h.npy"))
+if not last:
+    assert "in open of 'h.npy'" in words, words
+comm.Barrier()
+# Alone, for writing, beside those who open it together.
+words = None
+try:
+    ps.open("k.npy", "w", shape=(12, 12), dtype="f8", comm=None if last else comm)
+except ps.Error as error:
+    words = [type(error).__name__, str(error)]
+every = comm.allgather(words)
+assert [kind for kind, _ in every] == ["StateError", "StateError", "ArgumentError"], every
+assert not os.path.exists("k.npy") and is_right("g.npy")
+if rank == 0:
+    os.write(2, b"all done\\n")
+comm.Barrier()
+os._exit(0)
+"""
+
+
+def test_out_of_patience_is_an_error_where_that_is_asked_for(mpirun, patience):
+    patience("1,error")
+    output = mpirun(GIVEN_UP, 3, expect=None)
+    assert "all done" in output, output
+
+
+def test_a_patience_of_zero_is_silent(mpirun, patience):
+    patience("0")
+    said = stages(mpirun(LATE + """
+stage("write")
+f = opened("z.npy")
+u, d = own(f)
+late(1.2, lambda: f.write(u, d), (1,))
+f.close()
+""", 2))
+    assert said == {"write": []}
+
+
+def test_a_patience_that_is_not_understood_is_told(mpirun, patience):
+    patience("soon")
+    said = stages(mpirun(LATE + """
+stage("write")
+f = opened("z.npy")
+late(0.7, f.sync, (1,))
+f.close()
+""", 2))
+    assert "PENSTOCK_PATIENCE='soon' is not understood" in said["write"][0], said
+    assert len(said["write"]) <= 2 and all(line == said["write"][0] for line in said["write"])
+
+
+# Each rank has a parent, which the launcher takes for the rank: it would end all after a kill.
+WITH_PARENT = """
+import os, time
+if os.fork():
+    os.wait()
+    for _ in range(600):
+        time.sleep(0.1 if not os.path.exists("done") else 0)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif("MPICH" not in mpi_library_version(), reason="other launchers notice the kill all the same")
+def test_a_rank_that_was_killed_is_named(mpirun, patience, tmp_path):
+    patience("1")
+    output = mpirun(WITH_PARENT + CASES + """
+f = opened("k.npy")
+u, d = own(f)
+f.write(u, d)
+comm.Barrier()
+if last:
+    os.kill(os.getpid(), signal.SIGKILL)
+import threading
+def end():
+    open("done", "w")
+    os._exit(0)
+threading.Timer(2.5, end).start()
+f.sync()
+""", 3, expect=None, timeout=60)
+    lines = [line for line in output.splitlines() if line.startswith("penstock:")]
+    assert len(lines) == 1 and re.search(r"missing: rank 2 \(its process \d+ has ended\)", lines[0]), output
