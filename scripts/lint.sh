@@ -43,7 +43,7 @@ tool() {
 }
 compiled_sources() { git ls-files 'src/*.cpp' | grep -F -f <(grep -o 'src/[^"]*\.cpp' "$build/compile_commands.json" | sort -u); }
 tidy() {
-  compiled_sources | xargs -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build" --quiet | grep -v '^$'
+  compiled_sources | xargs -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build" --quiet 2>&1 | grep -v -e '^$' -e ' Processing file '
   return "${PIPESTATUS[1]}"
 }
 # The types of the extension module are those of its generated stub.
