@@ -9,9 +9,10 @@ set(penstock_wrapper env
 if(PENSTOCK_SANITIZE MATCHES "undefined")
   list(APPEND penstock_wrapper GTEST_FILTER=-UringOpen.WithoutARingItSaysSoAndWorks)
 endif()
-# UCX, inside MPICH, wraps madvise, which glibc calls in threads that the sanitizer has let go of.
+# UCX, inside MPICH, wraps madvise, which glibc calls in threads that the sanitizer has let go of;
+# and it tries to read other processes' memory, at their addresses, which the sanitizer takes for ours.
 if(PENSTOCK_SANITIZE MATCHES "thread")
-  list(APPEND penstock_wrapper UCX_MEM_MMAP_HOOK_MODE=none)
+  list(APPEND penstock_wrapper UCX_MEM_MMAP_HOOK_MODE=none UCX_TLS=^cma)
 endif()
 # Thread sanitizers of this age do not know where kernels of today put things at random.
 find_program(PENSTOCK_SETARCH setarch)
