@@ -17,6 +17,12 @@ Placement placement_of(const Hints& hints) {
           static_cast<int>(hints.io_core)};
 }
 
+Placement asked_placement_of(const Hints& hints) {
+  Placement placement = placement_of(hints);
+  if (placement.policy == Placement::gentle) placement.policy = Placement().policy;
+  return placement;
+}
+
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = ActiveBuffer::instance();
   const std::int64_t budget = context.buffering.budget;

@@ -8,6 +8,9 @@ namespace penstock {
 
 /// How the threads of the background run while they work for a call.
 Placement placement_of(const Hints& hints);
+/// The same for threads that others wait for: only what was asked for. SCHED_BATCH, which
+/// `automatic` means above, lets a thread that wakes up on a busy core wait for milliseconds.
+Placement asked_placement_of(const Hints& hints);
 
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);

@@ -339,9 +339,11 @@ void Operation::meet_for_end(bool asked) {
   context_.counts = {};
   if (!at_once_) await_own_units();
   std::optional<Error> error = at_once_ ? std::nullopt : error_;
-  if (!error && asked) error = context_.failure_to_tell();
-  if (!error && access_.writes())
+  if (access_.writes())
     error = ActiveBuffer::instance().lost(*context_.buffered, &context_, number_);
+  // What is told here is not told again by the next call.
+  if (asked && (error || !access_.writes()))
+    if (const std::optional<Error>& failure = context_.failure_to_tell()) error = failure;
   const std::optional<Error> agreed = attempt([&] { enter_end(error); });
   ended_ = !agreed || agreed->error_class() != ErrorClass::disagreement;
   if (ended_ && asked) context_.untold.reset();
@@ -365,6 +367,15 @@ void Operation::end_exchange(bool asked) {
   count_memory();
   prepared_.reset();
   leave(error);
+}
+
+std::optional<Error> Operation::fate() {
+  if (ended_) return std::nullopt;
+  if (access_.writes())
+    return error_ ? error_ : ActiveBuffer::instance().lost(*context_.buffered, &context_, number_);
+  return Error(ErrorClass::state, "the file '" + context_.storage.path() +
+                                      "' was let go of before this read had ended: its memory "
+                                      "does not hold what was asked for");
 }
 
 /// Of this call, and of the writes before it: a read sees them, and their errors.

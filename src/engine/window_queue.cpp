@@ -119,7 +119,7 @@ void WindowQueue::start(Window& window, bool fill) {
     });
     if (window.error) failed_ = true;
   };
-  if (background_) window.ticket = context_.worker.submit(work, placement_of(hints_));
+  if (background_) window.ticket = context_.worker.submit(work, asked_placement_of(hints_));
   else work();
 }
 

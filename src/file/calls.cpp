@@ -244,11 +244,11 @@ void ArrayFile::Impl::abandon() noexcept {
   if (!storage_) return;
   if (in_flight_) {
     in_flight_->await_threads();
-    in_flight_->abandon();
   }
   leave_for_good(comm_);
   if (buffered_) {
     ActiveBuffer::instance().drain(*buffered_);
+    if (in_flight_) in_flight_->abandon();
     if (closing_) ActiveBuffer::instance().settle(*buffered_);
     ActiveBuffer::instance().tell(*buffered_);
   }

@@ -29,7 +29,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
   const auto begun = std::make_shared<Begun>();
   begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
   if (background == Background::all) {
-    begin_in_thread(begun, placement_of(hints), early);
+    begin_in_thread(begun, asked_placement_of(hints), early);
     return begun;
   }
   begun->operation->begin(early);
@@ -92,6 +92,13 @@ void InFlight::end_reads() {
 void InFlight::end_everything() {
   thread_.wait_for_all();
   while (oldest() != 0) end_first(nullptr);
+}
+
+void InFlight::abandon() noexcept {
+  const std::lock_guard guard(mutex_);
+  for (const std::shared_ptr<Begun>& begun : begun_)
+    if (!begun->error) begun->error = begun->operation->fate();
+  begun_.clear();
 }
 
 template <class Holds>

@@ -48,8 +48,8 @@ class InFlight : public Unended {
   void end_everything();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_.wait_for_all(); }
-  /// Forgets reads whose end will never come.
-  void abandon() noexcept { begun_.clear(); }
+  /// Forgets what will never end: the handles know what has become of it. After the last unit.
+  void abandon() noexcept;
 
   std::int64_t oldest() override;
   void end_oldest() override { end_first(nullptr); }

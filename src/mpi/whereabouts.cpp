@@ -107,9 +107,9 @@ std::string missing_text(Team& team, const Neighbourhood& near) {
 }
 
 void say(const InCall& in, std::chrono::nanoseconds waited, const std::string& rest) {
-  std::fprintf(stderr, "penstock: rank %d has waited for %s in %s of '%s'%s. It goes on waiting\n",
-               in.comm().rank(), seconds_text(waited).c_str(), in.call().text().c_str(),
-               in.path().c_str(), rest.c_str());
+  std::fprintf(stderr, "penstock: rank %d has waited for %s in %s of '%s'%s%s\n", in.comm().rank(),
+               seconds_text(waited).c_str(), in.call().text().c_str(), in.path().c_str(),
+               rest.c_str(), Patience::get().raises ? "" : ". It goes on waiting");
 }
 
 }  // namespace

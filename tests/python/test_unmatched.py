@@ -254,11 +254,8 @@ def test_calls_after_close(handles):
     assert classes(handles["after_close"]) == [["StateError"] * 4 + [""]] * 3
 
 
-NOT_TOLD = pytest.mark.xfail(strict=True, reason="wait() returns without the data and without an error")
-
-
 @pytest.mark.parametrize("background, method", [
-    pytest.param("storage", "extended", marks=NOT_TOLD), ("storage", "direct"), ("all", "extended"), ("all", "direct"),
+    ("storage", "extended"), ("storage", "direct"), ("all", "extended"), ("all", "direct"),
     ("none", "extended"), ("none", "direct")])
 def test_reads_of_a_file_that_was_left_by_an_exception(handles, background, method):
     told = handles[f"gone {background} {method}"]
