@@ -145,7 +145,9 @@ class PENSTOCK_EXPORT ArrayFile {
   /// with `error` in place of a request, and all ranks throw it.
   void take_part_with_error(bool reading, const Error& error);
   /// Of a begin with Background::all there is a handle: its wait() throws.
-  Handle take_part_in_begin_with_error(bool reading, Background background, const Error& error);
+  /// No background: what was asked for is not known.
+  Handle take_part_in_begin_with_error(bool reading, std::optional<Background> background,
+                                       const Error& error);
   void take_part_in_truncate_with_error(const Error& error);
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 

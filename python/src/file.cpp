@@ -114,26 +114,26 @@ struct PinnedHandle {
   std::vector<Pinned> pinned;
 };
 
-Background background_of(const std::string& name, Problem& problem) {
+std::optional<Background> background_of(const std::string& name, Problem& problem) {
   if (name == "none") return Background::none;
   if (name == "storage") return Background::storage;
   if (name == "all") return Background::all;
   if (!problem)
     problem = {"argument", "background '" + name + "' is not known; known are none, storage, all"};
-  return Background::none;
+  return std::nullopt;
 }
 
 template <class View>
 PinnedHandle* begin(ArrayFile& file, nb::list arrays, nb::list sections,
                     const std::string& background, const HintText& hints, Problem problem) {
   constexpr bool reads = std::is_same_v<View, ReadView>;
-  const Background mode = background_of(background, problem);
+  const std::optional<Background> mode = background_of(background, problem);
   Request<View> request(file, arrays, sections, hints, problem);
   const auto begun = [&] {
     const nb::gil_scoped_release without_gil;
     if (request.error) return file.take_part_in_begin_with_error(reads, mode, *request.error);
-    if constexpr (reads) return file.read_begin(request.parts, mode, &request.hints);
-    else return file.write_begin(request.parts, mode, &request.hints);
+    if constexpr (reads) return file.read_begin(request.parts, *mode, &request.hints);
+    else return file.write_begin(request.parts, *mode, &request.hints);
   };
   return new PinnedHandle(begun(), std::move(request.pinned));
 }

@@ -319,6 +319,7 @@ bool Operation::must_meet() const noexcept {
 
 void Operation::end(bool asked) {
   if (ended_) return;
+  context_.counts = {};
   const InCall in(context_.comm, context_.storage.path(), {CallKind::wait, call_});
   // All ranks know of what went wrong at once.
   if (!must_meet()) ended_ = true;
@@ -336,7 +337,6 @@ void Operation::enter_end(const std::optional<Error>& error) {
 
 /// Ended, too, when it throws what the ranks agree on.
 void Operation::meet_for_end(bool asked) {
-  context_.counts = {};
   if (!at_once_) await_own_units();
   std::optional<Error> error = at_once_ ? std::nullopt : error_;
   if (access_.writes())
@@ -351,7 +351,6 @@ void Operation::meet_for_end(bool asked) {
 }
 
 void Operation::end_exchange(bool asked) {
-  context_.counts = {};
   enter_end(std::nullopt);
   ended_ = true;
   ++context_.calls;  // tags of its own
@@ -367,6 +366,11 @@ void Operation::end_exchange(bool asked) {
   count_memory();
   prepared_.reset();
   leave(error);
+}
+
+std::optional<Error> Operation::end_alone() {
+  ended_ = true;
+  return error_;
 }
 
 std::optional<Error> Operation::fate() {

@@ -42,6 +42,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::int64_t call() const noexcept { return call_; }
   /// The ranks have to meet for its end.
   bool must_meet() const noexcept;
+  /// What went wrong with an operation for whose end the ranks need not meet: it has ended.
+  std::optional<Error> end_alone();
   /// What its handle has to tell where its end will never come. After the last unit.
   std::optional<Error> fate();
   const Access& access() const noexcept { return access_; }

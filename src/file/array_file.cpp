@@ -111,11 +111,13 @@ Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background b
   return Handle(std::make_shared<TransferState>(
       impl_, impl_->begin(parts, hints, Direction::read, background)));
 }
-Handle ArrayFile::take_part_in_begin_with_error(bool reading, Background background,
+Handle ArrayFile::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
                                                 const Error& error) {
+  const Direction direction = reading ? Direction::read : Direction::write;
+  if (!background) impl_->refuse_begin(error);
   return Handle(std::make_shared<TransferState>(
-      impl_, impl_->begin(std::span<const Part<ReadView>>(), nullptr,
-                          reading ? Direction::read : Direction::write, background, &error)));
+      impl_,
+      impl_->begin(std::span<const Part<ReadView>>(), nullptr, direction, *background, &error)));
 }
 void ArrayFile::take_part_with_error(bool reading, const Error& error) {
   impl_->transfer(std::span<const Part<ReadView>>(), nullptr,

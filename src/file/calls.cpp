@@ -140,6 +140,14 @@ std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<Vie
   return begun;
 }
 
+void ArrayFile::Impl::refuse_begin(const Error& error) {
+  require_open();
+  const InCall in(comm_, path_, {CallKind::unknown});
+  in_flight_->settle();
+  meet({}, error);
+  throw Error(error);
+}
+
 void ArrayFile::Impl::end(InFlight::Begun& begun) {
   if (!storage_) {  // closing has waited for it
     if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));

@@ -28,6 +28,8 @@ class ArrayFile::Impl {
   std::shared_ptr<InFlight::Begun> begin(std::span<const Part<View>> parts, const Hints* call_hints,
                                          Direction direction, Background background,
                                          const Error* found = nullptr);
+  /// Takes part in whatever begins on the other ranks with an error.
+  [[noreturn]] void refuse_begin(const Error& error);
   void end(InFlight::Begun& begun);
   bool is_copied(InFlight::Begun& begun, bool wait) {
     return !storage_ || in_flight_->is_copied(begun, wait);

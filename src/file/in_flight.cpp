@@ -33,8 +33,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Bac
     return begun;
   }
   begun->operation->begin(early);
-  const std::lock_guard guard(mutex_);
-  if (begun->operation->must_meet()) begun_.push_back(begun);
+  keep(begun);
   return begun;
 }
 
@@ -50,10 +49,16 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
     const InCall in(context_.comm, context_.storage.path(), call);
     begun->error = attempt([&] { begun->operation->begin(early); });
     context_.background.add(context_.counts);
-    const std::lock_guard guard(mutex_);
-    if (!begun->error && begun->operation->must_meet()) begun_.push_back(begun);
+    if (!begun->error) keep(begun);
   };
   begun->ticket = thread_.submit(work, placement);
+}
+
+/// After its begin.
+void InFlight::keep(const std::shared_ptr<Begun>& begun) {
+  const std::lock_guard guard(mutex_);
+  if (begun->operation->must_meet()) begun_.push_back(begun);
+  else begun->error = begun->operation->end_alone();
 }
 
 /// Collective, once a file.
@@ -138,8 +143,8 @@ void InFlight::end_exchanges() {
 
 void InFlight::end(Begun& begun) {
   thread_.wait_for_all();
+  context_.counts = {};
   while (any([&](const Begun& other) { return &other == &begun; })) end_first(&begun);
-  if (!begun.error) begun.error = attempt([&] { begun.operation->end(); });
   if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
 }
 

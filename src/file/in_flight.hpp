@@ -56,6 +56,7 @@ class InFlight : public Unended {
 
  private:
   void require_threads();
+  void keep(const std::shared_ptr<Begun>& begun);
   void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
                        const std::optional<Error>& early);
   std::shared_ptr<Begun> first();

@@ -18,7 +18,12 @@ void Ballot::join(const Ballot& higher) {
     error_class = higher.error_class;
     error_rank = higher.error_rank;
   }
-  if (other_call_at < 0 && higher.call != call) {
+  if (Call::from_code(call).kind == CallKind::unknown) {
+    call = higher.call;
+    other_call_at = higher.other_call_at;
+    other_call = higher.other_call;
+  } else if (other_call_at < 0 && higher.call != call &&
+             Call::from_code(higher.call).kind != CallKind::unknown) {
     other_call_at = higher.first_rank;
     other_call = higher.call;
   } else if (other_call_at < 0) {

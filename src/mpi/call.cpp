@@ -21,7 +21,8 @@ constexpr std::array names{"none",
                            "sync",
                            "close",
                            "file_size",
-                           "truncate"};
+                           "truncate",
+                           "a call with arguments that cannot be read"};
 
 thread_local InCall* innermost = nullptr;
 

@@ -25,6 +25,7 @@ enum class CallKind : std::int32_t {
   close,
   file_size,
   truncate,
+  unknown,  // arguments that cannot be read: an error, in whatever call the others are
 };
 
 /// `number`: calls of one file are counted from 1, those on which the ranks did not agree left out.

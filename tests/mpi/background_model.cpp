@@ -146,7 +146,7 @@ class CaseRun {
     h.storage = file.storage;
     h.ranks_per_node = file.ranks_per_node;
     h.device = file.device;
-    if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.element);
+    if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.element, file.end());
     return h;
   }
 

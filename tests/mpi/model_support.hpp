@@ -94,7 +94,9 @@ inline bool is_stressed(bool all, std::uint64_t number) {
 
 /// What makes couriers of several "nodes" likely: windows of a few bytes, few aggregators. Draws
 /// after everything else, so that cases without it stay as they are.
-inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t element_size) {
+/// `bytes`: of the array, which windows cut into some thousands of pieces and no more.
+inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t element_size,
+                   std::int64_t bytes) {
   namespace ps = penstock;
   h.method = r.pick({ps::Method::extended, ps::Method::extended, ps::Method::two_phase});
   h.exchange = r.chance(80) ? ps::Exchange::node : ps::Exchange::automatic;
@@ -102,6 +104,9 @@ inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t elemen
   h.aggregators = r.in(1, std::min(3, ranks));
   h.buffer_size = std::max(element_size, r.in(1, 300));
   h.stripe_size = r.pick<std::int64_t>({0, 1, 13, 64});
+  constexpr std::int64_t most_windows = 3000;
+  h.buffer_size = std::max(h.buffer_size, bytes / most_windows);
+  if (h.stripe_size > 0) h.stripe_size = std::max(h.stripe_size, bytes / most_windows);
 }
 
 inline std::int64_t few_ranks_per_node(Random& r) {

@@ -106,8 +106,10 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
 void stress_case(Random& r, Case& c, int ranks) {
   if (r.chance(60)) c.writes = random_distribution(r, c, ranks);
   if (r.chance(30)) c.reads = random_distribution(r, c, ranks);
-  stress(r, c.write_hints, ranks, c.element_size);
-  stress(r, c.read_hints, ranks, c.element_size);
+  std::int64_t bytes = c.element_size;
+  for (const auto n : c.shape) bytes *= n;
+  stress(r, c.write_hints, ranks, c.element_size, bytes);
+  stress(r, c.read_hints, ranks, c.element_size, bytes);
   c.write_hints.ranks_per_node = few_ranks_per_node(r);
 }
 
