@@ -147,7 +147,8 @@ void leave_for_good(const Communicator& comm) noexcept {
   ballot.first_rank = ballot.gone = comm.rank();
   // What the others bring is not waited for. Where this fails, they wait, and say so.
   static_cast<void>(attempt([&] {
-    static_cast<void>(new Reduction(team != nullptr ? team->leaders() : comm.handle(), ballot));
+    const MPI_Comm who = team != nullptr ? team->leaders() : comm.handle();
+    static_cast<void>(std::make_unique<Reduction>(who, ballot).release());
   }));
 }
 
