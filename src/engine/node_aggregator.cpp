@@ -78,9 +78,10 @@ void NodeAggregator::publish(Open& open) {
   board.turn.store(in_turn && !copying.empty() ? copying.front() : NodeStaging::anyone,
                    std::memory_order_relaxed);
   const std::int64_t ticket = roles_.ticket(open.window->round, table_.aggregator());
-  for (const int place : copying) {
-    ranges[place].ticket.store(ticket, std::memory_order_release);
-    if (place != team.rank() && (!in_turn || place == copying.front())) team.ring(place);
+  // The first of a turn last: the others are rung by the one before them, and look only then.
+  for (auto place = copying.rbegin(); place != copying.rend(); ++place) {
+    ranges[*place].ticket.store(ticket, std::memory_order_release);
+    if (*place != team.rank() && (!in_turn || *place == copying.front())) team.ring(*place);
   }
 }
 
