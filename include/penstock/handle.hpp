@@ -24,7 +24,7 @@ class PENSTOCK_EXPORT Handle {
   bool copied(bool wait = true);
   /// Not collective. This rank's part is committed: wait() would wait for other ranks only.
   bool test();
-  /// Collective, in the same order on every rank. Returns when the bytes of all ranks are in the
+  /// Collective, in any order. Returns when the bytes of all ranks are in the
   /// file (of a read: in memory). Throws what went wrong, the same class on every rank. Again: does
   /// nothing.
   void wait();

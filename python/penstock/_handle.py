@@ -42,7 +42,7 @@ class Handle:
 
     def wait(self) -> Any:
         """Returns when the bytes of all ranks are in the file. Of a read: the array (or list) that
-        was read. Collective: every rank calls, in the same order. Again: nothing more happens.
+        was read. Collective: every rank calls, in any order. Again: nothing more happens.
 
         Raises what went wrong, the same class on every rank.
         """
