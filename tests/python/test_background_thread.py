@@ -132,7 +132,7 @@ def new_threads(background, **hints):
                 for t, stat in threads().items() if t not in before]
 wished = {"io_nice": 7, "io_core": core, "io_policy": "idle", "active_buffer_size": 0}
 assert new_threads("all", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)] * 2
-assert new_threads("all", active_buffer_size=0) == [(0, allowed, os.SCHED_BATCH)] * 2
+assert new_threads("all", active_buffer_size=0) == [(0, allowed, os.SCHED_OTHER)] * 2  # others wait for these
 assert new_threads("none", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)]
 with ps.open("b", "r+", shape=(9000,), dtype="u1", hints={"method": "extended", "pipeline": "always"}) as f:
     f.read_begin(..., background="all", io_nice=3).wait()
