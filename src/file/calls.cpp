@@ -1,4 +1,5 @@
 // What can be done with an open file.
+#include <cstdio>
 #include <cstring>
 
 #include "file/anew.hpp"
@@ -257,6 +258,8 @@ void ArrayFile::Impl::abandon() noexcept {
   if (buffered_) {
     ActiveBuffer::instance().drain(*buffered_);
     if (in_flight_) in_flight_->abandon();
+    if (context_ && context_->untold)  // the ranks have met in no call since
+      std::fprintf(stderr, "penstock: LOST DATA: %s\n", context_->untold->what());
     if (closing_) ActiveBuffer::instance().settle(*buffered_);
     ActiveBuffer::instance().tell(*buffered_);
   }
