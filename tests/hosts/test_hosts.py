@@ -80,8 +80,7 @@ def test_messages_grow_with_hosts_and_not_with_ranks(count, transport, tmp_path)
             for rounds in (1, 3):
                 if each == 1 and rounds > 1:
                     continue  # the sparse exchange, which has other windows; one round is one window of either
-                descriptions = AGGREGATORS * (count - 1) if each > 1 else 0
-                expected = AGGREGATORS * (count - 1) * rounds + descriptions
+                expected = AGGREGATORS * (count - 1) * (rounds + 1)
                 assert f"{rounds} rounds: {expected} and {expected} messages" in output, f"{each} ranks: {output}"
 
 

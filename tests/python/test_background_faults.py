@@ -273,6 +273,37 @@ def test_data_that_is_lost_without_a_close_is_told(mpirun, ranks, end):
     assert (f"rank {victim}" in line or ranks == 1) and "No space left" in line and "write 1 of the file" in line
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_a_failure_outlives_a_call_on_which_the_ranks_disagreed(mpirun, told):
+    """The entry of that call had taken it. The next call tells it, else the file's end does."""
+    output = mpirun(HEAD + f"told = {told}\n" + """
+n = 1 << 16
+f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm,
+            hints={"device": "fault:write@0+=ENOSPC,rank=1", "method": "direct"})
+h = f.write_begin(np.ones(n, "u1"), slice(rank * n, (rank + 1) * n), background="storage")
+while not h.test():
+    time.sleep(0.01)
+comm.Barrier()
+try:
+    f.sync() if rank else f.read(...)
+except ps.DisagreementError:
+    pass
+else:
+    raise AssertionError("two calls met")
+if told:
+    try:
+        f.sync()
+    except ps.StorageError as error:
+        assert error.errno == errno.ENOSPC and error.rank == 1, error
+    else:
+        raise AssertionError("the failure was not told")
+    f.close()
+else:
+    del f, h
+""", 3)
+    assert output.count("LOST DATA") == (0 if told else 1), output
+
+
 @pytest.mark.parametrize("end", ["", "import sys; sys.exit(0)", "del f", "raise SystemExit(0)"])
 @pytest.mark.parametrize("device", ["paced:bandwidth=8M", "fault:write@0=EIO"])
 def test_without_mpi(tmp_path, device, end):
