@@ -106,6 +106,11 @@ class Program:
         self.writer = Writer(name, worker, part, lambda: jacobi.block, nbytes) if count else None
         self.computation = 0.0  #: seconds of this rank in the last run
 
+    @property
+    def words(self) -> str:
+        """The library's for the device."""
+        return "" if self.writer is None else self.writer.words
+
     def prepare(self) -> None:
         self._jacobi.restart()
         if self.writer is not None:
@@ -160,7 +165,7 @@ class Abt(Worker):
             writer.open()
             writer()
             writer.check()
-        ways = [Copy(source), *writers]
+        ways: list[Copy | Writer] = [Copy(source), *writers]
         written: list[list[float]] = []
         stamps = self.take_turns(ways, self.job["repeat"], lambda: written.append([way.written for way in ways]))
         begin, end = stamps[..., 0], np.array(written)
@@ -203,7 +208,7 @@ class Abt(Worker):
                                  lambda: computation.append([p.computation for p in programs]), warm_up=0)
         record = {**self.about(), "experiment": "jacobi", "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",
                   "grid": self.job["grid"], "iterations": self.job["iterations"], "bytes": 8 * self.job["grid"] ** 2,
-                  "size": self.comm.allreduce(part.nbytes, MPI.MAX), "device": programs[-1].writer.words,
+                  "size": self.comm.allreduce(part.nbytes, MPI.MAX), "device": programs[-1].words,
                   "on": self.device.name}
         self.record_jacobi(programs, self.elapsed(stamps), self.mean(computation), record)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import typer
 
@@ -38,7 +38,7 @@ def split(
     from .background_report import split_report
     from .patterns import pick
 
-    job = {"command": "split", "experiments": pick("experiment", experiments, EXPERIMENTS),
+    job: dict[str, Any] = {"command": "split", "experiments": pick("experiment", experiments, EXPERIMENTS),
            "operations": pick("operation", operations, OPERATIONS), "size": byte_count("size", size),
            "slab": byte_count("slab", slab), "pattern": _pattern(pattern), "repeat": repeat, "patience": patience,
            "sample": sample, "hints": parse_hints(hint or [])}
@@ -70,7 +70,7 @@ def abt(
 
     counts, wanted = numbers("ranks", ranks), byte_count("size", size)
     chosen = pick("experiment", experiments, ["throughput", "jacobi"])
-    job = {"command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "wanted_size": wanted,
+    job: dict[str, Any] = {"command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "wanted_size": wanted,
            "jacobi_ranks": [], "grid": grid, "iterations": iterations,
            "distributions": pick("distribution", distributions, DISTRIBUTIONS),
            "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat,

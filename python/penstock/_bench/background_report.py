@@ -52,7 +52,7 @@ JACOBI_COLUMNS: list[Column] = [
 
 
 def label(r: Record) -> str:
-    return f"{r['foreground']} alone" if r["method"] == "alone" else LABELS.get(r["method"], r["method"])
+    return f"{r['foreground']} alone" if r["method"] == "alone" else str(LABELS.get(r["method"], r["method"]))
 
 
 def experiment(r: Record) -> str:

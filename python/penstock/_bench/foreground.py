@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Union
 
 import numpy as np
 from mpi4py import MPI
@@ -51,7 +52,7 @@ class Communication:
         self._comm.Free()
 
 
-FOREGROUNDS = {"computation": Computation, "communication": Communication}
+FOREGROUNDS: dict[str, Callable[[MPI.Intracomm], Union[Computation, Communication]]] = {"computation": Computation, "communication": Communication}
 
 
 def together(worker: Worker, foreground: Any, count: int) -> float:

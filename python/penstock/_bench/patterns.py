@@ -190,7 +190,7 @@ class Pattern:
         with open(path, "r+b", buffering=0) as f:
             for at, data in _chunks(self.shape(total), np.dtype(self.dtype), self._mask(total, ranks)):
                 f.seek(at)
-                f.write(np.full_like(data, HOLE) if empty else data)
+                f.write((np.full_like(data, HOLE) if empty else data).data)
 
     def wrong_byte(self, path: str, total: int, ranks: int, holes: bool = True) -> Optional[int]:
         """Where the file differs first from what it should be, its holes included or not; None: nowhere."""

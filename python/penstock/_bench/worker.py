@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Bench(Worker):
         paths = [self.path_of(method, new) for method in methods]
         if not new:
             for path in dict.fromkeys(paths):
-                self.on_rank_0(lambda path=path: self._make(case.pattern, case.total, path))
+                self.on_rank_0(partial(self._make, case.pattern, case.total, path))
             case.race.open(paths)
         racing = [i for i, method in enumerate(methods) if operation == "write" or not method.writes_only]
         for i in racing:
