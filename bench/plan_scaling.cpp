@@ -7,6 +7,7 @@
 
 #include <penstock/distribution.hpp>
 
+#include "array/lower.hpp"
 #include "plan/plan.hpp"
 
 using namespace penstock;
@@ -52,8 +53,8 @@ Cost plan_one_rank(const ArrayLayout& layout, const Section& section, const Dema
   peak_bytes = live_bytes;
   const std::int64_t before = live_bytes;
   const double begin = now();
-  const Footprint footprint(layout, std::span(&section, 1));
-  const Plan plan = make_plan(layout, all, hints, machine);
+  const Footprint footprint = lower(layout, std::span(&section, 1));
+  const Plan plan = make_plan(layout.units(), all, hints, machine);
   std::int64_t bytes = 0;
   for (const std::int64_t aggregator : touched_aggregators(plan.domains, footprint))
     bytes += footprint.bytes_in(
@@ -73,7 +74,7 @@ Cost plan_all_ranks(std::int64_t ranks, std::int64_t aggregators) {
   Demand all;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     const Section section = distribution.share(rank).section;
-    all.join(Demand::of(Footprint(layout, std::span(&section, 1))));
+    all.join(Demand::of(lower(layout, std::span(&section, 1))));
   }
   Hints hints;
   hints.aggregators = aggregators;
@@ -91,7 +92,7 @@ void billion_runs() {
   // 10^9 runs of 4 bytes: every fourth element of 4 * 10^9.
   const ArrayLayout layout{{4000000000}, 4, Order::c, 0};
   const Section section{{1, 4000000000, 4}};
-  const Demand all = Demand::of(Footprint(layout, std::span(&section, 1)));
+  const Demand all = Demand::of(lower(layout, std::span(&section, 1)));
   Hints hints;
   hints.method = Method::extended;
   Cost worst;

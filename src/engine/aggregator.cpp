@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "access/copy.hpp"
 #include "engine/sides.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 
@@ -84,7 +84,7 @@ void Aggregator::post_sends() {
     }
     if (!slots_.has_free()) return;
     const int slot = slots_.take();
-    pack(chunk, slots_.bytes(slot));
+    copy(chunk, slots_.bytes(slot));
     slots_.send(slot, slots_.bytes(slot), chunk.end - chunk.begin,
                 table_.sources()[chunk.source].rank);
   }
@@ -113,31 +113,19 @@ void Aggregator::overlay_arrived() {
 
 void Aggregator::overlay(const Arrival& arrival) {
   if (arrival.slot < 0) return copy_own_bytes(context_, access_, *current_);
-  const Stopwatch watch(context_.counts.time_copy);
-  const std::byte* from = slots_.bytes(arrival.slot);
-  current_->streams[arrival.source].for_each(
-      arrival.begin, arrival.end, [&](std::size_t, const Batch& b) {
-        copy_runs(current_->io.at(b.file), b.file_step, from + b.packed, b.run, b.run, b.count);
-      });
+  copy(arrival, slots_.bytes(arrival.slot));
 }
 
-void Aggregator::pack(const Arrival& chunk, std::byte* to) {
+void Aggregator::copy(const Arrival& chunk, std::byte* packed) {
   const Stopwatch watch(context_.counts.time_copy);
-  current_->streams[chunk.source].for_each(
-      chunk.begin, chunk.end, [&](std::size_t, const Batch& b) {
-        copy_runs(to + b.packed, b.run, current_->io.at(b.file), b.file_step, b.run, b.count);
-      });
+  copy_staged(current_->streams[chunk.source], chunk.begin, chunk.end, current_->io.staged(),
+              packed, access_.direction);
 }
 
 void copy_own_bytes(Context& context, const Access& access, Window& window) {
   const Stopwatch watch(context.counts.time_copy);
-  const WindowStream mine(access.both, window.extent);
-  mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
-    std::byte* const in_memory = access.memory[section] + b.memory;
-    std::byte* const staged = window.io.at(b.file);
-    if (access.writes()) copy_runs(staged, b.file_step, in_memory, b.memory_step, b.run, b.count);
-    else copy_runs(in_memory, b.memory_step, staged, b.file_step, b.run, b.count);
-  });
+  const WindowStream mine(access.file, window.extent);
+  copy_stream(mine, access.memory, 0, mine.size(), window.io.staged(), access.direction);
 }
 
 }  // namespace penstock

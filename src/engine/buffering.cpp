@@ -4,10 +4,11 @@
 
 #include <sched.h>
 
-#include "access/copy.hpp"
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
+#include "pattern/copy.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 
@@ -154,17 +155,16 @@ class DirectPacker {
         hints_(hints),
         left_(access.file.bytes()),
         past_cache_(left_ >= larger_than_caches),
-        most_(std::max(context.layout.element_size,
+        most_(std::max(context.units.grain,
                        std::clamp(context.buffering.budget, shortest_unit, longest_unit))) {}
 
   void pack() {
-    for (std::size_t piece = 0; piece < access_.file.pieces().size(); ++piece) {
-      memory_ = &access_.both.pieces()[piece];
-      base_ = access_.memory[access_.file.section_of(piece)];
-      const Runs& file = access_.file.pieces()[piece];
-      file.for_each(0, file.size(), [&](const Batch& batch) {
-        for (std::int64_t i = 0; i < batch.count; ++i)
-          add(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run);
+    for (std::size_t i = 0; i < access_.file.parts().size(); ++i) {
+      file_ = &access_.file.parts()[i];
+      memory_ = &access_.memory[i];
+      for_each(*file_, 0, file_->size(), [&](const Batch& batch) {
+        for (std::int64_t k = 0; k < batch.count; ++k)
+          add(batch.file + k * batch.file_step, batch.packed + k * batch.run, batch.run);
       });
     }
     submit();
@@ -174,11 +174,11 @@ class DirectPacker {
   static constexpr std::size_t most_runs = 16384;  // their list is memory too
 
   void add(std::int64_t offset, std::int64_t packed, std::int64_t length) {
-    const std::int64_t element = context_.layout.element_size;
+    const std::int64_t grain = context_.units.grain;
     while (length > 0) {
       if (unit_ == nullptr) open(offset);
-      // Whole elements: where ranks overlap, each element is some rank's, whole.
-      const std::int64_t part = std::min(length, unit_->room - unit_->bytes) / element * element;
+      // Whole grains: where ranks overlap, each grain is some rank's, whole.
+      const std::int64_t part = std::min(length, unit_->room - unit_->bytes) / grain * grain;
       if (part > 0) {
         copy(packed, part);
         if (unit_->runs.empty() || unit_->runs.back().end != offset)
@@ -197,7 +197,7 @@ class DirectPacker {
   void open(std::int64_t offset) {
     // Units end where the next one begins well aligned.
     std::int64_t room = most_ - (left_ > most_ ? offset % most_ : 0);
-    if (room < context_.layout.element_size) room = most_;
+    if (room < context_.units.grain) room = most_;
     room = std::min(room, left_);
     const std::int64_t ahead = lead(offset, room);
     unit_ = std::make_shared<DirectUnit>();
@@ -208,13 +208,8 @@ class DirectPacker {
 
   void copy(std::int64_t packed, std::int64_t length) {
     const Stopwatch watch(context_.counts.time_copy);
-    std::byte* const to = unit_->begin + unit_->bytes;
-    memory_->for_each(packed, packed + length, [&](const Batch& b) {
-      std::byte* const place = to + (b.packed - packed);
-      const std::byte* const from = base_ + b.memory;
-      if (past_cache_) copy_runs_past_cache(place, b.run, from, b.memory_step, b.run, b.count);
-      else copy_runs(place, b.run, from, b.memory_step, b.run, b.count);
-    });
+    copy_packed(*file_, *memory_, packed, packed + length, unit_->begin + unit_->bytes,
+                Direction::write, past_cache_);
   }
 
   void submit() {
@@ -240,8 +235,8 @@ class DirectPacker {
   std::int64_t left_;
   bool past_cache_;
   std::int64_t most_;
-  const Runs* memory_ = nullptr;
-  const std::byte* base_ = nullptr;
+  const FilePattern* file_ = nullptr;
+  const MemoryMap* memory_ = nullptr;
   std::shared_ptr<DirectUnit> unit_;
 };
 
@@ -249,7 +244,7 @@ class DirectPacker {
 
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
   // A context of its own: the other one is the calling thread's.
-  Context own(outer.storage, outer.comm, outer.layout, outer.machine);
+  Context own(outer.storage, outer.comm, outer.units, outer.machine);
   own.locks_work = outer.locks_work.load();
   const std::optional<Error> error = attempt([&] {
     method == Method::sieved ? move_sieved(own, access, hints) : move_direct(own, access, hints);

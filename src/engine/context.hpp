@@ -1,4 +1,4 @@
-// Context: an open array file as the engine sees it. Access: what one rank asks in one call.
+// Context: an open file as the engine sees it. Access: what one rank asks in one call.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,17 @@
 #include <penstock/array_file.hpp>
 #include <penstock/error.hpp>
 
-#include "access/footprint.hpp"
 #include "background/active_buffer.hpp"
 #include "background/cache_speed.hpp"
 #include "background/worker.hpp"
 #include "base/buffer.hpp"
+#include "base/direction.hpp"
 #include "base/stopwatch.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/staging.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/communicator.hpp"
+#include "pattern/footprint.hpp"
 #include "plan/plan.hpp"
 #include "storage/storage.hpp"
 
@@ -88,12 +89,12 @@ class Unended {
 };
 
 struct Context {
-  Context(Storage& storage, const Communicator& comm, const ArrayLayout& layout, Machine machine)
-      : storage(storage), comm(comm), layout(layout), machine(machine) {}
+  Context(Storage& storage, const Communicator& comm, FileUnits units, Machine machine)
+      : storage(storage), comm(comm), units(std::move(units)), machine(machine) {}
 
   Storage& storage;
   const Communicator& comm;
-  const ArrayLayout& layout;
+  FileUnits units;
   Machine machine;
   MemoryGauge gauge;
   BufferPool pool;
@@ -157,22 +158,13 @@ Demand enter(Context& context, Prepare&& prepare) {
   }
 }
 
-enum class Direction { read, write };
-
 /// Memory of a write is only read from.
 struct Access {
   Direction direction = Direction::read;
-  std::vector<Section> sections;
-  std::vector<std::byte*> memory;                  // per section: its first element
-  std::vector<std::vector<std::int64_t>> strides;  // per section, bytes per dimension
-  Footprint file;                                  // file side, merged into the longest runs
-  Footprint both;                                  // file and memory side, piece by piece the same
+  Footprint file;
+  std::vector<MemoryMap> memory;  // of each pattern of the footprint
 
   bool writes() const noexcept { return direction == Direction::write; }
-  void locate(const ArrayLayout& layout) {
-    file = Footprint(layout, sections);
-    both = Footprint(layout, sections, &strides);
-  }
 };
 
 }  // namespace penstock

@@ -5,25 +5,41 @@
 
 namespace penstock {
 
-DomainTable::DomainTable(const ArrayLayout& layout, const Plan& plan, std::int64_t aggregator)
-    : layout_(layout),
-      plan_(plan),
+DomainTable::DomainTable(const Plan& plan, std::int64_t aggregator)
+    : plan_(plan),
       aggregator_(aggregator),
       rounds_(aggregator < 0 ? 0 : plan.domains.rounds(aggregator)) {}
 
-void DomainTable::add(int rank, std::vector<Section> sections) {
-  Source source{rank, std::move(sections), {}, 0};
-  source.footprint = Footprint(layout_, source.sections);
+void DomainTable::add(int rank, Footprint footprint) {
+  Source source{rank, std::move(footprint), 0};
   source.round = next_round(plan_.domains, aggregator_, source.footprint, 0);
   if (source.round < rounds_) sources_.push_back(std::move(source));
 }
 
 void DomainTable::settle() {
-  std::vector<const Section*> sections;
-  for (const Source& source : sources_)
-    for (const Section& section : source.sections) sections.push_back(&section);
-  disjoint_ = all_disjoint(sections);
+  std::vector<const Footprint*> footprints;
+  for (const Source& source : sources_) footprints.push_back(&source.footprint);
+  apart_ = are_apart(footprints);
   find_round();
+}
+
+void DomainTable::count_overlaps(Context& context) {
+  if (apart_ != Apart::unknown) return;
+  const Stopwatch watch(context.counts.time_plan);
+  Coverage coverage(&context.gauge, &context.pool);
+  DomainTable table = *this;
+  std::vector<WindowStream> streams;
+  apart_ = Apart::yes;
+  while (!table.finished() && apart_ == Apart::yes) {
+    coverage.restart(table.take(streams));
+    std::int64_t bytes = 0;
+    for (const WindowStream& stream : streams) {
+      stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage.mark(batch); });
+      bytes += stream.size();
+    }
+    if (coverage.wanted() < bytes) apart_ = Apart::no;
+  }
+  context.pool.give(BufferPool::Use::coverage, coverage.release());
 }
 
 void DomainTable::find_round() {
@@ -66,7 +82,7 @@ void DomainTable::open(Window& window, std::byte* place) {
   window.extent = plan_.domains.window(aggregator_, round_);
   const Extent trimmed = take(window.streams);
   if (place != nullptr) place += lead(window.extent.begin, plan_.domains.buffer());
-  window.io.open(window.extent, window.streams, trimmed, disjoint_, place);
+  window.io.open(window.extent, window.streams, trimmed, disjoint(), place);
 }
 
 }  // namespace penstock

@@ -32,20 +32,23 @@ class DomainTable {
  public:
   struct Source {
     int rank;
-    std::vector<Section> sections;
     Footprint footprint;
     std::int64_t round;  // the next one with bytes of it
   };
 
-  DomainTable(const ArrayLayout& layout, const Plan& plan, std::int64_t aggregator);
-  /// In rank order. Sections without a byte of the domain are left out.
-  void add(int rank, std::vector<Section> sections);
+  DomainTable(const Plan& plan, std::int64_t aggregator);
+  /// In rank order. A request without a byte of the domain is left out.
+  void add(int rank, Footprint footprint);
   /// After the last add().
   void settle();
+  /// Of a write: where the descriptions have not told whether requests overlap, their bytes are
+  /// counted, window by window.
+  void count_overlaps(Context& context);
 
   std::int64_t aggregator() const noexcept { return aggregator_; }
   const std::vector<Source>& sources() const noexcept { return sources_; }
-  bool disjoint() const noexcept { return disjoint_; }
+  /// No byte is wanted twice, as far as is known.
+  bool disjoint() const noexcept { return apart_ == Apart::yes; }
   /// No round is left.
   bool finished() const noexcept { return round_ >= rounds_; }
   /// The next round with wanted bytes.
@@ -62,11 +65,10 @@ class DomainTable {
  private:
   void find_round();
 
-  const ArrayLayout& layout_;
   const Plan& plan_;
   std::int64_t aggregator_, rounds_;
   std::vector<Source> sources_;
-  bool disjoint_ = true;
+  Apart apart_ = Apart::yes;
   std::int64_t round_ = 0;
 };
 

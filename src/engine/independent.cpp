@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "access/copy.hpp"
 #include "engine/domain_table.hpp"
 #include "engine/operation.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 namespace {
 
-/// One access moves at most this much of a run, so that elements stay whole and `ssize_t` fits.
+/// One access moves at most this much of a run, so that grains stay whole and `ssize_t` fits.
 constexpr std::int64_t longest_access = std::int64_t{1} << 30;
 /// File range that one lock of the direct method covers: few locks, short waits for others.
 constexpr std::int64_t lock_range = std::int64_t{4} << 20;
@@ -26,28 +26,25 @@ class DirectMover {
       : context_(context), access_(access), hints_(hints) {}
   ~DirectMover() { context_.pool.give(BufferPool::Use::window, std::move(temporary_)); }
 
-  void move_piece(std::size_t piece) {
-    const Runs& file = access_.file.pieces()[piece];
-    memory_ = &access_.both.pieces()[piece];
-    base_ = access_.memory[access_.file.section_of(piece)];
-    hull_ = file.hull();
-    const bool in_place = memory_->run_length() == file.run_length() && memory_->run_length() > 0;
-    file.for_each(0, file.size(), [&](const Batch& batch) {
+  void move(const FilePattern& file, const MemoryMap& memory) {
+    file_ = &file;
+    memory_ = &memory;
+    for_each(file, 0, file.size(), [&](const Batch& batch) {
       for (std::int64_t i = 0; i < batch.count; ++i)
-        move_run(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run,
-                 in_place);
+        move_run(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run);
     });
     lock_.reset();
     locked_ = {};
   }
 
  private:
-  void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length, bool in_place) {
-    const std::int64_t element = context_.layout.element_size;
+  void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length) {
+    const std::int64_t grain = context_.units.grain;
+    const bool in_place = memory_->contiguous(packed, packed + length) != nullptr;
     const std::int64_t most =
-        in_place ? longest_access : std::max(element, std::min(hints_.buffer_size, cached_piece));
+        in_place ? longest_access : std::max(grain, std::min(hints_.buffer_size, cached_piece));
     for (std::int64_t at = 0; at < length;) {
-      const std::int64_t part = std::min(length - at, most / element * element);
+      const std::int64_t part = std::min(length - at, most / grain * grain);
       move_part({offset + at, offset + at + part}, packed + at, in_place);
       at += part;
     }
@@ -56,9 +53,7 @@ class DirectMover {
   void move_part(Extent range, std::int64_t packed, bool in_place) {
     if (access_.writes()) hold_lock(range);
     if (in_place) {
-      std::byte* place = nullptr;
-      memory_->for_each(packed, packed + range.length(),
-                        [&](const Batch& batch) { place = base_ + batch.memory; });
+      std::byte* const place = memory_->contiguous(packed, packed + range.length());
       return access_.writes() ? write(place, range) : read(place, range);
     }
     if (temporary_.size() < range.length()) {
@@ -72,18 +67,15 @@ class DirectMover {
 
   void copy_temporary(Extent range, std::int64_t packed) {
     const Stopwatch watch(context_.counts.time_copy);
-    memory_->for_each(packed, packed + range.length(), [&](const Batch& b) {
-      std::byte* const in_file = temporary_.data() + (b.packed - packed);
-      std::byte* const in_memory = base_ + b.memory;
-      if (access_.writes()) copy_runs(in_file, b.run, in_memory, b.memory_step, b.run, b.count);
-      else copy_runs(in_memory, b.memory_step, in_file, b.run, b.run, b.count);
-    });
+    copy_packed(*file_, *memory_, packed, packed + range.length(), temporary_.data(),
+                access_.direction);
   }
 
   void hold_lock(Extent range) {
     if (range.begin >= locked_.begin && range.end <= locked_.end) return;
     lock_.reset();
-    locked_ = {range.begin, std::max(range.end, std::min(hull_.end, range.begin + lock_range))};
+    locked_ = {range.begin,
+               std::max(range.end, std::min(file_->hull().end, range.begin + lock_range))};
     lock_ = lock_for_writing(context_, hints_.locks, locked_, LockKind::shared);
   }
 
@@ -107,44 +99,38 @@ class DirectMover {
   Context& context_;
   const Access& access_;
   const Hints& hints_;
-  const Runs* memory_ = nullptr;
-  std::byte* base_ = nullptr;
+  const FilePattern* file_ = nullptr;
+  const MemoryMap* memory_ = nullptr;
   Buffer temporary_;
   std::unique_ptr<RangeLock> lock_;
-  Extent locked_, hull_;
+  Extent locked_;
 };
 
 void copy_window(Context& context, const Access& access, WindowIo& io, Extent window) {
   const Stopwatch watch(context.counts.time_copy);
-  const WindowStream mine(access.both, window);
-  mine.for_each(0, mine.size(), [&](std::size_t section, const Batch& b) {
-    std::byte* const in_memory = access.memory[section] + b.memory;
-    if (access.writes())
-      copy_runs(io.at(b.file), b.file_step, in_memory, b.memory_step, b.run, b.count);
-    else copy_runs(in_memory, b.memory_step, io.at(b.file), b.file_step, b.run, b.count);
-  });
+  const WindowStream mine(access.file, window);
+  copy_stream(mine, access.memory, 0, mine.size(), io.staged(), access.direction);
 }
 
 }  // namespace
 
 void move_direct(Context& context, const Access& access, const Hints& hints) {
   DirectMover mover(context, access, hints);
-  for (std::size_t piece = 0; piece < access.file.pieces().size(); ++piece) mover.move_piece(piece);
+  for (std::size_t i = 0; i < access.file.parts().size(); ++i)
+    mover.move(access.file.parts()[i], access.memory[i]);
 }
 
 void move_sieved(Context& context, const Access& access, const Hints& hints) {
   const Footprint& wanted = access.file;
   if (wanted.empty()) return;
-  std::vector<const Section*> sections;
-  for (const Section& section : access.sections) sections.push_back(&section);
-  const bool disjoint = all_disjoint(sections);
-  // Whole elements per window: another rank that writes the same element does so under a lock.
-  const std::int64_t element = context.layout.element_size;
+  const Footprint* const mine[] = {&wanted};
+  const bool disjoint = are_apart(mine) == Apart::yes;
+  // Whole grains per window: another rank that writes the same grain does so under a lock.
+  const std::int64_t grain = context.units.grain;
   const std::int64_t most = access.writes() && context.buffering.budget > 0
                                 ? std::clamp(context.buffering.budget, shortest_unit, longest_unit)
                                 : hints.buffer_size;
-  const std::int64_t step =
-      std::max(element, std::min(most, hints.buffer_size) / element * element);
+  const std::int64_t step = std::max(grain, std::min(most, hints.buffer_size) / grain * grain);
   const bool buffered = access.writes() && context.buffering.budget > 0;
   const auto make_window = [&] {
     return std::make_shared<Window>(context, hints, access.direction,

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "access/wire.hpp"
-
 namespace penstock {
 namespace {
 

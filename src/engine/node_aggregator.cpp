@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "access/copy.hpp"
 #include "engine/node.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 
@@ -182,12 +182,8 @@ void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
     const std::int64_t to = std::min(message.end, start + stream.size());
     std::byte* const place = packed + (from - message.begin);
     if (from < to)
-      stream.for_each(from - start, to - start, [&](std::size_t, const Batch& b) {
-        std::byte* const staged = message.open->window->io.at(b.file);
-        if (access_.writes())
-          copy_runs(staged, b.file_step, place + b.packed, b.run, b.run, b.count);
-        else copy_runs(place + b.packed, b.run, staged, b.file_step, b.run, b.count);
-      });
+      copy_staged(stream, from - start, to - start, message.open->window->io.staged(), place,
+                  access_.direction);
     start += stream.size();
   }
 }

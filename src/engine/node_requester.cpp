@@ -1,5 +1,6 @@
-#include "access/copy.hpp"
 #include "engine/node.hpp"
+#include "pattern/copy.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 
@@ -23,7 +24,7 @@ NodeStaging::Shape NodeRoles::shape() const {
 NodeRequester::NodeRequester(Context& context, const Access& access, const Plan& plan,
                              const NodeRoles& roles)
     : context_(context), access_(access), plan_(plan), roles_(roles) {
-  for (const std::int64_t aggregator : touched_aggregators(plan.domains, access.both)) {
+  for (const std::int64_t aggregator : touched_aggregators(plan.domains, access.file)) {
     neighbours_.push_back({aggregator, 0, roles.owner_of(aggregator), {}, 0});
     ++left_;
     open(neighbours_.back());
@@ -32,10 +33,10 @@ NodeRequester::NodeRequester(Context& context, const Access& access, const Plan&
 
 /// Looks up what the neighbour's next round has for this rank.
 void NodeRequester::open(Neighbour& n) {
-  n.round = next_round(plan_.domains, n.aggregator, access_.both, n.round);
+  n.round = next_round(plan_.domains, n.aggregator, access_.file, n.round);
   n.position = 0;
   if (n.round < plan_.domains.rounds(n.aggregator))
-    n.stream = WindowStream(access_.both, plan_.domains.window(n.aggregator, n.round));
+    n.stream = WindowStream(access_.file, plan_.domains.window(n.aggregator, n.round));
   else --left_;
 }
 
@@ -78,22 +79,15 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
                          const NodeStaging::Range& range, std::byte* slot) {
   const Stopwatch watch(context_.counts.time_copy);
   const Extent window = plan_.domains.window(n.aggregator, n.round);
+  const bool past_cache = access_.file.bytes() >= larger_than_caches;
   const bool image = range.place < 0;
-  const bool past_cache = access_.both.bytes() >= larger_than_caches;
-  std::byte* base = slot;
-  if (board.in_arena) base = context_.arenas.base(n.owner) + board.image;
-  else if (image) base += lead(window.begin, plan_.domains.buffer()) - window.begin;
-  n.stream.for_each(range.begin, range.end, [&](std::size_t section, const Batch& b) {
-    std::byte* const staged = image ? base + b.file : base + range.place + b.packed;
-    const std::int64_t step = image ? b.file_step : b.run;
-    std::byte* const in_memory = access_.memory[section] + b.memory;
-    if (access_.writes() && past_cache && board.in_arena)
-      copy_runs_past_cache(staged, step, in_memory, b.memory_step, b.run, b.count);
-    else if (access_.writes()) copy_runs(staged, step, in_memory, b.memory_step, b.run, b.count);
-    else if (past_cache)
-      copy_runs_past_cache(in_memory, b.memory_step, staged, step, b.run, b.count);
-    else copy_runs(in_memory, b.memory_step, staged, step, b.run, b.count);
-  });
+  Staged staged = Staged::packed(slot + range.place);
+  if (board.in_arena) staged = Staged::as_in_file(context_.arenas.base(n.owner), -board.image);
+  else if (image)
+    staged = Staged::as_in_file(slot + lead(window.begin, plan_.domains.buffer()), window.begin);
+  // Slots stay in the cache until they are written; units and user memory may not.
+  copy_stream(n.stream, access_.memory, range.begin, range.end, staged, access_.direction,
+              past_cache && (board.in_arena || !access_.writes()));
 }
 
 }  // namespace penstock

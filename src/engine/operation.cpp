@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "access/wire.hpp"
 #include "engine/node.hpp"
 #include "mpi/agree.hpp"
 
@@ -32,7 +31,7 @@ void notice(const Context& context, const std::string& text) {
 std::int64_t leave_letter(Context& context, const Access& access) {
   Team* const team = context.comm.team();
   if (team == nullptr) return 0;
-  const std::vector<std::int64_t> words = to_words(access.sections);
+  const std::vector<std::int64_t> words = access.file.encode();
   Team::Desk& desk = team->own_desk();
   const int turn = (context.calls + 1) % 2;
   const auto count = static_cast<std::int64_t>(words.size());
@@ -91,7 +90,7 @@ CallKind Operation::kind(Direction direction, std::optional<Background> backgrou
 }
 
 void Operation::begin(const std::optional<Error>& early) {
-  hints_ = settle_hints(hints_, context_.machine, context_.layout.element_size);
+  hints_ = settle_hints(hints_, context_.machine, context_.units.grain);
   std::optional<Stopwatch> watch(context_.counts.time_plan);
   const Demand all = enter(context_, [&] { return prepare(early); });
   call_ = context_.entered;
@@ -147,8 +146,7 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
   if (!error) error = context_.failure_to_tell();
   if (!error)
     error = attempt([&] {
-      check_hints(hints_, context_.layout.element_size, context_.machine.ranks);
-      access_.locate(context_.layout);
+      check_hints(hints_, context_.units.grain, context_.machine.ranks);
       demand = Demand::of(access_.file);
       demand.words = leave_letter(context_, access_);
       demand.slow = is_far();
@@ -191,7 +189,7 @@ void Operation::settle_page_cache(const Demand& all) {
 void Operation::make_plan_for(const Demand& all) {
   const auto make = [&] {
     const bool ahead = later_ && !access_.writes() && !context_.machine.page_cache;
-    plan_ = make_plan(context_.layout, all, hints_, context_.machine, access_.writes(), ahead);
+    plan_ = make_plan(context_.units, all, hints_, context_.machine, access_.writes(), ahead);
   };
   make();
   // A thread gains nothing from copying on a core that the program needs.

@@ -2,7 +2,6 @@
 // access table (FDAT) of each aggregator forms there; nobody ever holds the requests of all ranks.
 #include <algorithm>
 
-#include "access/wire.hpp"
 #include "engine/node.hpp"
 
 namespace penstock {
@@ -26,14 +25,12 @@ Letters send(Context& context, const Letters& letters, int tag) {
 DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
                              const Neighbours& touched) {
   Letters letters;
-  if (!touched.empty()) {
-    const std::vector<std::int64_t> words = to_words(access.sections);
-    for (const std::int64_t aggregator : touched)
-      letters.push_back({plan.rank_of(aggregator), words});
-  }
-  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
+  for (const std::int64_t aggregator : touched)
+    letters.push_back(
+        {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
+  DomainTable table(plan, plan.aggregator_of(context.comm.rank()));
   for (const Letter& letter : send(context, letters, context.letter_tag()))
-    table.add(letter.rank, from_words(letter.words));
+    table.add(letter.rank, Footprint::decode(letter.words));
   table.settle();
   return table;
 }
@@ -56,7 +53,7 @@ Letters local_letters(Context& context, const Access& access, const NodeRoles& r
   for (const std::int64_t aggregator : touched) owners.push_back(roles.owner_of(aggregator));
   std::sort(owners.begin(), owners.end());
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
-  const std::vector<std::int64_t> words = to_words(access.sections);
+  const std::vector<std::int64_t> words = access.file.encode();
   for (const int owner : owners)
     letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
   return send(context, letters, context.letter_tag());
@@ -68,8 +65,8 @@ std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, cons
   const Team& team = *context.comm.team();
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) {
     if (roles.is_local(a) || roles.owner_of(a) != team.rank()) continue;
-    DomainTable table(context.layout, plan, a);
-    for (const Letter& letter : local) table.add(letter.rank, from_words(letter.words));
+    DomainTable table(plan, a);
+    for (const Letter& letter : local) table.add(letter.rank, Footprint::decode(letter.words));
     table.settle();
     if (!table.sources().empty()) tables.push_back(std::move(table));
   }
@@ -82,7 +79,8 @@ Letters between_nodes(Context& context, const Plan& plan, const std::vector<Doma
   for (const DomainTable& table : tables) {
     Letter letter{plan.rank_of(table.aggregator()), {}};
     for (const DomainTable::Source& source : table.sources()) {
-      const std::vector<std::int64_t> words = to_words(source.sections);
+      const std::vector<std::int64_t> words =
+          source.footprint.encode(plan.domains.hull(table.aggregator()));
       letter.words.push_back(source.rank);
       letter.words.push_back(static_cast<std::int64_t>(words.size()));
       letter.words.insert(letter.words.end(), words.begin(), words.end());
@@ -101,11 +99,11 @@ Letters between_nodes(Context& context, const Plan& plan, const std::vector<Doma
 }
 
 DomainTable own_table(Context& context, const Plan& plan, Letters letters) {
-  DomainTable table(context.layout, plan, plan.aggregator_of(context.comm.rank()));
+  DomainTable table(plan, plan.aggregator_of(context.comm.rank()));
   std::sort(letters.begin(), letters.end(),
             [](const Letter& a, const Letter& b) { return a.rank < b.rank; });
   if (table.aggregator() >= 0)
-    for (const Letter& letter : letters) table.add(letter.rank, from_words(letter.words));
+    for (const Letter& letter : letters) table.add(letter.rank, Footprint::decode(letter.words));
   table.settle();
   return table;
 }
@@ -124,6 +122,7 @@ void prepare_in_node(Context& context, const Access& access, const Plan& plan, c
       letters.push_back(std::move(letter));
   }
   prepared.table.emplace(own_table(context, plan, std::move(letters)));
+  if (access.writes()) prepared.table->count_overlaps(context);
   if (team.nodes() == 1 || !access.writes()) return;
   // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
   // for each other's ranks; messages of single ranks already keep that order.
@@ -138,6 +137,7 @@ Prepared prepare(Context& context, const Access& access, const Plan& plan, const
   prepared.exchange = plan.exchange;
   if (plan.exchange == Exchange::node) prepare_in_node(context, access, plan, all, prepared);
   else prepared.table.emplace(tell_aggregators(context, access, plan, prepared.touched));
+  if (access.writes() && plan.exchange != Exchange::node) prepared.table->count_overlaps(context);
   // In the node exchange ranks go on copying into other windows while one is at the storage: no
   // thread.
   const bool background = prepared.exchange != Exchange::node;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "access/copy.hpp"
 #include "engine/sides.hpp"
+#include "pattern/stream_copy.hpp"
 
 namespace penstock {
 
@@ -11,7 +11,7 @@ Requester::Requester(Context& context, const Access& access, const Plan& plan,
   for (const std::int64_t aggregator : touched)
     // A rank's own domain is served in memory, by its Aggregator.
     if (plan.rank_of(aggregator) != context.comm.rank())
-      neighbours_.push_back({aggregator, next_round(plan.domains, aggregator, access.both, 0)});
+      neighbours_.push_back({aggregator, next_round(plan.domains, aggregator, access.file, 0)});
   advance();
 }
 
@@ -30,22 +30,23 @@ void Requester::advance() {
   has_chunk_ = least != nullptr;
   if (!has_chunk_) return;
   const Extent window = domains.window(least->aggregator, least->round);
-  next_.stream = std::make_shared<WindowStream>(access_.both, window);
+  next_.stream = std::make_shared<WindowStream>(access_.file, window);
   next_.begin = 0;
   next_.end = std::min(slots_.slot_bytes(), next_.stream->size());
   next_.peer = plan_.rank_of(least->aggregator);
-  least->round = next_round(domains, least->aggregator, access_.both, least->round + 1);
+  least->round = next_round(domains, least->aggregator, access_.file, least->round + 1);
 }
 
 void Requester::post() {
   for (; has_chunk_ && slots_.has_free(); advance()) {
     const int slot = slots_.take();
     const std::int64_t bytes = next_.end - next_.begin;
-    std::byte* place = contiguous(next_);
+    // Bytes that are one run in memory are sent from there, or received there.
+    std::byte* place = next_.stream->contiguous(access_.memory, next_.begin, next_.end);
     const bool in_place = place != nullptr;
     if (!in_place) place = slots_.bytes(slot);
     if (access_.writes()) {
-      if (!in_place) pack(next_, place);
+      if (!in_place) copy(next_, place);
       slots_.send(slot, place, bytes, next_.peer);
       continue;
     }
@@ -58,36 +59,16 @@ void Requester::post() {
 void Requester::completed(int slot) {
   const auto index = static_cast<std::size_t>(slot);
   if (index < unpacking_.size() && unpacking_[index]) {
-    unpack(*unpacking_[index], slots_.bytes(slot));
+    copy(*unpacking_[index], slots_.bytes(slot));
     unpacking_[index].reset();
   }
   slots_.release(slot);
 }
 
-/// Where the chunk lies in the user's memory if it is one run there: then nothing is packed.
-std::byte* Requester::contiguous(const Chunk& chunk) const {
-  if (!chunk.stream->one_run(chunk.begin, chunk.end)) return nullptr;
-  std::byte* place = nullptr;
-  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& batch) {
-    place = access_.memory[section] + batch.memory;
-  });
-  return place;
-}
-
-void Requester::pack(const Chunk& chunk, std::byte* to) const {
+void Requester::copy(const Chunk& chunk, std::byte* packed) const {
   const Stopwatch watch(context_.counts.time_copy);
-  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
-    copy_runs(to + b.packed, b.run, access_.memory[section] + b.memory, b.memory_step, b.run,
-              b.count);
-  });
-}
-
-void Requester::unpack(const Chunk& chunk, const std::byte* from) const {
-  const Stopwatch watch(context_.counts.time_copy);
-  chunk.stream->for_each(chunk.begin, chunk.end, [&](std::size_t section, const Batch& b) {
-    copy_runs(access_.memory[section] + b.memory, b.memory_step, from + b.packed, b.run, b.run,
-              b.count);
-  });
+  copy_stream(*chunk.stream, access_.memory, chunk.begin, chunk.end, Staged::packed(packed),
+              access_.direction);
 }
 
 }  // namespace penstock

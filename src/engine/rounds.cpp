@@ -20,7 +20,7 @@ class Rounds {
     const bool to_myself = access.writes() && !table_.disjoint();
     for (const std::int64_t a : prepared.touched)
       if (plan.rank_of(a) != context.comm.rank() || to_myself)
-        neighbours_.push_back({a, next_round(plan.domains, a, access.both, 0), {}});
+        neighbours_.push_back({a, next_round(plan.domains, a, access.file, 0), {}});
   }
 
   std::optional<Error> run() {
@@ -73,9 +73,9 @@ class Rounds {
   void add_neighbours(std::int64_t round, std::vector<Parcel>& parcels) {
     for (Neighbour& n : neighbours_) {
       if (n.round != round || round >= plan_.domains.rounds(n.aggregator)) continue;
-      n.stream = WindowStream(access_.both, plan_.domains.window(n.aggregator, round));
+      n.stream = WindowStream(access_.file, plan_.domains.window(n.aggregator, round));
       parcels.push_back({plan_.rank_of(n.aggregator), n.stream.size(), &n.stream, nullptr});
-      n.round = next_round(plan_.domains, n.aggregator, access_.both, round + 1);
+      n.round = next_round(plan_.domains, n.aggregator, access_.file, round + 1);
     }
   }
 

@@ -34,12 +34,11 @@ class Porter {
  public:
   Porter(Context& context, const Access& access, bool byte_by_byte)
       : context_(context), access_(access), byte_by_byte_(byte_by_byte) {}
-  void pack(const Parcel& parcel, std::byte* to) const;
-  void unpack(const Parcel& parcel, const std::byte* from) const;
+  void pack(const Parcel& parcel, std::byte* to) const { copy(parcel, to, Direction::write); }
+  void unpack(const Parcel& parcel, std::byte* from) const { copy(parcel, from, Direction::read); }
 
  private:
-  template <class Each>
-  void for_each(const Parcel& parcel, Each&& each) const;
+  void copy(const Parcel& parcel, std::byte* packed, Direction direction) const;
 
   Context& context_;
   const Access& access_;

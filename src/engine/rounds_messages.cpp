@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "access/copy.hpp"
 #include "base/checked.hpp"
 #include "engine/rounds.hpp"
+#include "pattern/copy.hpp"
 
 namespace penstock {
 namespace {
@@ -23,30 +23,21 @@ void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* fro
 
 }  // namespace
 
-/// Calls each(there, step, packed, run, count): where runs of the parcel lie, and their place in
-/// it.
-template <class Each>
-void Porter::for_each(const Parcel& parcel, Each&& each) const {
+void Porter::copy(const Parcel& parcel, std::byte* packed, Direction direction) const {
   const Stopwatch watch(context_.counts.time_copy);
-  parcel.stream->for_each(0, parcel.bytes, [&](std::size_t section, const Batch& b) {
-    if (parcel.window != nullptr)
-      each(parcel.window->io.at(b.file), b.file_step, b.packed, b.run, b.count);
-    else each(access_.memory[section] + b.memory, b.memory_step, b.packed, b.run, b.count);
-  });
-}
-
-void Porter::pack(const Parcel& parcel, std::byte* to) const {
-  for_each(parcel, [&](const std::byte* there, std::int64_t step, std::int64_t packed,
-                       std::int64_t run, std::int64_t count) {
-    (byte_by_byte_ ? copy_byte_by_byte : copy_runs)(to + packed, run, there, step, run, count);
-  });
-}
-
-void Porter::unpack(const Parcel& parcel, const std::byte* from) const {
-  for_each(parcel, [&](std::byte* there, std::int64_t step, std::int64_t packed, std::int64_t run,
-                       std::int64_t count) {
-    (byte_by_byte_ ? copy_byte_by_byte : copy_runs)(there, step, from + packed, run, run, count);
-  });
+  const auto copy = byte_by_byte_ ? copy_byte_by_byte : copy_runs;
+  const auto each = [&](std::byte* there, std::int64_t step, const Batch& b) {
+    std::byte* const in_order = packed + b.packed;
+    if (direction == Direction::write) copy(in_order, b.run, there, step, b.run, b.count);
+    else copy(there, step, in_order, b.run, b.run, b.count);
+  };
+  if (parcel.window != nullptr)
+    parcel.stream->for_each(0, parcel.bytes, [&](const Batch& b) {
+      each(parcel.window->io.at(b.file), b.file_step, b);
+    });
+  else
+    parcel.stream->for_each(access_.memory, 0, parcel.bytes,
+                            [&](const Batch& b) { each(b.memory, b.memory_step, b); });
 }
 
 Messenger::Messenger(Context& context, Exchange exchange, const Porter& porter)

@@ -40,9 +40,7 @@ class Requester {
     std::int64_t aggregator, round;
   };
   void advance();
-  std::byte* contiguous(const Chunk& chunk) const;
-  void pack(const Chunk& chunk, std::byte* to) const;
-  void unpack(const Chunk& chunk, const std::byte* from) const;
+  void copy(const Chunk& chunk, std::byte* packed) const;
 
   Context& context_;
   const Access& access_;
@@ -80,7 +78,7 @@ class Aggregator {
   void post_sends();
   void overlay_arrived();
   void overlay(const Arrival& arrival);
-  void pack(const Arrival& chunk, std::byte* to);
+  void copy(const Arrival& chunk, std::byte* packed);
   bool is_self(std::size_t source) const noexcept {
     return table_.sources()[source].rank == context_.comm.rank();
   }

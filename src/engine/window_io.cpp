@@ -127,8 +127,7 @@ void WindowIo::cover(std::span<const WindowStream> streams) {
   const Stopwatch watch(context_.counts.time_plan);
   coverage_.restart(trimmed_);
   for (const WindowStream& stream : streams)
-    stream.for_each(0, stream.size(),
-                    [&](std::size_t, const Batch& batch) { coverage_.mark(batch); });
+    stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage_.mark(batch); });
   covered_ = true;
   wanted_ = coverage_.wanted();
   runs_ = coverage_.run_count();

@@ -21,6 +21,7 @@
 
 #include "engine/buffering.hpp"
 #include "engine/context.hpp"
+#include "pattern/stream_copy.hpp"
 #include "plan/coverage.hpp"
 #include "plan/memory.hpp"
 
@@ -50,6 +51,7 @@ class WindowIo {
   void open(Extent window, std::span<const WindowStream> streams, Extent trimmed, bool disjoint,
             std::byte* place = nullptr);
   std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
+  Staged staged() noexcept { return Staged::as_in_file(base_, origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
   std::int64_t wanted() const noexcept { return wanted_; }  // bytes of it
   /// The two that touch the file; another thread may run them.

@@ -72,20 +72,20 @@ std::vector<std::int64_t> ArrayFile::Impl::strides_of(const Part<View>& part) co
   return memory.strides;
 }
 
+/// Empty where the section has no element.
 template <class View>
-void ArrayFile::Impl::add_part(Access& access, const Part<View>& part, std::size_t index,
-                               std::size_t count) {
+std::optional<Lowered> ArrayFile::Impl::lower_part(const Part<View>& part, std::size_t index,
+                                                   std::size_t count) const {
   try {
     part.section.check(layout_.shape);
-    if (part.section.empty()) return;
-    access.strides.push_back(strides_of(part));
+    if (part.section.empty()) return std::nullopt;
+    // A write never stores through this pointer; one Access serves both directions.
+    auto* const memory = const_cast<std::byte*>(part.memory.data);
+    return lower(layout_, part.section, memory, strides_of(part));
   } catch (const Error& error) {
     if (count == 1) throw;
     throw Error(error.error_class(), "part " + std::to_string(index) + ": " + error.what());
   }
-  access.sections.push_back(part.section);
-  // A write never stores through this pointer; one Access serves both directions.
-  access.memory.push_back(const_cast<std::byte*>(part.memory.data));
 }
 
 /// What this rank asks for; returns what is wrong with it.
@@ -100,7 +100,14 @@ std::optional<Error> ArrayFile::Impl::fill_in(Access& access, std::span<const Pa
       throw Error(ErrorClass::state,
                   "'" + path_ + "' was opened for reading only; open it with r+ or w");
     if (call_hints != nullptr) refuse_settings_of_the_file(*call_hints);
-    for (std::size_t i = 0; i < parts.size(); ++i) add_part(access, parts[i], i, parts.size());
+    std::vector<FilePattern> file;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      std::optional<Lowered> part = lower_part(parts[i], i, parts.size());
+      if (!part) continue;
+      file.push_back(std::move(part->file));
+      access.memory.push_back(std::move(part->memory));
+    }
+    access.file = Footprint(std::move(file));
   });
 }
 
@@ -108,9 +115,15 @@ template <class View>
 void ArrayFile::Impl::transfer(std::span<const Part<View>> parts, const Hints* call_hints,
                                Direction direction, const Error* found) {
   require_open();
-  const InCall in(comm_, path_, {Operation::kind(direction, std::nullopt)});
   Access access;
   const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+  transfer(std::move(access), early, call_hints);
+}
+
+void ArrayFile::Impl::transfer(Access access, const std::optional<Error>& early,
+                               const Hints* call_hints) {
+  require_open();
+  const InCall in(comm_, path_, {Operation::kind(access.direction, std::nullopt)});
   const StorageCounts before = storage_counts_;
   const std::optional<Error> error = attempt([&] {
     last_method_ =
@@ -126,9 +139,17 @@ std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<Vie
                                                         Direction direction, Background background,
                                                         const Error* found) {
   require_open();
-  const InCall in(comm_, path_, {Operation::kind(direction, background)});
   Access access;
   const std::optional<Error> early = fill_in(access, parts, call_hints, direction, found);
+  return begin(std::move(access), early, call_hints, background);
+}
+
+std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(Access access,
+                                                        const std::optional<Error>& early,
+                                                        const Hints* call_hints,
+                                                        Background background) {
+  require_open();
+  const InCall in(comm_, path_, {Operation::kind(access.direction, background)});
   const StorageCounts before = storage_counts_;
   std::shared_ptr<InFlight::Begun> begun;
   const std::optional<Error> error = attempt([&] {
@@ -282,7 +303,7 @@ std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
   whole.begin = layout_.extent().begin;
   whole.end = layout_.extent().end;
   whole.bytes = layout_.byte_count();
-  const Plan plan = make_plan(layout_, whole, hints_, machine());
+  const Plan plan = make_plan(layout_.units(), whole, hints_, machine());
   std::vector<int> ranks;
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
   return ranks;

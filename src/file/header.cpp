@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "access/layout.hpp"
+#include "array/layout.hpp"
 #include "base/checked.hpp"
 #include "file/npy.hpp"
 

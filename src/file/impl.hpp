@@ -4,6 +4,7 @@
 
 #include <penstock/array_file.hpp>
 
+#include "array/lower.hpp"
 #include "file/device.hpp"
 #include "file/header.hpp"
 #include "file/in_flight.hpp"
@@ -28,6 +29,10 @@ class ArrayFile::Impl {
   std::shared_ptr<InFlight::Begun> begin(std::span<const Part<View>> parts, const Hints* call_hints,
                                          Direction direction, Background background,
                                          const Error* found = nullptr);
+  /// The same for a request in bytes. `early`: what is wrong with it.
+  void transfer(Access access, const std::optional<Error>& early, const Hints* call_hints);
+  std::shared_ptr<InFlight::Begun> begin(Access access, const std::optional<Error>& early,
+                                         const Hints* call_hints, Background background);
   /// Takes part in whatever begins on the other ranks with an error.
   [[noreturn]] void refuse_begin(const Error& error);
   void end(InFlight::Begun& begun);
@@ -85,7 +90,8 @@ class ArrayFile::Impl {
                                const Hints* call_hints, Direction direction, const Error* found);
   void refuse_settings_of_the_file(const Hints& call) const;
   template <class View>
-  void add_part(Access& access, const Part<View>& part, std::size_t index, std::size_t count);
+  std::optional<Lowered> lower_part(const Part<View>& part, std::size_t index,
+                                    std::size_t count) const;
   template <class View>
   std::vector<std::int64_t> strides_of(const Part<View>& part) const;
   void drain();

@@ -111,7 +111,7 @@ void ArrayFile::Impl::complete() {
       attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
   agree_on_exit(comm_, error);
   hints_ = settle_hints(hints_, machine(), layout_.element_size);
-  context_.emplace(*storage_, comm_, layout_, machine());
+  context_.emplace(*storage_, comm_, layout_.units(), machine());
   context_->buffered = buffered_;
   context_->cache_speed = cache_speed_;
   in_flight_.emplace(*context_);

@@ -19,8 +19,8 @@
 
 #include <penstock/error.hpp>
 
-#include "access/demand.hpp"
 #include "mpi/communicator.hpp"
+#include "pattern/demand.hpp"
 
 namespace penstock {
 

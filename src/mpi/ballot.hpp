@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "access/demand.hpp"
 #include "mpi/communicator.hpp"
+#include "pattern/demand.hpp"
 
 namespace penstock {
 

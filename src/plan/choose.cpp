@@ -25,13 +25,13 @@ std::string name_of(const Prediction& p) {
 }
 
 /// The quickest that auto may choose, see cost.hpp.
-void choose_method(Plan& plan, const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+void choose_method(Plan& plan, const FileUnits& units, const Demand& demand, const Hints& hints,
                    const Machine& machine, bool writes) {
   plan.method = Method::direct;
   plan.reason = "nothing is asked for";
   if (demand.empty()) return;
   std::vector<Prediction> eligible;
-  for (Prediction& p : predict(layout, demand, hints, machine, writes))
+  for (Prediction& p : predict(units, demand, hints, machine, writes))
     if (p.eligible) eligible.push_back(std::move(p));
   std::stable_sort(eligible.begin(), eligible.end(),
                    [](const Prediction& a, const Prediction& b) { return a.seconds < b.seconds; });
@@ -46,10 +46,10 @@ DomainRule rule_of(Method method, DomainRule asked) {
   return method == Method::extended ? DomainRule::dynamic : DomainRule::static_;
 }
 
-Extent span_of(Method method, DomainRule rule, const ArrayLayout& layout, const Demand& demand) {
+Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Demand& demand) {
   const bool whole_array =
       rule == DomainRule::static_ || (method == Method::two_phase && rule != DomainRule::dynamic);
-  return whole_array ? layout.extent() : demand.hull();
+  return whole_array ? units.all : demand.hull();
 }
 
 Exchange choose_exchange(Exchange asked, const Machine& machine) {
@@ -111,39 +111,39 @@ std::int64_t Plan::aggregator_of(int rank) const noexcept {
   return candidate < n && rank_of(candidate) == rank ? candidate : -1;
 }
 
-void check_hints(const Hints& hints, std::int64_t element_size, int ranks) {
+void check_hints(const Hints& hints, std::int64_t grain, int ranks) {
   const auto fail = [](const std::string& message) { throw Error(ErrorClass::argument, message); };
   if (hints.aggregators < 0 || hints.aggregators > ranks)
     fail("aggregators must be from 1 to the number of ranks (" + std::to_string(ranks) +
          "), or 0 to have it chosen; not " + std::to_string(hints.aggregators));
-  if (hints.buffer_size != 0 && hints.buffer_size < element_size)
-    fail("buffer_size must hold at least one element (" + std::to_string(element_size) +
-         " bytes), not " + std::to_string(hints.buffer_size) + " bytes");
+  if (hints.buffer_size != 0 && hints.buffer_size < grain)
+    fail("buffer_size must hold at least one element (" + std::to_string(grain) + " bytes), not " +
+         std::to_string(hints.buffer_size) + " bytes");
   if (hints.stripe_size < 0)
     fail("stripe_size must not be negative, but is " + std::to_string(hints.stripe_size));
 }
 
-Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size) {
+Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
   // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
   // devices want large accesses instead.
   constexpr std::int64_t cached = std::int64_t{4} << 20, uncached = std::int64_t{16} << 20;
   Hints settled = hints;
   if (hints.buffer_size == 0)
-    settled.buffer_size = std::max(machine.page_cache ? cached : uncached, element_size);
+    settled.buffer_size = std::max(machine.page_cache ? cached : uncached, grain);
   if (hints.stripe_size == 0) settled.stripe_size = machine.stripe_size;
   return settled;
 }
 
-Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
+Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
                const Machine& machine, bool writes, bool ahead) {
-  check_hints(asked, layout.element_size, machine.ranks);
-  const Hints hints = settle_hints(asked, machine, layout.element_size);
+  check_hints(asked, units.grain, machine.ranks);
+  const Hints hints = settle_hints(asked, machine, units.grain);
   Plan plan;
   plan.machine = machine;
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
   plan.reason = "asked for";
-  if (plan.method == Method::automatic) choose_method(plan, layout, demand, hints, machine, writes);
+  if (plan.method == Method::automatic) choose_method(plan, units, demand, hints, machine, writes);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = choose_exchange(hints.exchange, machine);
@@ -157,7 +157,7 @@ Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& ask
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);
-  plan.domains = Domains::cut(rule, layout, span_of(plan.method, rule, layout, demand), aggregators,
+  plan.domains = Domains::cut(rule, units, span_of(plan.method, rule, units, demand), aggregators,
                               window_bytes(hints, plan), stripe);
   return plan;
 }

@@ -8,9 +8,9 @@ namespace {
 
 class Model {
  public:
-  Model(const ArrayLayout& layout, const Demand& demand, const Hints& hints, const Machine& machine,
+  Model(const FileUnits& units, const Demand& demand, const Hints& hints, const Machine& machine,
         bool writes)
-      : layout_(layout),
+      : units_(units),
         demand_(demand),
         hints_(hints),
         machine_(machine),
@@ -68,7 +68,7 @@ class Model {
   }
   /// Domains over the whole array leave aggregators idle where the request is a part of it.
   double aggregators_in_use() const {
-    const double whole = static_cast<double>(std::max<std::int64_t>(1, layout_.byte_count()));
+    const double whole = static_cast<double>(std::max<std::int64_t>(1, units_.all.length()));
     return std::max(1.0, std::ceil(aggregators() * std::min(1.0, hull() / whole)));
   }
 
@@ -89,7 +89,7 @@ class Model {
     return ranks_ == 1 ? 0 : costs_.synchronisation * ranks_ / nodes_ / cores_;
   }
 
-  const ArrayLayout& layout_;
+  const FileUnits& units_;
   const Demand& demand_;
   const Hints& hints_;
   const Machine& machine_;
@@ -109,10 +109,10 @@ Costs Costs::of(const Machine& machine) {
   return costs;
 }
 
-std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand, const Hints& asked,
+std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,
                                 const Machine& machine, bool writes) {
-  const Hints hints = settle_hints(asked, machine, layout.element_size);
-  const Model model(layout, demand, hints, machine, writes);
+  const Hints hints = settle_hints(asked, machine, units.grain);
+  const Model model(units, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
   // Each rank for itself: which of two writers of one byte wins would be left to chance, and what
   // several read would come from storage several times.

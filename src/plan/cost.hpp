@@ -35,7 +35,7 @@ struct Prediction {
 
 /// One entry per method, and for `extended` one per exchange that auto considers. `writes`: else a
 /// read.
-std::vector<Prediction> predict(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& hints,
                                 const Machine& machine, bool writes);
 
 }  // namespace penstock

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "access/runs.hpp"
 #include "base/buffer.hpp"
+#include "pattern/memory_map.hpp"
 
 namespace penstock {
 

@@ -10,32 +10,30 @@ using Wide = __int128;  // offset * aggregators passes 64 bits for the largest f
 constexpr std::int64_t page = 4096;
 
 /// Domains are sets of whole slabs of the slowest dimension (the paper's columns), as long as
-/// there are enough of them to share fairly; else of the next dimension, at last of elements.
-std::int64_t slab(const ArrayLayout& layout, Extent span, std::int64_t aggregators) {
-  const std::vector<std::int64_t> pitches = layout.pitches();
-  for (std::size_t place = 0; place < pitches.size(); ++place) {
-    const std::int64_t pitch = pitches[layout.dimension_at(place)];
-    if (pitch == 0 || span.empty()) continue;
+/// there are enough of them to share fairly; else of the next dimension, at last of grains.
+std::int64_t slab(const FileUnits& units, Extent span, std::int64_t aggregators) {
+  for (const std::int64_t size : units.slabs) {
+    if (size == 0 || span.empty()) continue;
     const std::int64_t slabs =
-        (span.end - layout.offset - 1) / pitch - (span.begin - layout.offset) / pitch + 1;
+        (span.end - units.all.begin - 1) / size - (span.begin - units.all.begin) / size + 1;
     // An even division is fair however few the slabs are.
-    if (slabs >= 4 * aggregators || slabs % aggregators == 0) return pitch;
+    if (slabs >= 4 * aggregators || slabs % aggregators == 0) return size;
   }
-  return layout.element_size;
+  return units.grain;
 }
 
 }  // namespace
 
-Domains Domains::cut(DomainRule rule, const ArrayLayout& layout, Extent span,
-                     std::int64_t aggregators, std::int64_t buffer, std::int64_t stripe) {
+Domains Domains::cut(DomainRule rule, const FileUnits& units, Extent span, std::int64_t aggregators,
+                     std::int64_t buffer, std::int64_t stripe) {
   Domains d;
   d.rule_ = rule;
   d.span_ = span;
   d.aggregators_ = std::max<std::int64_t>(1, aggregators);
   d.buffer_ = buffer;
   const bool striped = rule == DomainRule::block_cyclic || rule == DomainRule::aligned;
-  d.unit_ = striped ? stripe : slab(layout, span, d.aggregators_);
-  const std::int64_t zero = striped ? 0 : layout.offset;
+  d.unit_ = striped ? stripe : slab(units, span, d.aggregators_);
+  const std::int64_t zero = striped ? 0 : units.all.begin;
   d.origin_ = zero + (span.begin - zero) / d.unit_ * d.unit_;
   d.units_ = span.empty() ? 0 : (span.end - d.origin_ + d.unit_ - 1) / d.unit_;
   return d;

@@ -11,8 +11,8 @@
 
 #include <penstock/hints.hpp>
 
-#include "access/layout.hpp"
 #include "base/extent.hpp"
+#include "pattern/units.hpp"
 
 namespace penstock {
 
@@ -20,8 +20,8 @@ class Domains {
  public:
   Domains() = default;
   /// `span`: bytes to divide; `stripe`: block of block-cyclic, alignment of aligned.
-  static Domains cut(DomainRule rule, const ArrayLayout& layout, Extent span,
-                     std::int64_t aggregators, std::int64_t buffer, std::int64_t stripe);
+  static Domains cut(DomainRule rule, const FileUnits& units, Extent span, std::int64_t aggregators,
+                     std::int64_t buffer, std::int64_t stripe);
 
   DomainRule rule() const noexcept { return rule_; }
   Extent span() const noexcept { return span_; }

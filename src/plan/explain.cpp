@@ -5,16 +5,12 @@
 
 #include <penstock/error.hpp>
 
+#include "array/lower.hpp"
 #include "plan/cost.hpp"
 #include "plan/coverage.hpp"
 
 namespace penstock {
 namespace {
-
-struct RankRequest {
-  const std::vector<Section>* sections;
-  Footprint footprint;
-};
 
 /// Smallest and largest index in each dimension over all sections; with extents, all of the array.
 std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(
@@ -47,7 +43,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(
 
 class DomainReport {
  public:
-  DomainReport(const Plan& plan, const std::vector<RankRequest>& requests, bool write)
+  DomainReport(const Plan& plan, const std::vector<Footprint>& requests, bool write)
       : plan_(plan), requests_(requests), write_(write), coverage_(nullptr) {}
 
   PlanReport::Domain of(std::int64_t aggregator) {
@@ -55,15 +51,12 @@ class DomainReport {
     const Extent hull = domains.hull(aggregator);
     PlanReport::Domain report{
         plan_.rank_of(aggregator), hull.begin, hull.end, domains.blocks(aggregator), 0, 0, 0, 0};
-    std::vector<const Section*> sections;
     std::vector<const Footprint*> footprints;
-    for (const RankRequest& request : requests_) {
-      const Footprint& footprint = request.footprint;
+    for (const Footprint& footprint : requests_) {
       if (next_round(domains, aggregator, footprint, 0) == domains.rounds(aggregator)) continue;
       footprints.push_back(&footprint);
-      for (const Section& section : *request.sections) sections.push_back(&section);
     }
-    const bool disjoint = all_disjoint(sections);
+    const bool disjoint = are_apart(footprints) == Apart::yes;
     for (std::int64_t round = 0;; ++round) {
       std::int64_t least = domains.rounds(aggregator);
       for (const Footprint* footprint : footprints)
@@ -91,8 +84,7 @@ class DomainReport {
     if (!disjoint) {
       coverage_.restart(trimmed);
       for (const WindowStream& stream : streams)
-        stream.for_each(0, stream.size(),
-                        [&](std::size_t, const Batch& batch) { coverage_.mark(batch); });
+        stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage_.mark(batch); });
       wanted = coverage_.wanted();
       runs = coverage_.run_count();
     }
@@ -107,22 +99,22 @@ class DomainReport {
   }
 
   const Plan& plan_;
-  const std::vector<RankRequest>& requests_;
+  const std::vector<Footprint>& requests_;
   bool write_;
   Coverage coverage_;
 };
 
-void add_flows(PlanReport& report, const Plan& plan, const RankRequest& request, int rank) {
+void add_flows(PlanReport& report, const Plan& plan, const Footprint& request, int rank) {
   const Domains& domains = plan.domains;
-  for (const std::int64_t aggregator : touched_aggregators(domains, request.footprint)) {
+  for (const std::int64_t aggregator : touched_aggregators(domains, request)) {
     std::int64_t bytes = 0;
     const std::int64_t rounds = domains.rounds(aggregator);
     if (domains.rule() != DomainRule::block_cyclic) {
-      bytes = request.footprint.bytes_in(domains.hull(aggregator));
+      bytes = request.bytes_in(domains.hull(aggregator));
     } else {
-      for (std::int64_t round = next_round(domains, aggregator, request.footprint, 0);
-           round < rounds; round = next_round(domains, aggregator, request.footprint, round + 1))
-        bytes += request.footprint.bytes_in(domains.window(aggregator, round));
+      for (std::int64_t round = next_round(domains, aggregator, request, 0); round < rounds;
+           round = next_round(domains, aggregator, request, round + 1))
+        bytes += request.bytes_in(domains.window(aggregator, round));
     }
     report.flows.push_back({rank, plan.rank_of(aggregator), bytes});
   }
@@ -136,7 +128,7 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   if (request.sections.empty())
     throw Error(ErrorClass::argument, "explain: the sections of at least one rank are needed");
   const int ranks = static_cast<int>(request.sections.size());
-  std::vector<RankRequest> requests;
+  std::vector<Footprint> requests;
   Demand demand;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto& sections = request.sections[static_cast<std::size_t>(rank)];
@@ -145,16 +137,17 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
     } catch (const Error& error) {
       throw Error(error.error_class(), "rank " + std::to_string(rank) + ": " + error.what());
     }
-    requests.push_back({&sections, Footprint(layout, sections)});
-    demand.join(Demand::of(requests.back().footprint));
+    requests.push_back(lower(layout, sections));
+    demand.join(Demand::of(requests.back()));
   }
   Machine machine;
   machine.ranks = ranks;
   machine.nodes = std::clamp(request.nodes, 1, ranks);
   machine.writers = std::min(ranks, machine.nodes * std::max(1, request.cores));
   machine.shared_memory = true;
-  const Hints hints = settle_hints(asked, machine, layout.element_size);
-  const Plan plan = make_plan(layout, demand, hints, machine, request.write);
+  const FileUnits units = layout.units();
+  const Hints hints = settle_hints(asked, machine, units.grain);
+  const Plan plan = make_plan(units, demand, hints, machine, request.write);
   PlanReport report{plan.method,
                     plan.exchange,
                     plan.domains.rule(),
@@ -167,7 +160,7 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
                     {},
                     {}};
   if (!demand.empty())
-    for (Prediction& p : predict(layout, demand, hints, machine, request.write))
+    for (Prediction& p : predict(units, demand, hints, machine, request.write))
       report.alternatives.push_back(
           {p.method, p.exchange, p.seconds, p.eligible, std::move(p.note)});
   if (!plan.collective()) return report;

@@ -6,7 +6,7 @@
 
 #include <penstock/hints.hpp>
 
-#include "access/demand.hpp"
+#include "pattern/demand.hpp"
 #include "plan/domains.hpp"
 
 namespace penstock {
@@ -50,12 +50,12 @@ struct Plan {
 
 /// Chooses what the hints leave open. `ahead`: of a read into the active buffer. Throws
 /// Error(argument) for hints that no plan can follow.
-Plan make_plan(const ArrayLayout& layout, const Demand& demand, const Hints& hints,
+Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& hints,
                const Machine& machine, bool writes = true, bool ahead = false);
 /// The hints with sizes chosen that are left to this machine.
-Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t element_size);
+Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t grain);
 /// The checks of make_plan alone, for open().
-void check_hints(const Hints& hints, std::int64_t element_size, int ranks);
+void check_hints(const Hints& hints, std::int64_t grain, int ranks);
 
 /// The aggregators that one rank's request touches, ascending.
 std::vector<std::int64_t> touched_aggregators(const Domains& domains, const Footprint& footprint);

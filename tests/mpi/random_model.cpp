@@ -6,6 +6,8 @@
 //   --stress     many "nodes", tiny windows, few aggregators: what goes through couriers
 //   --repeat N   each case so many times
 //   --limit S    seconds for one case; then it counts as hanging
+//
+// One case in four asks in bytes: nested patterns of the file and of memory, each rank its own.
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -24,7 +26,9 @@
 
 #include <penstock/penstock.hpp>
 
+#include "file/impl.hpp"
 #include "model_support.hpp"
+#include "support/random_patterns.hpp"
 
 namespace ps = penstock;
 
@@ -40,6 +44,9 @@ struct Case {
   ps::Hints write_hints, read_hints;
   std::optional<ps::Background> write_mode, read_mode;  // none: the blocking call
   std::uint64_t memory_seed;
+  // Per rank; where they are used, the array is one of bytes and the sections are not looked at.
+  bool in_bytes = false;
+  std::vector<std::vector<ps::test::Drawn>> write_patterns, read_patterns;
 };
 
 ps::Indices random_indices(Random& r, std::int64_t extent) {
@@ -113,6 +120,41 @@ void stress_case(Random& r, Case& c, int ranks) {
   c.write_hints.ranks_per_node = few_ranks_per_node(r);
 }
 
+/// Patterns within the array: a nest somewhere, or a part of its tiles, as a view of the file has
+/// them.
+std::vector<std::vector<ps::test::Drawn>> random_patterns(Random& r, std::int64_t bytes,
+                                                          int ranks) {
+  std::vector<std::vector<ps::test::Drawn>> patterns(static_cast<std::size_t>(ranks));
+  const auto draw = [&] {
+    ps::FilePattern pattern(ps::test::draw_ascending(r, 4).nest);
+    if (!pattern.empty() && r.chance(50))
+      pattern = ps::FilePattern::tiles(pattern, pattern.hull().length() + r.in(0, 20),
+                                       r.in(0, bytes / 4), r.in(0, bytes));
+    pattern = ps::FilePattern(pattern.nest().moved(r.chance(50) ? 0 : r.in(0, bytes)));
+    pattern = pattern.within({0, bytes});
+    return ps::test::Drawn{pattern.nest(), ps::test::places_of(pattern.nest(), 0, pattern.size())};
+  };
+  const bool alike = r.chance(15);
+  for (auto& of_rank : patterns) {
+    if (alike && &of_rank != &patterns.front()) of_rank = patterns.front();
+    else
+      for (std::int64_t i = r.in(0, 2); i > 0; --i) of_rank.push_back(draw());
+  }
+  return patterns;
+}
+
+void ask_in_bytes(Random& r, Case& c, int ranks) {
+  std::int64_t bytes = c.element_size;
+  for (const auto n : c.shape) bytes *= n;
+  if (bytes == 0) return;
+  c.in_bytes = true;
+  c.shape = {bytes};
+  c.element_size = 1;
+  c.npy = false;
+  c.write_patterns = random_patterns(r, bytes, ranks);
+  c.read_patterns = random_patterns(r, bytes, ranks);
+}
+
 Case random_case(std::uint64_t seed, std::uint64_t number, int ranks, bool stressed) {
   Random r{std::mt19937_64(seed * 1000003 + number)};
   Case c;
@@ -156,14 +198,18 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks, bool stres
   c.read_mode = mode();
   c.memory_seed = r.engine();
   if (stressed) stress_case(r, c, ranks);
+  if (number % 4 == 3) ask_in_bytes(r, c, ranks);
   return c;
 }
 
-/// Memory of one section: any order of dimensions, any padding, any sign of stride.
+/// Memory of one part of a request: of a section any order of dimensions, any padding, any sign of
+/// stride; of a pattern any nest.
 struct Memory {
   Bytes bytes;
-  std::int64_t first;  // of the section's first element
+  std::int64_t first = 16;  // of the section's first element
   std::vector<std::int64_t> shape, strides;
+  ps::Nest nest;
+  std::vector<std::int64_t> places;  // of each element, in the order of the request
 
   Memory(Random& r, const ps::Section& section, std::int64_t element_size)
       : shape(section.shape()) {
@@ -184,18 +230,25 @@ struct Memory {
     }
     first = low + 16;
     bytes.assign(static_cast<std::size_t>(step + 48 + element_size), 0xEE);
+    find_places();
   }
+  Memory(Random& r, const ps::test::Drawn& pattern) {
+    ps::test::Drawn drawn = ps::test::draw_memory(r, std::ssize(pattern.places));
+    bytes.assign(static_cast<std::size_t>(drawn.nest.hull().end + 48), 0xEE);
+    nest = std::move(drawn.nest);
+    for (const std::int64_t place : drawn.places) places.push_back(first + place);
+  }
+  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(bytes.data()) + first; }
 
-  /// Calls visit(position in the section's C order, byte offset in memory).
-  template <class Visit>
-  void for_each(Visit&& visit) const {
+ private:
+  void find_places() {
     std::int64_t total = 1;
     for (const auto n : shape) total *= n;
     std::vector<std::int64_t> index(shape.size(), 0);
     for (std::int64_t k = 0; k < total; ++k) {
       std::int64_t at = first;
       for (std::size_t d = 0; d < shape.size(); ++d) at += index[d] * strides[d];
-      visit(k, at);
+      places.push_back(at);
       for (std::size_t d = shape.size(); d-- > 0;) {
         if (++index[d] < shape[d]) break;
         index[d] = 0;
@@ -271,8 +324,8 @@ class CaseRun {
     at_open.storage = c_.write_hints.storage;
     at_open.ranks_per_node = c_.write_hints.ranks_per_node;
     at_open.device = c_.write_hints.device;
-    auto file = ps::ArrayFile::open(comm_, path_, c_.npy ? ps::Mode::create : ps::Mode::read_write,
-                                    spec, at_open);
+    ps::ArrayFile::Impl file(ps::Communicator(comm_), path_,
+                             c_.npy ? ps::Mode::create : ps::Mode::read_write, spec, at_open);
     start_ = file.data_offset();
     if (c_.npy) model_ = whole_file(path_);
     quiet_barrier(comm_);
@@ -299,27 +352,78 @@ class CaseRun {
     quiet_barrier(comm_);
   }
 
-  void do_write(ps::ArrayFile& file, Random& r) {
+  /// Where the elements of part `p` of a rank lie in the array.
+  std::vector<std::int64_t> places(int rank, std::size_t p, bool writes) const {
+    const auto& patterns = writes ? c_.write_patterns : c_.read_patterns;
+    if (c_.in_bytes) return patterns[static_cast<std::size_t>(rank)][p].places;
+    return model_places(c_, (writes ? c_.writes : c_.reads)[static_cast<std::size_t>(rank)][p]);
+  }
+  std::size_t parts(int rank, bool writes) const {
+    const auto r = static_cast<std::size_t>(rank);
+    if (c_.in_bytes) return (writes ? c_.write_patterns : c_.read_patterns)[r].size();
+    return (writes ? c_.writes : c_.reads)[r].size();
+  }
+  std::vector<Memory> draw_memories(Random& r, bool writes) const {
     std::vector<Memory> memories;
-    std::vector<ps::Part<ps::WriteView>> parts;
-    for (const auto& section : c_.writes[rank_]) memories.emplace_back(r, section, c_.element_size);
+    const auto rank = static_cast<std::size_t>(rank_);
+    if (c_.in_bytes)
+      for (const auto& drawn : (writes ? c_.write_patterns : c_.read_patterns)[rank])
+        memories.emplace_back(r, drawn);
+    else
+      for (const auto& section : (writes ? c_.writes : c_.reads)[rank])
+        memories.emplace_back(r, section, c_.element_size);
+    return memories;
+  }
+
+  /// The request in bytes.
+  ps::Access access(std::vector<Memory>& memories, bool writes) const {
+    ps::Access access;
+    access.direction = writes ? ps::Direction::write : ps::Direction::read;
+    std::vector<ps::FilePattern> file;
     for (std::size_t p = 0; p < memories.size(); ++p) {
-      Memory& m = memories[p];
-      m.for_each([&](std::int64_t k, std::int64_t at) {
-        for (std::int64_t b = 0; b < c_.element_size; ++b)
-          m.bytes[at + b] = value_of(rank_, p, k, b);
-      });
-      parts.push_back(
-          {c_.writes[rank_][p],
-           {reinterpret_cast<std::byte*>(m.bytes.data()) + m.first, m.shape, m.strides, 0, 0}});
+      const auto& drawn =
+          (writes ? c_.write_patterns : c_.read_patterns)[static_cast<std::size_t>(rank_)][p];
+      if (drawn.nest.empty()) continue;
+      file.emplace_back(drawn.nest.moved(start_));
+      access.memory.emplace_back(memories[p].data(), memories[p].nest);
     }
-    if (c_.write_mode) file.write_begin(parts, *c_.write_mode, &c_.write_hints).wait();
-    else file.write(parts, &c_.write_hints);
+    access.file = ps::Footprint(std::move(file));
+    return access;
+  }
+
+  template <class View>
+  void transfer(ps::ArrayFile::Impl& file, std::vector<Memory>& memories,
+                const std::vector<ps::Section>& sections, bool writes) {
+    const auto mode = writes ? c_.write_mode : c_.read_mode;
+    const ps::Hints& hints = writes ? c_.write_hints : c_.read_hints;
+    if (c_.in_bytes) {
+      if (mode) file.end(*file.begin(access(memories, writes), std::nullopt, &hints, *mode));
+      else file.transfer(access(memories, writes), std::nullopt, &hints);
+      return;
+    }
+    std::vector<ps::Part<View>> parts;
+    for (std::size_t p = 0; p < memories.size(); ++p)
+      parts.push_back(
+          {sections[p], {memories[p].data(), memories[p].shape, memories[p].strides, 0, 0}});
+    const std::span<const ps::Part<View>> all(parts);
+    const auto direction = writes ? ps::Direction::write : ps::Direction::read;
+    if (mode) file.end(*file.begin(all, &hints, direction, *mode));
+    else file.transfer(all, &hints, direction);
+  }
+
+  void do_write(ps::ArrayFile::Impl& file, Random& r) {
+    std::vector<Memory> memories = draw_memories(r, true);
+    for (std::size_t p = 0; p < memories.size(); ++p)
+      for (std::size_t k = 0; k < memories[p].places.size(); ++k)
+        for (std::int64_t b = 0; b < c_.element_size; ++b)
+          memories[p].bytes[static_cast<std::size_t>(memories[p].places[k] + b)] =
+              value_of(rank_, p, static_cast<std::int64_t>(k), b);
+    transfer<ps::WriteView>(file, memories, c_.writes[static_cast<std::size_t>(rank_)], true);
     check_memory(file, c_.write_hints);
     file.file_size();  // what is buffered is in the file then
   }
 
-  void check_memory(const ps::ArrayFile& file, const ps::Hints& hints) {
+  void check_memory(const ps::ArrayFile::Impl& file, const ps::Hints& hints) {
     if (file.last_method() < ps::Method::gather || hints.buffer_size < 512) return;
     // These hold a whole round's parcels at once, as in the paper; see docs/hints.md.
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
@@ -336,8 +440,8 @@ class CaseRun {
     std::vector<std::vector<std::pair<int, std::pair<std::size_t, std::int64_t>>>> writers(
         ordered ? 0 : static_cast<std::size_t>(array_bytes_ / c_.element_size));
     for (int rank = 0; rank < size_; ++rank)
-      for (std::size_t p = 0; p < c_.writes[rank].size(); ++p) {
-        const auto places = model_places(c_, c_.writes[rank][p]);
+      for (std::size_t p = 0; p < parts(rank, true); ++p) {
+        const auto places = this->places(rank, p, true);
         for (std::size_t k = 0; k < places.size(); ++k) {
           for (std::int64_t b = 0; b < c_.element_size; ++b)
             model_[start_ + places[k] + b] = value_of(rank, p, k, b);
@@ -366,23 +470,16 @@ class CaseRun {
                       std::to_string(start_) + ")"};
   }
 
-  void do_read(ps::ArrayFile& file, Random& r) {
-    std::vector<Memory> memories;
-    std::vector<ps::Part<ps::ReadView>> parts;
-    for (const auto& section : c_.reads[rank_]) memories.emplace_back(r, section, c_.element_size);
-    for (std::size_t p = 0; p < memories.size(); ++p)
-      parts.push_back({c_.reads[rank_][p],
-                       {reinterpret_cast<std::byte*>(memories[p].bytes.data()) + memories[p].first,
-                        memories[p].shape, memories[p].strides, 0, 0}});
-    if (c_.read_mode) file.read_begin(parts, *c_.read_mode, &c_.read_hints).wait();
-    else file.read(parts, &c_.read_hints);
+  void do_read(ps::ArrayFile::Impl& file, Random& r) {
+    std::vector<Memory> memories = draw_memories(r, false);
+    transfer<ps::ReadView>(file, memories, c_.reads[static_cast<std::size_t>(rank_)], false);
     check_memory(file, c_.read_hints);
     for (std::size_t p = 0; p < memories.size(); ++p) {
       Bytes expected(memories[p].bytes.size(), 0xEE);
-      const auto places = model_places(c_, c_.reads[rank_][p]);
-      memories[p].for_each([&](std::int64_t k, std::int64_t at) {
-        std::copy_n(model_.begin() + start_ + places[k], c_.element_size, expected.begin() + at);
-      });
+      const auto places = this->places(rank_, p, false);
+      for (std::size_t k = 0; k < places.size(); ++k)
+        std::copy_n(model_.begin() + start_ + places[k], c_.element_size,
+                    expected.begin() + memories[p].places[k]);
       require(expected == memories[p].bytes, "part " + std::to_string(p) + " of rank " +
                                                  std::to_string(rank_) + " was read wrongly");
     }
@@ -395,6 +492,17 @@ class CaseRun {
   std::int64_t array_bytes_, start_ = 0;
   Bytes model_;
 };
+
+/// The first runs.
+std::string text_of(const ps::test::Drawn& drawn) {
+  std::string text = std::to_string(drawn.places.size()) + " bytes:";
+  ps::NestCursor cursor(drawn.nest, 0, drawn.nest.size());
+  ps::Strided s;
+  for (int i = 0; i < 12 && cursor.next(s); ++i)
+    text += " " + std::to_string(s.count) + "x[" + std::to_string(s.place) + ", +" +
+            std::to_string(s.run) + ") by " + std::to_string(s.step);
+  return text;
+}
 
 void describe(const Case& c, int ranks) {
   std::string shape;
@@ -409,6 +517,14 @@ void describe(const Case& c, int ranks) {
     std::fprintf(stderr, "  %s\n", text.c_str());
   }
   for (int rank = 0; rank < ranks; ++rank) {
+    if (c.in_bytes) {
+      const auto r = static_cast<std::size_t>(rank);
+      for (const auto& drawn : c.write_patterns[r])
+        std::fprintf(stderr, "  rank %d writes %s\n", rank, text_of(drawn).c_str());
+      for (const auto& drawn : c.read_patterns[r])
+        std::fprintf(stderr, "  rank %d reads  %s\n", rank, text_of(drawn).c_str());
+      continue;
+    }
     for (const auto& s : c.writes[rank])
       std::fprintf(stderr, "  rank %d writes %s\n", rank, s.to_string().c_str());
     for (const auto& s : c.reads[rank])

@@ -19,7 +19,7 @@ TEST(Coverage, AgreesWithABytePerByte) {
     coverage.restart({begin, begin + length});
     std::vector<bool> model(static_cast<std::size_t>(length));
     for (std::int64_t i = in(0, 12); i > 0; --i) {
-      Batch batch{begin + in(0, length - 1), 0, 0, 1, 1, 0, 0};
+      Batch batch{begin + in(0, length - 1), nullptr, 0, 1, 1, 0, 0};
       batch.run = in(1, begin + length - batch.file);
       if (in(0, 1)) {
         batch.run = in(1, std::min<std::int64_t>(9, batch.run));

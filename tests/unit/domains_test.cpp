@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "array/layout.hpp"
 #include "plan/domains.hpp"
 #include "plan/plan.hpp"
 
@@ -22,7 +23,8 @@ TEST_P(RandomDomains, WindowsAreADisjointCoverOfTheSpan) {
   const Extent span{begin, in(begin, layout.extent().end)};
   const DomainRule rules[] = {DomainRule::static_, DomainRule::dynamic, DomainRule::block_cyclic,
                               DomainRule::aligned};
-  const Domains d = Domains::cut(rules[in(0, 3)], layout, span, in(1, 9), in(1, 200), in(1, 120));
+  const Domains d =
+      Domains::cut(rules[in(0, 3)], layout.units(), span, in(1, 9), in(1, 200), in(1, 120));
   std::vector<std::int64_t> owner(static_cast<std::size_t>(span.end), -1);
   for (std::int64_t a = 0; a < d.aggregators(); ++a) {
     std::int64_t last = -1;
@@ -50,20 +52,22 @@ TEST(Domains, AreWholeColumnsAsInThePaper) {
   // 4K x 4K reals in column-major order, 16 processors: 256 columns each.
   const ArrayLayout layout{{4096, 4096}, 4, Order::fortran, 0};
   const Domains d =
-      Domains::cut(DomainRule::static_, layout, layout.extent(), 16, 1 << 22, 1 << 22);
+      Domains::cut(DomainRule::static_, layout.units(), layout.extent(), 16, 1 << 22, 1 << 22);
   for (std::int64_t a = 0; a < 16; ++a)
     EXPECT_EQ(d.hull(a), (Extent{a * 256 * 4096 * 4, (a + 1) * 256 * 4096 * 4}));
 }
 
 TEST(Domains, AlignedBoundsAreStripeMultiples) {
   const ArrayLayout layout{{1000003}, 1, Order::c, 77};
-  const Domains d = Domains::cut(DomainRule::aligned, layout, layout.extent(), 5, 1 << 16, 4096);
+  const Domains d =
+      Domains::cut(DomainRule::aligned, layout.units(), layout.extent(), 5, 1 << 16, 4096);
   for (std::int64_t a = 1; a < 5; ++a) EXPECT_EQ(d.hull(a).begin % 4096, 0);
 }
 
 TEST(Domains, BlockCyclicDealsBlocksInTurn) {
   const ArrayLayout layout{{100}, 1, Order::c, 0};
-  const Domains d = Domains::cut(DomainRule::block_cyclic, layout, layout.extent(), 3, 100, 10);
+  const Domains d =
+      Domains::cut(DomainRule::block_cyclic, layout.units(), layout.extent(), 3, 100, 10);
   EXPECT_EQ(d.blocks(0), 4);
   EXPECT_EQ(d.blocks(1), 3);
   EXPECT_EQ(d.window(1, 2), (Extent{70, 80}));
@@ -72,7 +76,7 @@ TEST(Domains, BlockCyclicDealsBlocksInTurn) {
 TEST(Domains, HugeFilesDoNotOverflow) {
   const ArrayLayout layout{{std::int64_t{1} << 59}, 8, Order::c, 0};
   const Domains d =
-      Domains::cut(DomainRule::dynamic, layout, layout.extent(), 100000, 1 << 22, 1 << 22);
+      Domains::cut(DomainRule::dynamic, layout.units(), layout.extent(), 100000, 1 << 22, 1 << 22);
   EXPECT_EQ(d.owner(layout.extent().end - 1), 99999);
   EXPECT_EQ(d.hull(99999).end, layout.extent().end);
 }

@@ -2,6 +2,7 @@
 
 #include <penstock/error.hpp>
 
+#include "array/lower.hpp"
 #include "plan/cost.hpp"
 #include "plan/memory.hpp"
 
@@ -14,48 +15,48 @@ const ArrayLayout layout{{4096, 4096}, 4, Order::c, 0};
 Demand demand_of(const std::vector<Section>& per_rank) {
   Demand all;
   for (const Section& section : per_rank)
-    all.join(Demand::of(Footprint(layout, std::span(&section, 1))));
+    all.join(Demand::of(lower(layout, std::span(&section, 1))));
   return all;
 }
 
 TEST(Plan, ConformingRequestsNeedNoExchange) {
   const Demand demand =
       demand_of({Section{{0, 2048}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
-  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::direct);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, {2, 2}).method, Method::direct);
 }
 
 TEST(Plan, InterleavedRequestsAreExchanged) {
   const Demand demand =
       demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
-  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, {2, 2}).method, Method::extended);
 }
 
 TEST(Plan, OverlapsAreExchangedEvenInLongRuns) {  // the highest rank has to win
   const Demand demand =
       demand_of({Section{{0, 2049}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
-  EXPECT_EQ(make_plan(layout, demand, {}, {2, 2}).method, Method::extended);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, {2, 2}).method, Method::extended);
 }
 
 TEST(Plan, ShortRunsOfOneRankAreSieved) {
   const Demand close = demand_of({Section{{0, 4096}, {0, 4096, 2}}});
-  EXPECT_EQ(make_plan(layout, close, {}, {1, 1}).method, Method::sieved);
-  EXPECT_EQ(make_plan(layout, close, {}, {1, 1}, /*writes=*/false).method, Method::sieved);
+  EXPECT_EQ(make_plan(layout.units(), close, {}, {1, 1}).method, Method::sieved);
+  EXPECT_EQ(make_plan(layout.units(), close, {}, {1, 1}, /*writes=*/false).method, Method::sieved);
 }
 
 TEST(Plan, DistantRunsOfOneRankAreNot) {  // sieving would move 256 times the bytes
   const Demand distant = demand_of({Section{{0, 4096}, {0, 16}}});
-  EXPECT_EQ(make_plan(layout, distant, {}, {1, 1}).method, Method::direct);
+  EXPECT_EQ(make_plan(layout.units(), distant, {}, {1, 1}).method, Method::direct);
 }
 
 TEST(Plan, RanksThatShareMemoryExchangeThroughIt) {
   const Demand demand =
       demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
   Machine machine{2, 2};
-  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::sparse);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, machine).exchange, Exchange::sparse);
   machine.shared_memory = true;
-  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::node);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, machine).exchange, Exchange::node);
   machine.nodes = 2;  // one rank each: nothing to share
-  EXPECT_EQ(make_plan(layout, demand, {}, machine).exchange, Exchange::sparse);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, machine).exchange, Exchange::sparse);
 }
 
 TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
@@ -70,7 +71,7 @@ TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
         hints.buffer_size = buffer;
         Machine machine{4, 2};
         machine.shared_memory = true;
-        const Plan plan = make_plan(layout, demand, hints, machine);
+        const Plan plan = make_plan(layout.units(), demand, hints, machine);
         EXPECT_LE(plan.depth * plan.domains.buffer(), std::max<std::int64_t>(buffer, plan.depth));
         EXPECT_EQ(plan.depth == 1, pipeline == Pipeline::never ||
                                        (pipeline == Pipeline::automatic && buffer < 64 * 1024));
@@ -80,7 +81,7 @@ TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
 TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
   const ArrayLayout bytes{{64 << 20}, 1, Order::c, 0};
   const Section whole{{0, 64 << 20}};
-  const Demand demand = Demand::of(Footprint(bytes, std::span(&whole, 1)));
+  const Demand demand = Demand::of(lower(bytes, std::span(&whole, 1)));
   std::vector<std::int64_t> buffers;
   for (std::int64_t buffer = 1; buffer <= 16 << 20; buffer *= 2)
     for (const std::int64_t near : {buffer - 1, buffer, buffer + 1, buffer * 3 / 2})
@@ -97,7 +98,7 @@ TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
             hints.buffer_size = buffer;
             Machine machine{16, cores, nodes};
             machine.shared_memory = true;
-            const Plan plan = make_plan(bytes, demand, hints, machine);
+            const Plan plan = make_plan(bytes.units(), demand, hints, machine);
             ASSERT_EQ(plan.exchange, exchange);
             EXPECT_LE(staging_bound(plan, buffer).total(),
                       2 * std::max(buffer, StagingBound::least_buffer))
@@ -117,8 +118,8 @@ TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
 TEST(Plan, PredictionsGrowWithTheRequest) {
   const Demand small = demand_of({Section{{0, 64}, {0, 2048}}, Section{{0, 64}, {2048, 4096}}});
   const Demand large = demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
-  const auto little = predict(layout, small, {}, {2, 2}, true);
-  const auto much = predict(layout, large, {}, {2, 2}, true);
+  const auto little = predict(layout.units(), small, {}, {2, 2}, true);
+  const auto much = predict(layout.units(), large, {}, {2, 2}, true);
   ASSERT_EQ(little.size(), much.size());
   for (std::size_t i = 0; i < much.size(); ++i) EXPECT_LT(little[i].seconds, much[i].seconds);
 }
@@ -127,8 +128,7 @@ TEST(Plan, DemandJoinsAssociatively) {
   const std::vector<Section> s{Section{{0, 1}, {0, 4}}, Section(), Section{{2, 3}, {0, 4}},
                                Section{{1, 2}, {0, 4}}};
   std::vector<Demand> d;
-  for (const Section& section : s)
-    d.push_back(Demand::of(Footprint(layout, std::span(&section, 1))));
+  for (const Section& section : s) d.push_back(Demand::of(lower(layout, std::span(&section, 1))));
   Demand left = d[0], right = d[2];
   left.join(d[1]);
   right.join(d[3]);
@@ -146,11 +146,11 @@ TEST(Plan, DynamicDomainsDivideTheBoundingSectionOnly) {
       demand_of({Section{{1000, 1100}, {0, 50}}, Section{{1050, 1200}, {50, 100}}});
   Hints hints;
   hints.method = Method::extended;
-  const Extent span = make_plan(layout, demand, hints, {4, 4}).domains.span();
+  const Extent span = make_plan(layout.units(), demand, hints, {4, 4}).domains.span();
   EXPECT_EQ(span.begin, 1000 * 4096 * 4);
   EXPECT_EQ(span.end, (1199 * 4096 + 100) * 4);
   hints.method = Method::two_phase;
-  EXPECT_EQ(make_plan(layout, demand, hints, {4, 4}).domains.span(), layout.extent());
+  EXPECT_EQ(make_plan(layout.units(), demand, hints, {4, 4}).domains.span(), layout.extent());
 }
 
 TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
@@ -160,7 +160,7 @@ TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
       Hints hints;
       hints.method = Method::extended;
       hints.aggregators = aggregators;
-      const Plan plan = make_plan(layout, {}, hints, {ranks, 1});
+      const Plan plan = make_plan(layout.units(), {}, hints, {ranks, 1});
       int found = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const std::int64_t a = plan.aggregator_of(rank);
@@ -176,18 +176,19 @@ TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
 TEST(Plan, RefusesHintsThatCannotBeFollowed) {
   Hints hints;
   hints.aggregators = 3;
-  EXPECT_THROW(make_plan(layout, {}, hints, {2, 2}), Error);
+  EXPECT_THROW(make_plan(layout.units(), {}, hints, {2, 2}), Error);
   hints = {};
   hints.buffer_size = 3;
-  EXPECT_THROW(make_plan(layout, {}, hints, {2, 2}), Error);
+  EXPECT_THROW(make_plan(layout.units(), {}, hints, {2, 2}), Error);
 }
 
 TEST(Plan, RoundsAreFoundWithoutWalkingEmptyOnes) {
   const ArrayLayout huge{{std::int64_t{1} << 45}, 1, Order::c, 0};
   const std::vector<Section> sections{
       Section{{0, 1}}, Section{{(std::int64_t{1} << 45) - 1, std::int64_t{1} << 45}}};
-  const Footprint footprint(huge, sections);
-  const Domains domains = Domains::cut(DomainRule::static_, huge, huge.extent(), 1, 4096, 4096);
+  const Footprint footprint = lower(huge, sections);
+  const Domains domains =
+      Domains::cut(DomainRule::static_, huge.units(), huge.extent(), 1, 4096, 4096);
   EXPECT_EQ(next_round(domains, 0, footprint, 0), 0);
   EXPECT_EQ(next_round(domains, 0, footprint, 1), domains.rounds(0) - 1);
   EXPECT_EQ(next_round(domains, 0, footprint, domains.rounds(0)), domains.rounds(0));

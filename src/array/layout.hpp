@@ -7,6 +7,7 @@
 #include <penstock/section.hpp>
 
 #include "base/extent.hpp"
+#include "pattern/units.hpp"
 
 namespace penstock {
 
@@ -25,6 +26,7 @@ struct ArrayLayout {
   std::size_t dimension_at(std::size_t place) const noexcept {
     return order == Order::c ? place : shape.size() - 1 - place;
   }
+  FileUnits units() const;
   /// Bytes between neighbours in each dimension, in the user's dimension order.
   std::vector<std::int64_t> pitches() const;
 };

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "access/footprint.hpp"
+#include "pattern/footprint.hpp"
 
 namespace penstock {
 

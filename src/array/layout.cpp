@@ -1,4 +1,4 @@
-#include "access/layout.hpp"
+#include "array/layout.hpp"
 
 #include "base/checked.hpp"
 
@@ -34,6 +34,14 @@ std::int64_t ArrayLayout::element_count() const {
 
 std::vector<std::int64_t> ArrayLayout::pitches() const {
   return dense_strides(shape, element_size, order);
+}
+
+FileUnits ArrayLayout::units() const {
+  const std::vector<std::int64_t> steps = pitches();
+  FileUnits units{element_size, {}, extent()};
+  for (std::size_t place = 0; place < shape.size(); ++place)
+    units.slabs.push_back(steps[dimension_at(place)]);
+  return units;
 }
 
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape,

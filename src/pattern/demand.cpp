@@ -1,4 +1,4 @@
-#include "access/demand.hpp"
+#include "pattern/demand.hpp"
 
 #include <algorithm>
 

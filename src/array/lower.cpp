@@ -1,0 +1,108 @@
+#include "array/lower.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace penstock {
+namespace {
+
+/// One dimension of a section, in indices. The memory of a section has no gaps between its indices,
+/// so a place in memory is the index's number.
+struct Step {
+  std::int64_t file, memory;  // bytes from one index to the next
+};
+
+/// Both sides of some dimensions.
+struct Sides {
+  Nest file, memory;
+};
+
+Sides repeat(const Sides& inner, std::int64_t count, std::int64_t file_step,
+             std::int64_t memory_step) {
+  return {Nest::repeat(inner.file, count, file_step),
+          Nest::repeat(inner.memory, count, memory_step)};
+}
+
+Sides lower(const IndexList& indices, const Sides& inner, Step step) {
+  std::vector<std::int64_t> order(indices.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return indices[static_cast<std::size_t>(a)] < indices[static_cast<std::size_t>(b)];
+  });
+  std::vector<std::int64_t> file, memory;
+  for (const std::int64_t i : order) {
+    file.push_back(indices[static_cast<std::size_t>(i)] * step.file);
+    memory.push_back(i * step.memory);
+  }
+  return {Nest::list(inner.file, std::move(file)), Nest::list(inner.memory, std::move(memory))};
+}
+
+/// Whole blocks, then the one that the upper bound cuts.
+Sides lower(const Range& range, const Sides& inner, Step step) {
+  const std::int64_t count = range.count();
+  Sides sides;
+  if (range.block == 1) {
+    sides = repeat(inner, count, range.stride * step.file, step.memory);
+  } else if (range.block == range.stride) {
+    sides = repeat(inner, count, step.file, step.memory);
+  } else {
+    const std::int64_t blocks = count / range.block, rest = count % range.block;
+    const Sides whole = repeat(repeat(inner, range.block, step.file, step.memory), blocks,
+                               range.stride * step.file, range.block * step.memory);
+    const Sides cut = repeat(inner, rest, step.file, step.memory);
+    sides.file =
+        Nest::sequence({whole.file, cut.file.moved(blocks * range.stride * step.file)});
+    sides.memory =
+        Nest::sequence({whole.memory, cut.memory.moved(blocks * range.block * step.memory)});
+  }
+  return {sides.file.moved(range.lower * step.file), sides.memory};
+}
+
+Sides lower_extents(const ArrayLayout& layout, const Section& section, std::int64_t stride) {
+  std::vector<std::int64_t> places, lengths;
+  std::int64_t elements = 0;
+  for (const ElementExtent& run : section.runs()) {
+    places.push_back(layout.offset + run.begin * layout.element_size);
+    lengths.push_back((run.end - run.begin) * layout.element_size);
+    elements += run.end - run.begin;
+  }
+  return {Nest::table(std::move(places), lengths),
+          Nest::repeat(Nest::run(0, layout.element_size), elements, stride)};
+}
+
+/// `strides`: null where only the file side is wanted.
+Sides lower_both(const ArrayLayout& layout, const Section& section,
+                 const std::vector<std::int64_t>* strides) {
+  if (section.empty()) return {};
+  if (section.is_extents())
+    return lower_extents(layout, section, strides ? strides->at(0) : layout.element_size);
+  const std::vector<std::int64_t> pitches = layout.pitches();
+  Sides sides{Nest::run(layout.offset, layout.element_size), Nest::run(0, layout.element_size)};
+  for (std::size_t place = layout.shape.size(); place-- > 0;) {  // from the fastest on
+    const std::size_t d = layout.dimension_at(place);
+    const Step step{pitches[d], strides ? (*strides)[d] : 0};
+    sides = std::visit([&](const auto& indices) { return lower(indices, sides, step); },
+                       section.dimensions()[d]);
+  }
+  return sides;
+}
+
+}  // namespace
+
+FilePattern lower(const ArrayLayout& layout, const Section& section) {
+  return FilePattern(lower_both(layout, section, nullptr).file);
+}
+
+Footprint lower(const ArrayLayout& layout, std::span<const Section> sections) {
+  std::vector<FilePattern> parts;
+  for (const Section& section : sections) parts.push_back(lower(layout, section));
+  return Footprint(std::move(parts));
+}
+
+Lowered lower(const ArrayLayout& layout, const Section& section, std::byte* base,
+              const std::vector<std::int64_t>& strides) {
+  Sides sides = lower_both(layout, section, &strides);
+  return {FilePattern(std::move(sides.file)), {base, std::move(sides.memory)}};
+}
+
+}  // namespace penstock

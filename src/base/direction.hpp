@@ -1,0 +1,7 @@
+#pragma once
+
+namespace penstock {
+
+enum class Direction { read, write };
+
+}  // namespace penstock
