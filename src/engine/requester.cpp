@@ -10,9 +10,14 @@ Requester::Requester(Context& context, const Access& access, const Plan& plan,
     : context_(context), access_(access), plan_(plan), slots_(slots) {
   for (const std::int64_t aggregator : touched)
     // A rank's own domain is served in memory, by its Aggregator.
-    if (plan.rank_of(aggregator) != context.comm.rank())
-      neighbours_.push_back({aggregator, next_round(plan.domains, aggregator, access.file, 0)});
+    if (plan.rank_of(aggregator) != context.comm.rank()) queue(aggregator, 0);
   advance();
+}
+
+/// The neighbour waits for its turn with the first round, from `round` on, that has bytes of it.
+void Requester::queue(std::int64_t aggregator, std::int64_t round) {
+  round = next_round(plan_.domains, aggregator, access_.file, round);
+  if (round < plan_.domains.rounds(aggregator)) neighbours_.push({round, aggregator});
 }
 
 /// Sets next_ to the chunk after it, in the order of (round, aggregator).
@@ -22,19 +27,16 @@ void Requester::advance() {
     next_.end = std::min(next_.begin + slots_.slot_bytes(), next_.stream->size());
     return;
   }
-  const Domains& domains = plan_.domains;
-  Neighbour* least = nullptr;
-  for (Neighbour& n : neighbours_)
-    if (n.round < domains.rounds(n.aggregator) && (least == nullptr || n.round < least->round))
-      least = &n;
-  has_chunk_ = least != nullptr;
+  has_chunk_ = !neighbours_.empty();
   if (!has_chunk_) return;
-  const Extent window = domains.window(least->aggregator, least->round);
+  const auto [round, aggregator] = neighbours_.top();
+  neighbours_.pop();
+  const Extent window = plan_.domains.window(aggregator, round);
   next_.stream = std::make_shared<WindowStream>(access_.file, window);
   next_.begin = 0;
   next_.end = std::min(slots_.slot_bytes(), next_.stream->size());
-  next_.peer = plan_.rank_of(least->aggregator);
-  least->round = next_round(domains, least->aggregator, access_.file, least->round + 1);
+  next_.peer = plan_.rank_of(aggregator);
+  queue(aggregator, round + 1);
 }
 
 void Requester::post() {

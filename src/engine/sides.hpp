@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "engine/context.hpp"
@@ -37,8 +38,10 @@ class Requester {
     int peer = -1;
   };
   struct Neighbour {
-    std::int64_t aggregator, round;
+    std::int64_t round, aggregator;
+    auto operator<=>(const Neighbour&) const = default;
   };
+  void queue(std::int64_t aggregator, std::int64_t round);
   void advance();
   void copy(const Chunk& chunk, std::byte* packed) const;
 
@@ -46,7 +49,7 @@ class Requester {
   const Access& access_;
   const Plan& plan_;
   Slots& slots_;
-  std::vector<Neighbour> neighbours_;
+  std::priority_queue<Neighbour, std::vector<Neighbour>, std::greater<>> neighbours_;  // least first
   Chunk next_;
   bool has_chunk_ = false;
   std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read that has to be unpacked
