@@ -119,10 +119,11 @@ int main(int argc, char** argv) {
   if (rank == 0 && mkdtemp(folder) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
   PMPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    std::printf("%d ranks; microseconds for an open and a close; ratio: of all, of the median block; "
-                "meetings: in common memory\n%-8s %6s %14s %14s %8s %8s %6s %12s %10s\n",
-                ranks, "files", "", "Penstock", "MPI", "ratio", "median", "dups", "collectives",
-                "meetings");
+    std::printf(
+        "%d ranks; microseconds for an open and a close; ratio: of all, of the median block; "
+        "meetings: in common memory\n%-8s %6s %14s %14s %8s %8s %6s %12s %10s\n",
+        ranks, "files", "", "Penstock", "MPI", "ratio", "median", "dups", "collectives",
+        "meetings");
   const bool anew = run(folder, files, true, rank == 0), old = run(folder, files, false, rank == 0);
   if (rank == 0) std::filesystem::remove_all(folder);
   const int code = rank == 0 && !(anew && old) ? 1 : 0;

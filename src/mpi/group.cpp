@@ -39,8 +39,7 @@ MPI_Comm duplicate(MPI_Comm user) {
   Communicator::wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
   made.reset(lent);
   // The user's handler may abort the program; errors here become exceptions on every rank.
-  Communicator::check(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN),
-                      "MPI_Comm_set_errhandler");
+  Communicator::check(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return *made;
 }
 
@@ -119,8 +118,7 @@ FreeLanes Group::free_lanes(int most) {
   return lanes;
 }
 
-std::unique_ptr<Lane> Group::take(MPI_Comm user, int most, const FreeLanes& all,
-                                  std::string& why) {
+std::unique_ptr<Lane> Group::take(MPI_Comm user, int most, const FreeLanes& all, std::string& why) {
   const std::uint64_t from = all.idle != 0 ? all.idle : all.vacant;
   const int number = from != 0 ? std::countr_zero(from) : -1;
   if (all.idle != 0) {

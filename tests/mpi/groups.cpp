@@ -104,7 +104,9 @@ TEST_F(Groups, AnOpenNeedsFewMeetingsAndNoMessagesWithinANode) {
   open(comm_, "few").close();
   const std::int64_t collectives = count_mpi::collectives;
   std::int64_t meetings = ps::Team::meetings();
-  const auto met = [&] { return ps::Team::meetings() - std::exchange(meetings, ps::Team::meetings()); };
+  const auto met = [&] {
+    return ps::Team::meetings() - std::exchange(meetings, ps::Team::meetings());
+  };
   auto file = open(comm_, "few");
   EXPECT_EQ(met(), if_not_alone(4));
   file.close();
