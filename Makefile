@@ -9,6 +9,8 @@
 #                           random models with fresh seeds, on a machine kept busy
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
 #   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
+#   make bench-opens [MPI=...] [RANKS=16] [ARGS="FILES FOLDER"]  opening and closing files, beside
+#                           MPI_File_open and MPI_File_close
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
 #   make build, make bench, make test-slow, make clean
@@ -22,7 +24,7 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers format clean
+.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -66,6 +68,11 @@ bench: build
 bench-peers: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench peers $(ARGS)
+
+bench-opens: setup
+	@scripts/build.sh $(FLAVOUR) opens
+	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && \
+	  $$PENSTOCK_MPIEXEC -n $(if $(RANKS),$(RANKS),16) build/$(FLAVOUR)/bench/opens $(ARGS)
 
 clean:
 	rm -rf build .venv .venv-*

@@ -90,7 +90,7 @@ class Unended {
 
 struct Context {
   Context(Storage& storage, const Communicator& comm, FileUnits units, Machine machine)
-      : storage(storage), comm(comm), units(std::move(units)), machine(machine) {}
+      : storage(storage), comm(comm), units(std::move(units)), machine(machine), calls(comm.calls()) {}
 
   Storage& storage;
   const Communicator& comm;
@@ -111,9 +111,9 @@ struct Context {
   std::int64_t last_budget = 0;  // of the last write
   std::int64_t writes = 0;       // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  int calls = 0;                        // reads and writes so far: the same on every rank
-  std::int64_t entered = 0;             // collective calls on which the ranks agreed
-  Unended* unended = nullptr;           // null: nothing begins here that ends later
+  int calls;  // reads and writes so far, with those of the lane: the same on every rank
+  std::int64_t entered = 0;     // collective calls on which the ranks agreed
+  Unended* unended = nullptr;   // null: nothing begins here that ends later
   std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
   std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
@@ -131,9 +131,9 @@ struct Context {
     return std::exchange(untold, std::nullopt);
   }
 
-  int letter_tag() const noexcept { return calls % 1024 * 4; }
-  int data_tag() const noexcept { return calls % 1024 * 4 + 1; }
-  int bundle_tag() const noexcept { return calls % 1024 * 4 + 2; }  // letters between nodes
+  int letter_tag() const noexcept { return calls % Communicator::different_calls * 4; }
+  int data_tag() const noexcept { return letter_tag() + 1; }
+  int bundle_tag() const noexcept { return letter_tag() + 2; }  // letters between nodes
 };
 
 /// The entry of every collective call of an open file: the ranks meet, and where some of them wait

@@ -31,7 +31,7 @@ bool NodeStaging::fit(Team& team, const Shape& shape, std::string& why) {
   const std::int64_t needed = boards_bytes_ + slots * padded(shape.slot_bytes);
   if (segment_.size() < needed) {
     segment_ = SharedSegment();  // given back first
-    segment_ = SharedSegment::make(team.node_comm(), needed, why);
+    segment_ = team.share(needed, why);
     if (!segment_) {
       release();
       return false;

@@ -128,7 +128,7 @@ void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) 
   const std::string path;  // what it was may be what is wrong
   const InCall in(own, path, {CallKind::open});
   own.connect();
-  agree_on_entry(own, {{}, {}, error});
+  agree_on_opening(own, {{}, {}, error});
   throw Error(error);
 }
 void ArrayFile::abandon() noexcept {

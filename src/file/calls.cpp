@@ -264,9 +264,10 @@ void ArrayFile::Impl::finish_close() {
   ActiveBuffer::instance().settle(*buffered_);
   total_ = statistics();
   in_flight_.reset();
+  comm_.set_calls(context_->calls);
   context_.reset();
   storage_.reset();
-  comm_.release();
+  if (!agreed || agreed->rank() >= 0) comm_.release();
   if (agreed) throw Error(*agreed);
 }
 

@@ -73,16 +73,11 @@ std::unique_ptr<Storage> Device::stack(std::unique_ptr<Storage> inner,
 
 std::shared_ptr<PaceClock> share_clock(const Communicator& comm) {
   if (comm.alone()) return std::make_shared<PaceClock>();
-  // Not the team's memory: teams may be smaller than the machine, which has one disk.
-  MPI_Comm machine = MPI_COMM_NULL;
-  Communicator::check(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(),
-                                          MPI_INFO_NULL, &machine),
-                      "MPI_Comm_split_type");
-  std::string why;
+  std::string why = comm.why_no_team();
   SharedSegment segment;
-  const std::optional<Error> failed =
-      attempt([&] { segment = SharedSegment::make(machine, sizeof(PaceClock), why); });
-  MPI_Comm_free(&machine);
+  const std::optional<Error> failed = attempt([&] {
+    if (comm.team() != nullptr) segment = comm.team()->share(sizeof(PaceClock), why);
+  });
   std::optional<Error> error = failed;
   if (!error && !segment)
     error.emplace("device paced: ranks of a machine cannot share memory, for its clock: " + why, "",

@@ -32,8 +32,8 @@ struct Device {
                                  int rank) const;
 };
 
-/// A new clock that all ranks of one machine share, whatever their teams; each machine has its own.
-/// Collective. Throws on all ranks where memory cannot be shared.
+/// A new clock that all ranks of one machine share, whatever the teams of their file: it has one
+/// disk. Collective, at the entrance. Throws on all ranks where memory cannot be shared.
 std::shared_ptr<PaceClock> share_clock(const Communicator& comm);
 
 /// Whether storage calls go past the page cache: asked for, and the file system can.

@@ -21,7 +21,7 @@ bool named_npy(const std::string& path) {
 }
 
 Described described_raw(const ArraySpec& spec) {
-  Described described{spec, spec.offset, {}};
+  Described described{spec, spec.offset, {}, false};
   described.spec.container = Container::raw;
   described.spec.order = spec.order.value_or(Order::c);
   return described;
@@ -88,7 +88,7 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
     throw Error(ErrorClass::format, "'" + path + "': " + error.what());
   }
   check_against(header, given, path);
-  Described described{given, given.offset + header.header_size, {}};
+  Described described{given, given.offset + header.header_size, {}, false};
   described.spec.shape = header.shape;
   described.spec.element_size = header.element_size;
   described.spec.dtype = header.descr;
@@ -118,6 +118,7 @@ Described describe_new(const std::string& path, const ArraySpec& spec) {
         checked_add(spec.offset, static_cast<std::int64_t>(described.new_header.size()), "offset");
   }
   check_layout(described);
+  described.changes = true;
   return described;
 }
 
@@ -156,33 +157,54 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
                     " with elements of " + std::to_string(spec.element_size) + " bytes at offset " +
                     std::to_string(spec.offset) + " ends at byte " + std::to_string(end) +
                     ", the file at " + std::to_string(size));
+  described.changes = size < end;
   return described;
 }
 
-void share(const Communicator& comm, Described& described) {
-  if (comm.alone()) return;
-  // Fixed part first; the type's text has any length.
-  std::array<std::int64_t, 7 + max_dimensions> fixed{};
-  ArraySpec& spec = described.spec;
-  if (comm.rank() == 0) {
-    fixed = {described.data_offset,
-             spec.offset,
-             spec.element_size,
-             spec.order == Order::fortran,
-             static_cast<std::int64_t>(spec.container),
-             static_cast<std::int64_t>(spec.dtype.size()),
-             static_cast<std::int64_t>(spec.shape.size())};
-    std::copy(spec.shape.begin(), spec.shape.end(), fixed.begin() + 7);
-  }
-  comm.broadcast(std::as_writable_bytes(std::span(fixed)), 0);
-  described.data_offset = fixed[0];
-  spec.offset = fixed[1];
-  spec.element_size = fixed[2];
-  spec.order = fixed[3] != 0 ? Order::fortran : Order::c;
-  spec.container = static_cast<Container>(fixed[4]);
-  spec.dtype.resize(static_cast<std::size_t>(fixed[5]));
-  spec.shape.assign(fixed.begin() + 7, fixed.begin() + 7 + fixed[6]);
-  comm.broadcast(std::as_writable_bytes(std::span(spec.dtype)), 0);
+std::string Announcement::packed() const {
+  const ArraySpec& spec = described.spec;
+  std::vector<std::int64_t> numbers{described.data_offset,
+                                    described.changes,
+                                    spec.offset,
+                                    spec.element_size,
+                                    spec.order == Order::fortran,
+                                    static_cast<std::int64_t>(spec.container),
+                                    facts.block_size,
+                                    facts.stripe_size,
+                                    facts.direct_alignment,
+                                    static_cast<std::int64_t>(facts.type.size()),
+                                    static_cast<std::int64_t>(spec.shape.size())};
+  numbers.insert(numbers.end(), spec.shape.begin(), spec.shape.end());
+  std::string text(numbers.size() * sizeof numbers.front(), '\0');
+  std::memcpy(text.data(), numbers.data(), text.size());
+  return text + facts.type + spec.dtype;
+}
+
+Announcement Announcement::unpacked(const std::string& text) {
+  std::size_t at = 0;
+  const auto next = [&] {
+    std::int64_t number = 0;
+    std::memcpy(&number, text.data() + at, sizeof number);
+    at += sizeof number;
+    return number;
+  };
+  Announcement a;
+  ArraySpec& spec = a.described.spec;
+  a.described.data_offset = next();
+  a.described.changes = next() != 0;
+  spec.offset = next();
+  spec.element_size = next();
+  spec.order = next() != 0 ? Order::fortran : Order::c;
+  spec.container = static_cast<Container>(next());
+  a.facts.block_size = next();
+  a.facts.stripe_size = next();
+  a.facts.direct_alignment = next();
+  const auto type = static_cast<std::size_t>(next());
+  spec.shape.resize(static_cast<std::size_t>(next()));
+  for (std::int64_t& extent : spec.shape) extent = next();
+  a.facts.type = text.substr(at, type);
+  spec.dtype = text.substr(at + type);
+  return a;
 }
 
 }  // namespace penstock

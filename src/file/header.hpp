@@ -5,7 +5,6 @@
 
 #include <penstock/array_file.hpp>
 
-#include "mpi/communicator.hpp"
 #include "storage/storage.hpp"
 
 namespace penstock {
@@ -15,6 +14,7 @@ struct Described {
   ArraySpec spec;
   std::int64_t data_offset = 0;
   std::vector<std::byte> new_header;  // to be written in front of the data; empty: none
+  bool changes = false;               // the file has to be changed, to hold that
 };
 
 /// For a new file: what will be in it. Pure.
@@ -22,7 +22,13 @@ Described describe_new(const std::string& path, const ArraySpec& spec);
 /// For an existing file: reads its header, checks it against what `spec` gives, and its size.
 Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
                             bool may_extend);
-/// Rank 0's description, on all ranks.
-void share(const Communicator& comm, Described& described);
+/// What rank 0 tells the others when it has opened the file.
+struct Announcement {
+  Described described;  // but for the new header
+  FileSystemFacts facts;
+
+  std::string packed() const;
+  static Announcement unpacked(const std::string& text);
+};
 
 }  // namespace penstock

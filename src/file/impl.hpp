@@ -75,13 +75,12 @@ class ArrayFile::Impl {
  private:
   void check(const ArraySpec& spec);
   void check_alone() const;
-  void form_team();
-  void find_out();
-  void open_everywhere();
-  void compare_files(std::optional<Error> error);
+  void agree_to_open(const ArraySpec& spec);
+  void open_storage(OpenFlag flag);
+  void open_on_first(const ArraySpec& spec);
+  void open_on_others();
   void find_buffered();
-  void settle(const ArraySpec& spec);
-  void prepare_file();
+  void change_file();
   void complete();
   Machine machine() const;
 

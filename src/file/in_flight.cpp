@@ -65,7 +65,7 @@ void InFlight::keep(const std::shared_ptr<Begun>& begun) {
 void InFlight::require_threads() {
   std::optional<Error> error;
   int level = MPI_THREAD_MULTIPLE;
-  if (context_.comm.handle() != MPI_COMM_NULL) MPI_Query_thread(&level);
+  if (!context_.comm.is_null()) MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
     const char* const names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                  "MPI_THREAD_SERIALIZED"};

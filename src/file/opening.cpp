@@ -1,16 +1,21 @@
-// How a file becomes open, on all ranks or on none.
+// How a file becomes open, on all ranks or on none. They meet
+//   1. at the entrance of their group: what all must pass alike, and in which lane they go on
+//   2. when rank 0 has opened it: what the file system is, and what is in the file
+//   3. when the others have: whether it is the same file; nothing in it has changed before
+//   4. where the file has to be changed, when rank 0 has done that
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "file/anew.hpp"
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
-#include "mpi/finalize.hpp"
 #include "mpi/launch.hpp"
 #include "storage/facts.hpp"
 
@@ -50,8 +55,8 @@ std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const
 }
 
 /// What does not work as wished is said once, by one rank.
-std::unique_ptr<Storage> open_storage(const std::string& path, OpenFlag flag, const Hints& hints,
-                                      int rank) {
+std::unique_ptr<Storage> open_path(const std::string& path, OpenFlag flag, const Hints& hints,
+                                   int rank) {
   std::string notice;
   auto storage = open_kind(path, flag, hints, &notice);
   if (!notice.empty() && rank == 0) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
@@ -87,29 +92,43 @@ ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode
     : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
   comm_.connect();
-  agree_on_entry(comm_,
-                 {common_values(path_, mode, spec, hints), {}, attempt([&] { check(spec); })});
-  form_team();
-  // All have one or none: they agreed on it.
-  if (device_.pace) clock_ = share_clock(comm_);
+  agree_to_open(spec);
   const bool made = comm_.rank() == 0 && mode_ == Mode::create && !is_there(path_);
   try {
-    open_everywhere();
-    find_out();
-    settle(spec);
+    open_on_first(spec);
+    open_on_others();
+    if (described_.changes && mode_ != Mode::read) change_file();
     complete();
   } catch (...) {
     if (made && storage_) remove_file(path_);
+    // All ranks know that it was not opened.
+    if (current_error().rank() >= 0) comm_.release();
     throw;
   }
+}
+
+/// The lane depends on the hints, on which all ranks agree here: they say how large a team is.
+void ArrayFile::Impl::agree_to_open(const ArraySpec& spec) {
+  const int most = static_cast<int>(
+      std::clamp<std::int64_t>(hints_.ranks_per_node, 0, std::numeric_limits<int>::max()));
+  const std::optional<Error> error = attempt([&] {
+    check(spec);
+    find_buffered();
+  });
+  const FreeLanes lanes = agree_on_opening(
+      comm_, {common_values(path_, mode_, spec, hints_), {}, error, 0, comm_.free_lanes(most)});
+  // All have one or none: they agreed on it.
+  if (device_.pace) clock_ = share_clock(comm_);
+  const std::string why = comm_.take_lane(lanes, most);
+  if (!why.empty() && comm_.rank() == 0)
+    std::fprintf(stderr,
+                 "penstock: ranks of a node cannot share memory (%s); exchanging by messages\n",
+                 why.c_str());
 }
 
 void ArrayFile::Impl::complete() {
   const ArraySpec& s = described_.spec;
   layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
-  const std::optional<Error> error =
-      attempt([&] { check_hints(hints_, layout_.element_size, comm_.size()); });
-  agree_on_exit(comm_, error);
   hints_ = settle_hints(hints_, machine(), layout_.element_size);
   context_.emplace(*storage_, comm_, layout_.units(), machine());
   context_->buffered = buffered_;
@@ -142,15 +161,6 @@ void ArrayFile::Impl::check_alone() const {
                   "this process alone is meant to");
 }
 
-/// Not before all ranks agree on the hints: they say how large a team is.
-void ArrayFile::Impl::form_team() {
-  const std::string why = comm_.form_team(static_cast<int>(hints_.ranks_per_node));
-  if (!why.empty() && comm_.rank() == 0)
-    std::fprintf(stderr,
-                 "penstock: ranks of a node cannot share memory (%s); exchanging by messages\n",
-                 why.c_str());
-}
-
 Machine ArrayFile::Impl::machine() const {
   const Team* const team = comm_.team();
   return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
@@ -160,58 +170,57 @@ Machine ArrayFile::Impl::machine() const {
           facts_.stripe_size, team != nullptr, comm_.idle_cores()};
 }
 
-/// One rank asks the file system, all go by its answer.
-void ArrayFile::Impl::find_out() {
-  std::int64_t numbers[3] = {};
-  char type[32] = "";
-  if (comm_.rank() == 0) {
-    // Facts only help to choose: where they cannot be had, a file works without.
-    attempt([&] { facts_ = find_facts(path_); });
-    numbers[0] = facts_.block_size;
-    numbers[1] = facts_.stripe_size;
-    numbers[2] = facts_.direct_alignment;
-    facts_.type.copy(type, sizeof type - 1);
-  }
-  comm_.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
-  comm_.broadcast(std::as_writable_bytes(std::span(type)), 0);
-  facts_ = {type, numbers[0], numbers[1], numbers[2]};
-}
-
-void ArrayFile::Impl::open_everywhere() {
-  // Rank 0 first: it may have to make the file. Nothing in it changes before all have it open.
-  const OpenFlag flag = mode_ == Mode::read         ? OpenFlag::read
-                        : mode_ == Mode::read_write ? OpenFlag::read_write
-                                                    : OpenFlag::create;
-  std::optional<Error> error;
-  const auto open = [&](OpenFlag how) {
-    storage_ = open_storage(path_, how, hints_, comm_.rank());
-    storage_ = device_.stack(std::move(storage_), clock_, comm_.rank());
-  };
-  if (comm_.rank() == 0) error = attempt([&] { open(flag); });
-  agree_on_exit(comm_, error);
-  if (comm_.rank() != 0)
-    error = attempt([&] { open(flag == OpenFlag::create ? OpenFlag::read_write : flag); });
-  if (error && comm_.rank() != 0 && error->error_number() == ENOENT) error = elsewhere(path_);
-  compare_files(error);
-  clock_.reset();  // the storage keeps it
+void ArrayFile::Impl::open_storage(OpenFlag flag) {
+  storage_ =
+      device_.stack(open_path(path_, flag, hints_, comm_.rank()), std::move(clock_), comm_.rank());
   storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
 }
 
-/// A path may lead to another file in another folder, or on another host. Nothing is changed
-/// before all ranks know that they have the same one.
-void ArrayFile::Impl::compare_files(std::optional<Error> error) {
+/// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
+void ArrayFile::Impl::open_on_first(const ArraySpec& spec) {
+  std::string told;
+  std::optional<Error> error;
+  if (comm_.rank() == 0)
+    error = attempt([&] {
+      open_storage(mode_ == Mode::read         ? OpenFlag::read
+                   : mode_ == Mode::read_write ? OpenFlag::read_write
+                                               : OpenFlag::create);
+      described_ = mode_ == Mode::create
+                       ? describe_new(path_, spec)
+                       : describe_existing(*storage_, path_, spec, mode_ == Mode::read_write);
+      // Facts only help to choose: where they cannot be had, a file works without.
+      attempt([&] { facts_ = find_facts(path_); });
+      told = Announcement{described_, facts_}.packed();
+    });
+  agree_and_tell(comm_, error, told);
+  if (comm_.rank() == 0) return;
+  Announcement announced = Announcement::unpacked(told);
+  described_ = std::move(announced.described);
+  facts_ = std::move(announced.facts);
+}
+
+/// A path may lead to another file in another folder, or on another host. Nothing is changed before
+/// all ranks know that they have the same one.
+void ArrayFile::Impl::open_on_others() {
   std::string identity;
+  std::optional<Error> error = attempt([&] {
+    if (comm_.rank() != 0)
+      open_storage(mode_ == Mode::read ? OpenFlag::read : OpenFlag::read_write);
+  });
+  if (error && error->error_number() == ENOENT) error = elsewhere(path_);
   if (!error)
     error = attempt([&] {
       identity = find_identity(path_);
       find_buffered();
+      check_hints(hints_, described_.spec.element_size, comm_.size());
     });
   const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
   agree_on_entry(comm_, {common, {}, error});
 }
 
 /// Another handle of this process may have something of the file in its active buffer: it is
-/// written before anybody reads the header or truncates.
+/// written before anybody reads the header or truncates. Once more when the file is open, since
+/// there may have been none before.
 void ArrayFile::Impl::find_buffered() {
   struct stat status {};
   const bool known = ::stat(path_.c_str(), &status) == 0;
@@ -222,30 +231,20 @@ void ArrayFile::Impl::find_buffered() {
   cache_speed_ =
       CacheSpeed::of((known ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
   active.drain(*buffered_);
-  if (!comm_.alone()) finish_before_mpi_does();
 }
 
-/// Rank 0 reads or writes the header and sets the size; all learn what the file holds.
-void ArrayFile::Impl::settle(const ArraySpec& spec) {
+/// Rank 0 writes the header and sets the size.
+void ArrayFile::Impl::change_file() {
+  const ArraySpec& s = described_.spec;
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
-      described_ = mode_ == Mode::create
-                       ? describe_new(path_, spec)
-                       : describe_existing(*storage_, path_, spec, mode_ == Mode::read_write);
-      check_hints(hints_, described_.spec.element_size, comm_.size());
-      if (mode_ != Mode::read) prepare_file();
+      const std::int64_t end =
+          described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
+      if (mode_ == Mode::create) make_anew(*storage_, path_, described_, end);
+      else extend(*storage_, path_, described_, end);
     });
   agree_on_exit(comm_, error);
-  share(comm_, described_);
-}
-
-void ArrayFile::Impl::prepare_file() {
-  const ArraySpec& s = described_.spec;
-  const std::int64_t end =
-      described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
-  if (mode_ == Mode::create) make_anew(*storage_, path_, described_, end);
-  else extend(*storage_, path_, described_, end);
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <utility>
@@ -115,14 +116,13 @@ bool all_can_end(const Ballot& all) {
          all.oldest_high == all.waits_for;
 }
 
-}  // namespace
-
-std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry) {
+std::optional<Ballot> agree(const Communicator& comm, const Entry& entry) {
   Ballot mine = ballot_of(comm, entry.error);
   const Call call = Call::from_code(mine.call);
   mine.demand = entry.demand;
   mine.common = hash_of(entry.common);
   mine.oldest_low = mine.oldest_high = entry.oldest;
+  mine.lanes = entry.lanes;
   if (call.kind == CallKind::wait) mine.waits_for = call.number;
   Ballot all = reduce(comm, mine);
   while (all.other_call_at >= 0) {
@@ -134,23 +134,48 @@ std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entr
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), entry.error);
   if (all.other_common_at >= 0)
     throw_other_value(comm, entry.common, static_cast<int>(all.other_common_at));
-  return all.demand;
+  return all;
 }
 
-namespace {
-
-Ballot reduce_inside(const Communicator& comm, Ballot mine) {
+Ballot reduce_inside(const Communicator& comm, Ballot mine, std::span<std::byte> aboard = {}) {
   mine.call |= leaving;
-  const Ballot all = reduce(comm, mine);
+  const Ballot all = reduce(comm, mine, aboard);
   if (all.other_call_at >= 0) throw_other_call(all);
   return all;
 }
 
 }  // namespace
 
+std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry) {
+  const std::optional<Ballot> all = agree(comm, entry);
+  return all ? std::optional(all->demand) : std::nullopt;
+}
+
+/// Nobody waits for the end of an operation there: the ranks agree, or it throws.
+FreeLanes agree_on_opening(const Communicator& comm, const Entry& entry) {
+  return agree(comm, entry).value().lanes;
+}
+
 void agree_on_exit(const Communicator& comm, const std::optional<Error>& error) {
   const Ballot all = reduce_inside(comm, ballot_of(comm, error));
   if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
+}
+
+void agree_and_tell(const Communicator& comm, const std::optional<Error>& error,
+                    std::string& text) {
+  // Its size, and as much of it as can travel along.
+  std::array<std::byte, most_aboard> aboard{};
+  std::uint64_t size = text.size();
+  constexpr std::size_t room = most_aboard - sizeof size;
+  std::memcpy(aboard.data(), &size, sizeof size);
+  std::memcpy(aboard.data() + sizeof size, text.data(), std::min(text.size(), room));
+  const Ballot all = reduce_inside(comm, ballot_of(comm, error), aboard);
+  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
+  std::memcpy(&size, aboard.data(), sizeof size);
+  text.resize(size);
+  const std::size_t told = std::min<std::size_t>(size, room);
+  std::memcpy(text.data(), aboard.data() + sizeof size, told);
+  if (size > told) comm.broadcast(std::as_writable_bytes(std::span(text)).subspan(told), 0);
 }
 
 bool any_rank(const Communicator& comm, bool here) {

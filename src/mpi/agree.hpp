@@ -36,14 +36,19 @@ struct Entry {
   Demand demand = {};
   std::optional<Error> error = std::nullopt;
   std::int64_t oldest = 0;  // call that began the oldest operation whose end is to come; 0: none
+  FreeLanes lanes = {};     // where a file is opened
 };
 
 /// Throws on all ranks if they are in different calls, if one of them brings an error, or if a
 /// common value differs. Returns the demands of all ranks joined. Nothing: another rank waits for
 /// the operation `oldest`; end that, and enter again.
 std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry);
+/// The same where ranks open a file; returns the lanes that are free on all of them.
+FreeLanes agree_on_opening(const Communicator& comm, const Entry& entry);
 /// Throws on all ranks if one of them brings an error.
 void agree_on_exit(const Communicator& comm, const std::optional<Error>& error);
+/// The same; else all have rank 0's text then, of any length.
+void agree_and_tell(const Communicator& comm, const std::optional<Error>& error, std::string& text);
 
 /// Whether it is true of some rank. Collective.
 bool any_rank(const Communicator& comm, bool here);

@@ -34,6 +34,8 @@ void Ballot::join(const Ballot& higher) {
   oldest_low = std::min(oldest_low, higher.oldest_low);
   oldest_high = std::max(oldest_high, higher.oldest_high);
   gone = std::max(gone, higher.gone);
+  lanes.idle &= higher.lanes.idle;
+  lanes.vacant &= higher.lanes.vacant;
   if (other_common_at < 0)
     other_common_at = higher.common != common ? higher.first_rank : higher.other_common_at;
 }
@@ -75,19 +77,30 @@ struct Reduction {
   }
 };
 
-Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine) {
+void pass_on(MPI_Comm comm, std::span<std::byte> bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Communicator::check(
+      MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, comm, &request),
+      "MPI_Ibcast");
+  Communicator::wait(request, "MPI_Ibcast");
+}
+
+Ballot reduce_by_messages(MPI_Comm comm, const Ballot& mine, std::span<std::byte> aboard = {}) {
   auto reduction = std::make_unique<Reduction>(comm, mine);
   Reduction* const lent = reduction.release();
   Communicator::wait(lent->request, "MPI_Iallreduce", Wait::OutOfPatience::throws);
   reduction.reset(lent);
+  if (!aboard.empty() && reduction->all.gone < 0) pass_on(comm, aboard);
   return reduction->all;
 }
 
 /// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
 /// the order of their lowest ranks, so that rank 0 is always the lowest.
-Ballot reduce_in_teams(Team& team, const Ballot& mine) {
-  static_assert(sizeof(Ballot) <= Team::note_bytes && std::is_trivially_copyable_v<Ballot>);
+Ballot reduce_in_teams(Team& team, const Ballot& mine, std::span<std::byte> aboard) {
+  static_assert(sizeof(Ballot) + most_aboard <= Team::note_bytes &&
+                std::is_trivially_copyable_v<Ballot>);
   std::memcpy(team.own_desk().note, &mine, sizeof mine);
+  std::copy(aboard.begin(), aboard.end(), team.own_desk().note + sizeof mine);
   const auto join = [&] {
     Ballot all;
     std::memcpy(&all, team.desk(0).note, sizeof all);
@@ -98,10 +111,15 @@ Ballot reduce_in_teams(Team& team, const Ballot& mine) {
     }
     if (team.nodes() > 1) all = reduce_by_messages(team.leaders(), all);
     std::memcpy(team.result(), &all, sizeof all);
+    if (aboard.empty()) return;
+    std::byte* const passed = team.result() + sizeof all;
+    std::memcpy(passed, team.desk(0).note + sizeof all, aboard.size());
+    if (team.nodes() > 1 && all.gone < 0) pass_on(team.leaders(), {passed, aboard.size()});
   };
   Ballot all;
   if (team.meet(join)) {
     std::memcpy(&all, team.result(), sizeof all);
+    std::copy_n(team.result() + sizeof all, aboard.size(), aboard.begin());
     return all;
   }
   all = mine;
@@ -110,34 +128,19 @@ Ballot reduce_in_teams(Team& team, const Ballot& mine) {
   return team.nodes() > 1 && team.leads() ? reduce_by_messages(team.leaders(), all) : all;
 }
 
-[[noreturn]] void throw_gone(const Communicator& comm, std::int64_t rank) {
-  const InCall* const in = InCall::current();
-  const std::string path = in != nullptr ? in->path() : std::string();
-  comm.break_off();
-  throw Error::from_rank(
-      static_cast<int>(rank), ErrorClass::state,
-      "rank " + std::to_string(rank) + " has let go of '" + path +
-          "' without closing it (after an exception, or at its end), and will not come to this "
-          "call; the file cannot be used any more",
-      path, -1, 0);
-}
-
 }  // namespace
 
-Ballot reduce(const Communicator& comm, const Ballot& mine) {
+Ballot reduce(const Communicator& comm, const Ballot& mine, std::span<std::byte> aboard) {
   if (comm.alone()) return mine;
   comm.check_usable();
-  const Ballot all = comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine)
-                                            : reduce_by_messages(comm.handle(), mine);
-  if (all.gone >= 0) throw_gone(comm, all.gone);
+  const Ballot all = comm.team() != nullptr ? reduce_in_teams(*comm.team(), mine, aboard)
+                                            : reduce_by_messages(comm.handle(), mine, aboard);
+  if (all.gone >= 0) comm.throw_gone(static_cast<int>(all.gone));
   return all;
 }
 
 void leave_for_good(const Communicator& comm) noexcept {
-  int running = 0, ended = 1;
-  MPI_Initialized(&running);
-  if (running) MPI_Finalized(&ended);
-  if (comm.alone() || comm.is_broken_off() || ended) return;
+  if (comm.alone() || comm.is_broken_off() || !Communicator::mpi_is_running()) return;
   comm.break_off();
   Team* const team = comm.team();
   if (team != nullptr) team->leave(comm.rank());

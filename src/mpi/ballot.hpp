@@ -2,8 +2,10 @@
 // through MPI_Iallreduce and lies on desks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "mpi/communicator.hpp"
 #include "pattern/demand.hpp"
@@ -23,6 +25,7 @@ struct Ballot {
   std::int64_t waits_for = nobody;               // least call whose operation a rank waits for
   std::int64_t oldest_low = 0, oldest_high = 0;  // of the ranks' Entry::oldest
   std::int64_t gone = -1;             // a rank that will never meet the others again; -1: none
+  FreeLanes lanes;                    // where files are opened: those of all ranks
   std::uint64_t common = 0;           // hash of the lowest rank's common values
   std::int64_t other_common_at = -1;  // lowest rank with another; -1: none
 
@@ -30,8 +33,12 @@ struct Ballot {
   void join(const Ballot& higher);
 };
 
+/// Bytes that travel with a ballot at most.
+constexpr std::size_t most_aboard = 768;
+
 /// The ballots of all ranks joined. Collective. Throws Error(state) where a rank has left.
-Ballot reduce(const Communicator& comm, const Ballot& mine);
+/// `aboard`: as many bytes on all ranks; rank 0's reach all.
+Ballot reduce(const Communicator& comm, const Ballot& mine, std::span<std::byte> aboard = {});
 
 /// Not collective: this rank will never meet the others again. Those who come to a reduction are
 /// told.

@@ -1,19 +1,14 @@
 #include "mpi/communicator.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <cstring>
 
 #include <penstock/error.hpp>
 
+#include "base/cores.hpp"
+
 namespace penstock {
 namespace {
-
-bool mpi_is_running() {
-  int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  if (initialized) MPI_Finalized(&finalized);
-  return initialized && !finalized;
-}
 
 /// While this lives, MPI calls with a bad communicator return an error. What handler MPI asks
 /// then, that of MPI_COMM_WORLD or of MPI_COMM_SELF, depends on its version.
@@ -39,6 +34,13 @@ class ErrorsReturned {
 };
 
 }  // namespace
+
+bool Communicator::mpi_is_running() noexcept {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized) MPI_Finalized(&finalized);
+  return initialized && !finalized;
+}
 
 void Communicator::check(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -71,23 +73,27 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
   check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
 }
 
-/// A rank that never comes must not keep the others spinning: not MPI_Comm_dup.
 void Communicator::connect() {
-  if (user_ == MPI_COMM_NULL) return;
-  // A wait that ends with an error leaves the request to MPI: the memory must stay.
-  auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Comm_idup(user_, made.get(), &request), "MPI_Comm_idup");
-  MPI_Comm* const lent = made.release();
-  wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
-  made.reset(lent);
-  comm_ = *made;
-  // The user's handler may abort the program; errors here become exceptions on every rank.
-  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  if (alone()) return;
+  group_ = Group::of(user_);
+  opening_ = std::unique_lock(group_->opening());
+  place_ = &group_->entrance();
+  if (const InCall* const in = InCall::current()) in->show();
 }
 
-int Communicator::cores() noexcept {
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+FreeLanes Communicator::free_lanes(int most) const {
+  return group_ ? group_->free_lanes(most) : FreeLanes{};
+}
+
+std::string Communicator::take_lane(const FreeLanes& all, int most) {
+  std::string why;
+  if (alone()) return why;
+  lane_ = group_->take(user_, most, all, why);
+  if (team() != nullptr) team()->clear_own_desk();
+  place_ = lane_.get();
+  if (const InCall* const in = InCall::current()) in->show();
+  opening_.unlock();
+  return why;
 }
 
 bool Communicator::is_self() const noexcept {
@@ -96,61 +102,72 @@ bool Communicator::is_self() const noexcept {
          compared == MPI_IDENT;
 }
 
-std::string Communicator::form_team(int most) {
-  std::string why;
-  if (alone()) return why;
-  team_ = Team::form(comm_, most, why);
-  if (const InCall* const in = InCall::current()) in->show();
-  // Without a team nothing is known of the nodes: take it that every rank has its own.
-  const int writes = !team_ || team_->rank() < cores() ? 1 : 0;
-  const int crowded = team_ && 2 * team_->size() <= cores() ? 0 : 1;
-  const int mine[2] = {writes, crowded};
-  int sums[2] = {};
-  check(MPI_Allreduce(mine, sums, 2, MPI_INT, MPI_SUM, comm_), "MPI_Allreduce");
-  writers_ = sums[0];
-  idle_cores_ = sums[1] == 0;
-  return why;
-}
-
-Communicator::Communicator(Communicator&& other) noexcept
-    : user_(other.user_),
-      comm_(other.comm_),
-      team_(std::move(other.team_)),
-      rank_(other.rank_),
-      size_(other.size_),
-      writers_(other.writers_),
-      idle_cores_(other.idle_cores_),
-      broken_off_(other.broken_off_) {
-  other.comm_ = MPI_COMM_NULL;
+bool Communicator::idle_cores() const noexcept {
+  return place_ != nullptr ? place_->idle_cores : Cores::own().count() > 1;
 }
 
 void Communicator::release() noexcept {
-  // After break_off() something may still be under way.
-  if (team_) team_->release(/*keep=*/broken_off_);
-  if (comm_ != MPI_COMM_NULL && mpi_is_running() && !broken_off_) MPI_Comm_free(&comm_);
-  comm_ = MPI_COMM_NULL;
+  if (!lane_) return;
+  place_ = nullptr;
+  if (lane_->broken_off) group_->retire(std::move(lane_));
+  else group_->give_back(std::move(lane_));
+  group_.reset();  // it may be the last that the user's communicator has left
+}
+
+Communicator::~Communicator() {
+  if (lane_) group_->retire(std::move(lane_));
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
   if (alone()) return;
+  if (team() != nullptr) return broadcast_in_teams(bytes, root);
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, root, comm_, &request),
-        "MPI_Ibcast");
+  check(
+      MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, root, handle(), &request),
+      "MPI_Ibcast");
   wait(request, "MPI_Ibcast");
 }
 
-void Communicator::barrier() const {
-  if (alone()) return;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
-  wait(request, "MPI_Ibarrier");
+void Communicator::broadcast_in_teams(std::span<std::byte> bytes, int root) const {
+  Team& team = *this->team();
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::size_t>(bytes.size(), Team::note_bytes));
+    if (rank_ == root) std::memcpy(team.own_desk().note, part.data(), part.size());
+    const bool met = team.meet([&] {
+      if (team.node_of(root) == team.node())
+        std::memcpy(team.result(), team.desk(team.place_of(root)).note, part.size());
+      if (team.nodes() == 1) return;
+      MPI_Request request = MPI_REQUEST_NULL;
+      check(MPI_Ibcast(team.result(), static_cast<int>(part.size()), MPI_BYTE, team.node_of(root),
+                       team.leaders(), &request),
+            "MPI_Ibcast");
+      wait(request, "MPI_Ibcast");
+    });
+    if (!met) throw_gone(team.gone());
+    std::memcpy(part.data(), team.result(), part.size());
+    bytes = bytes.subspan(part.size());
+  }
 }
 
 void Communicator::check_usable() const {
-  if (broken_off_)
-    throw Error(ErrorClass::state,
-                "an earlier call of this file was given up, since other ranks did not come to it; "
-                "open the file again");
+  if (!is_broken_off()) return;
+  throw Error(ErrorClass::state,
+              lane_ ? "an earlier call of this file was given up, since other ranks did not come "
+                      "to it; open the file again"
+                    : "an earlier open with this communicator was given up, since other ranks did "
+                      "not come to it; open files with another one, such as a duplicate of it");
+}
+
+void Communicator::throw_gone(int rank) const {
+  const InCall* const in = InCall::current();
+  const std::string path = in != nullptr ? in->path() : std::string();
+  break_off();
+  throw Error::from_rank(
+      rank, ErrorClass::state,
+      "rank " + std::to_string(rank) + " has let go of '" + path +
+          "' without closing it (after an exception, or at its end), and will not come to this "
+          "call; the file cannot be used any more",
+      path, -1, 0);
 }
 
 void Communicator::wait(MPI_Request& request, const char* call, Wait::OutOfPatience then) {

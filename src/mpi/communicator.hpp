@@ -1,4 +1,4 @@
-// Communicator: a private duplicate of the user's, or this process alone without MPI. Everything
+// Communicator: what one file has of the user's communicator, or this process alone. Everything
 // that differs between MPI implementations stays in this room.
 #pragma once
 
@@ -6,27 +6,38 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "mpi/call.hpp"
+#include "mpi/group.hpp"
 #include "mpi/team.hpp"
 
 namespace penstock {
 
+/// Ranks meet at the entrance of their group first; there they agree on the lane of the group where
+/// they meet from then on. A process alone needs neither, and MPI is never called for it.
 class Communicator {
  public:
-  /// This process alone; MPI is never called.
+  /// Made of no communicator: this process alone.
   Communicator() = default;
   /// Not collective. Throws Error(argument) for what is no intra-communicator.
   explicit Communicator(MPI_Comm comm);
-  /// Collective: makes the duplicate. Before, only rank() and size() may be called.
+  /// Collective: to the entrance. Before, only rank() and size() may be called.
   void connect();
-  Communicator(Communicator&&) noexcept;
+  /// At the entrance: what this rank could take.
+  FreeLanes free_lanes(int most) const;
+  /// Collective: to a lane, of those that are free on all ranks. `most`: ranks of a team at most,
+  /// 0 for whole nodes. Where memory cannot be shared, team() is null there on all ranks, and the
+  /// reason is returned when the lane is new.
+  std::string take_lane(const FreeLanes& all, int most);
+  Communicator(Communicator&&) = default;
   Communicator& operator=(Communicator&&) = delete;
-  ~Communicator() { release(); }
-  /// Gives the duplicate back. Afterwards only rank() and size() may be called.
+  ~Communicator();
+  /// All ranks have agreed that this is the end: others may have the lane. Afterwards only rank()
+  /// and size() may be called.
   void release() noexcept;
 
   int rank() const noexcept { return rank_; }
@@ -35,26 +46,35 @@ class Communicator {
   /// Made of no communicator; of MPI_COMM_SELF.
   bool is_null() const noexcept { return user_ == MPI_COMM_NULL; }
   bool is_self() const noexcept;
-  MPI_Comm handle() const noexcept { return comm_; }
-  /// Collective: lets the ranks of each node work through common memory. `most`: ranks of a team
-  /// at most, 0 for whole nodes. Where that cannot be had, team() stays null on all ranks and the
-  /// reason is returned on some.
-  std::string form_team(int most);
-  Team* team() const noexcept { return team_.get(); }
+  MPI_Comm handle() const noexcept { return place_ != nullptr ? place_->comm : MPI_COMM_NULL; }
+  /// Null where ranks of a node cannot share memory.
+  Team* team() const noexcept { return place_ != nullptr ? place_->team.get() : nullptr; }
+  /// What keeps them from it, at the entrance; empty where nothing does.
+  const std::string& why_no_team() const noexcept { return group_->why_no_team(); }
   /// Ranks that can use a core of their own, summed over the nodes.
-  int writers() const noexcept { return writers_; }
+  int writers() const noexcept { return place_ != nullptr ? place_->writers : 1; }
   /// Every rank's I/O thread can have a core of its own, too.
-  bool idle_cores() const noexcept { return idle_cores_; }
+  bool idle_cores() const noexcept;
+  /// Reads and writes of the files before in this lane, as far as tags tell them apart.
+  int calls() const noexcept { return lane_ ? lane_->calls : 0; }
+  static constexpr int different_calls = 1024;
+  void set_calls(int calls) noexcept {
+    if (lane_) lane_->calls = calls % different_calls;
+  }
 
   /// Some ranks did not come, and this one has not waited for them any longer: it cannot meet the
-  /// others again.
-  void break_off() const noexcept { broken_off_ = true; }
-  bool is_broken_off() const noexcept { return broken_off_; }
+  /// others here again.
+  void break_off() const noexcept {
+    if (place_ != nullptr) place_->broken_off = true;
+  }
+  bool is_broken_off() const noexcept { return place_ != nullptr && place_->broken_off; }
   /// Throws Error(state) after break_off().
   void check_usable() const;
+  /// One rank will not come. Breaks off.
+  [[noreturn]] void throw_gone(int rank) const;
 
+  /// In common memory, and by messages between nodes.
   void broadcast(std::span<std::byte> bytes, int root) const;
-  void barrier() const;
 
   /// Waits for a request and leaves the core to others meanwhile (wait.hpp): MPI libraries that
   /// spin in MPI_Wait keep a rank with work to do from running wherever ranks outnumber cores.
@@ -63,14 +83,17 @@ class Communicator {
 
   /// Throws Error(internal) with the MPI library's words unless `code` is MPI_SUCCESS.
   static void check(int code, const char* call);
+  static bool mpi_is_running() noexcept;
 
  private:
-  static int cores() noexcept;
-  MPI_Comm user_ = MPI_COMM_NULL, comm_ = MPI_COMM_NULL;
-  std::unique_ptr<Team> team_;
-  int rank_ = 0, size_ = 1, writers_ = 1;
-  bool idle_cores_ = cores() > 1;
-  mutable bool broken_off_ = false;
+  void broadcast_in_teams(std::span<std::byte> bytes, int root) const;
+
+  MPI_Comm user_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::shared_ptr<Group> group_;  // null: alone
+  std::unique_lock<std::mutex> opening_;
+  std::unique_ptr<Lane> lane_;
+  Place* place_ = nullptr;  // where it meets the others
 };
 
 struct Letter {

@@ -3,12 +3,14 @@
 #include <mpi.h>
 
 #include "background/active_buffer.hpp"
+#include "mpi/group.hpp"
 
 namespace penstock {
 namespace {
 
 int finish(MPI_Comm, int, void*, void*) {
   ActiveBuffer::instance().finish();
+  Group::release_all();
   return MPI_SUCCESS;
 }
 

@@ -4,10 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ctime>
-
 #include <climits>
-#include <thread>
+#include <ctime>
 
 #include "mpi/communicator.hpp"
 
@@ -29,10 +27,6 @@ void futex_wake(Word& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
-int own_cores() {
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 /// About 10 microseconds: what going to sleep and being woken costs.
 constexpr int patience = 400;
 
@@ -42,128 +36,20 @@ inline void pause() noexcept {
 #endif
 }
 
+std::atomic<std::int64_t> meetings_so_far{0};
+
 }  // namespace
-
-struct Team::Common {
-  alignas(64) Word arrived;
-  alignas(64) Word meeting;
-  alignas(64) Word permits_out;
-  Word waiting;  // for one, in take_permit
-  alignas(64) Word copying;
-  alignas(64) Word gone;  // 1 + the first rank that has left
-  alignas(64) std::byte result[note_bytes];
-};
-
-std::unique_ptr<Team> Team::form(MPI_Comm comm, int most, std::string& why) {
-  std::unique_ptr<Team> team(new Team);
-  team->split(comm, most);
-  int comm_size = 0;
-  MPI_Comm_size(comm, &comm_size);
-  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
-                             team->size_ * static_cast<std::int64_t>(sizeof(Desk)) +
-                             (4 * comm_size + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
-  team->segment_ = SharedSegment::make(team->node_comm_, bytes, why);
-  int works = team->segment_ ? 1 : 0, all_work = 0;
-  Communicator::check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
-  if (!all_work) {
-    if (works) why = "another node cannot";
-    team->release();
-    return nullptr;
-  }
-  team->lay_out(comm_size);
-  team->tell_nodes(comm);
-  return team;
-}
-
-Team::~Team() {
-  release();
-}
-
-void Team::release(bool keep) noexcept {
-  int finalized = 1;
-  MPI_Finalized(&finalized);
-  if (!finalized && !keep) {
-    if (node_comm_ != MPI_COMM_NULL) MPI_Comm_free(&node_comm_);
-    if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
-  }
-  node_comm_ = leaders_ = MPI_COMM_NULL;
-}
-
-void Team::split(MPI_Comm comm, int most) {
-  int comm_rank = 0;
-  MPI_Comm_rank(comm, &comm_rank);
-  Communicator::check(
-      MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, comm_rank, MPI_INFO_NULL, &node_comm_),
-      "MPI_Comm_split_type");
-  MPI_Comm_rank(node_comm_, &rank_);
-  if (most > 0) {
-    MPI_Comm whole = node_comm_;
-    Communicator::check(MPI_Comm_split(whole, rank_ / most, rank_, &node_comm_), "MPI_Comm_split");
-    MPI_Comm_free(&whole);
-    MPI_Comm_rank(node_comm_, &rank_);
-  }
-  MPI_Comm_size(node_comm_, &size_);
-  Communicator::check(MPI_Comm_split(comm, rank_ == 0 ? 0 : MPI_UNDEFINED, comm_rank, &leaders_),
-                      "MPI_Comm_split");
-  if (leaders_ != MPI_COMM_NULL) {
-    MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(leaders_, &node_);
-    MPI_Comm_size(leaders_, &nodes_);
-  }
-  MPI_Comm_set_errhandler(node_comm_, MPI_ERRORS_RETURN);
-  int node_and_nodes[2] = {node_, nodes_};
-  Communicator::check(MPI_Bcast(node_and_nodes, 2, MPI_INT, 0, node_comm_), "MPI_Bcast");
-  node_ = node_and_nodes[0];
-  nodes_ = node_and_nodes[1];
-  members_.resize(static_cast<std::size_t>(size_));
-  Communicator::check(
-      MPI_Allgather(&comm_rank, 1, MPI_INT, members_.data(), 1, MPI_INT, node_comm_),
-      "MPI_Allgather");
-  crowded_ = size_ > own_cores();
-}
-
-void Team::lay_out(int comm_size) {
-  std::byte* at = segment_.data();
-  common_ = reinterpret_cast<Common*>(at);  // zeroed memory is a valid start for all of it
-  at += sizeof(Common);
-  desks_ = reinterpret_cast<Desk*>(at);
-  at += static_cast<std::size_t>(size_) * sizeof(Desk);
-  node_of_ = reinterpret_cast<std::int32_t*>(at);
-  place_of_ = node_of_ + comm_size;
-  start_of_ = place_of_ + comm_size;
-  by_node_ = start_of_ + comm_size + 1;
-  own_desk().process = ::getpid();
-}
-
-/// Where every rank lives: one table per node, not per rank.
-void Team::tell_nodes(MPI_Comm comm) {
-  int comm_size = 0;
-  MPI_Comm_size(comm, &comm_size);
-  std::vector<int> all;
-  const int mine[2] = {node_, rank_};
-  // Everybody sends to rank 0 of the communicator, whose table the leaders pass on.
-  int comm_rank = 0;
-  MPI_Comm_rank(comm, &comm_rank);
-  if (comm_rank == 0) all.resize(2 * static_cast<std::size_t>(comm_size));
-  Communicator::check(
-      MPI_Gather(mine, 2, MPI_INT, comm_rank == 0 ? all.data() : nullptr, 2, MPI_INT, 0, comm),
-      "MPI_Gather");
-  if (leaders_ != MPI_COMM_NULL) {
-    all.resize(2 * static_cast<std::size_t>(comm_size));
-    Communicator::check(MPI_Bcast(all.data(), 2 * comm_size, MPI_INT, 0, leaders_), "MPI_Bcast");
-    for (int r = 0; r < comm_size; ++r) {
-      node_of_[r] = all[2 * static_cast<std::size_t>(r)];
-      place_of_[r] = all[2 * static_cast<std::size_t>(r) + 1];
-      ++start_of_[node_of_[r] + 1];
-    }
-    for (int node = 0; node < nodes_; ++node) start_of_[node + 1] += start_of_[node];
-    for (int r = 0; r < comm_size; ++r) by_node_[start_of_[node_of_[r]] + place_of_[r]] = r;
-  }
-  meet([] {});
-}
 
 std::byte* Team::result() noexcept {
   return common_->result;
+}
+
+std::int64_t Team::meetings() noexcept {
+  return meetings_so_far.load(std::memory_order_relaxed);
+}
+
+void Team::count_meeting() noexcept {
+  meetings_so_far.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::uint32_t Team::this_meeting() const noexcept {

@@ -5,6 +5,9 @@
 // Every rank has a desk: a bell, and room for what it brings to an agreement. Who waits for
 // anything another rank does sleeps on its own bell; whoever does something rings the bells of
 // those it concerns. So one wait covers any number of conditions.
+//
+// A group has a team of whole nodes, where files are opened, and one more for each lane
+// (group.hpp): these have desks of their own, and share with the first what does not change.
 #pragma once
 
 #include <mpi.h>
@@ -24,13 +27,26 @@ namespace penstock {
 
 class Team {
  public:
-  /// Collective over `comm`. `most`: no team is larger (0: as large as the node). Null on all
-  /// ranks where some node cannot share memory; `why` then says why, on that node.
-  static std::unique_ptr<Team> form(MPI_Comm comm, int most, std::string& why);
+  /// Collective over `comm`: the ranks of each node. Null on all ranks where some node cannot share
+  /// memory; `why` then says why, on that node.
+  static std::unique_ptr<Team> of_nodes(MPI_Comm comm, std::string& why);
+  /// Collective over this team, which is of whole nodes and outlives what is made. `most`: no team
+  /// is larger (0: as large as the node). Null on all ranks of a node that has no memory for it;
+  /// `why` then says why.
+  std::unique_ptr<Team> make_another(int most, std::string& why);
+  /// Collective over `comm`: the first ranks of the teams find each other.
+  void join_leaders(MPI_Comm comm);
   Team(const Team&) = delete;
-  ~Team();
-  /// Gives the communicators back, before MPI ends; `keep`: only forgets them.
-  void release(bool keep = false) noexcept;
+  /// Gives no communicator back: something may be under way.
+  ~Team() = default;
+  /// Gives the communicator of the leaders back. Nothing is under way in it.
+  void free_leaders() noexcept;
+  /// Collective over the team: zeroed memory for all of it. Null on all ranks, and `why`, where it
+  /// cannot be had.
+  SharedSegment share(std::int64_t bytes, std::string& why);
+  /// As if nothing had been done here yet, as far as this rank is concerned. The others will not
+  /// look before they have met.
+  void clear_own_desk() noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -38,14 +54,17 @@ class Team {
   int nodes() const noexcept { return nodes_; }
   /// Ranks in the communicator of those in this team, ascending.
   std::span<const int> members() const noexcept { return members_; }
-  int node_of(int comm_rank) const noexcept { return node_of_[comm_rank]; }
+  int node_of(int comm_rank) const noexcept { return table_.node_of[comm_rank]; }
   /// Place of a rank of the communicator within its own team.
-  int place_of(int comm_rank) const noexcept { return place_of_[comm_rank]; }
-  int size_of(int node) const noexcept { return start_of_[node + 1] - start_of_[node]; }
-  int rank_at(int node, int place) const noexcept { return by_node_[start_of_[node] + place]; }
-  MPI_Comm node_comm() const noexcept { return node_comm_; }
-  /// One rank of every team, ordered by node; MPI_COMM_NULL on the others.
+  int place_of(int comm_rank) const noexcept { return table_.place_of[comm_rank]; }
+  int size_of(int node) const noexcept { return table_.start_of[node + 1] - table_.start_of[node]; }
+  int rank_at(int node, int place) const noexcept {
+    return table_.by_node[table_.start_of[node] + place];
+  }
+  /// One rank of every team, ordered by node; MPI_COMM_NULL on the others, and with one node.
   MPI_Comm leaders() const noexcept { return leaders_; }
+  /// That the ranks of this node may use.
+  int cores() const noexcept { return cores_; }
 
   static constexpr std::int64_t note_bytes = 1024, letter_words = 380;
   struct alignas(64) Desk {
@@ -66,12 +85,15 @@ class Team {
   Desk& own_desk() noexcept { return desks_[rank_]; }
   /// What the last meeting came to.
   std::byte* result() noexcept;
+  /// Meetings of all teams of this process.
+  static std::int64_t meetings() noexcept;
 
   /// Returns when all of the team are here. `work` runs once before anybody leaves: on the leader
   /// if there are other teams (it may call MPI), else on whoever comes last. False: one of the team
   /// is gone and will not come, nor will there be another meeting.
   template <class Work>
   bool meet(Work&& work) {
+    count_meeting();
     const std::uint32_t meeting = this_meeting();
     if (arrive()) {
       work();
@@ -106,27 +128,52 @@ class Team {
   bool await_end_of_copying() noexcept;
 
  private:
-  struct Common;
+  struct Common {
+    alignas(64) std::atomic<std::uint32_t> arrived;
+    alignas(64) std::atomic<std::uint32_t> meeting;
+    alignas(64) std::atomic<std::uint32_t> permits_out;
+    std::atomic<std::uint32_t> waiting;  // for one, in take_permit
+    alignas(64) std::atomic<std::uint32_t> copying;
+    alignas(64) std::atomic<std::uint32_t> gone;  // 1 + the first rank that has left
+    alignas(64) std::byte result[note_bytes];
+  };
+  /// Where every rank lives: one table per node, not per rank.
+  struct Table {
+    std::int32_t* node_of = nullptr;
+    std::int32_t* place_of = nullptr;
+    std::int32_t* start_of = nullptr;  // of each node's ranks in by_node
+    std::int32_t* by_node = nullptr;
+
+    static Table at(std::byte* memory, int comm_size) noexcept;
+    static std::int64_t bytes(int comm_size) noexcept {
+      return (4 * comm_size + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
+    }
+    /// Once node_of and place_of are there.
+    void index(int comm_size) noexcept;
+  };
+
   Team() = default;
-  void split(MPI_Comm comm, int most);
-  void lay_out(int comm_size);
+  void find_node(MPI_Comm comm, MPI_Comm node);
+  std::byte* lay_out(SharedSegment segment, int teams, int team, int desks, int own_desk) noexcept;
   void tell_nodes(MPI_Comm comm);
+  void split_table(const Team& whole, int most);
+  template <class T, class Join>
+  bool join_notes(T& value, Join&& join);
   std::uint32_t this_meeting() const noexcept;
   bool arrive();
   void dismiss(std::uint32_t meeting) noexcept;
   bool await(std::uint32_t meeting);
+  static void count_meeting() noexcept;
 
-  MPI_Comm node_comm_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1;
+  MPI_Comm leaders_ = MPI_COMM_NULL;
+  int comm_rank_ = 0, comm_size_ = 1;
+  int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1, cores_ = 1;
   bool crowded_ = false;  // more ranks than cores: spinning only delays others
   std::vector<int> members_;
   SharedSegment segment_;
   Common* common_ = nullptr;
   Desk* desks_ = nullptr;
-  std::int32_t* node_of_ = nullptr;
-  std::int32_t* place_of_ = nullptr;
-  std::int32_t* start_of_ = nullptr;  // of each node's ranks in by_node_
-  std::int32_t* by_node_ = nullptr;
+  Table table_;
 };
 
 }  // namespace penstock

@@ -60,7 +60,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 /// What a rank of the node does that is not in the call.
-std::string excuse(Team& team, int place) {
+std::string excuse(Team& team, int place, Call missed) {
   const Team::Desk& desk = team.desk(place);
   const int rank = team.members()[static_cast<std::size_t>(place)];
   const std::string who = "rank " + std::to_string(rank) + " (";
@@ -68,6 +68,8 @@ std::string excuse(Team& team, int place) {
     return who + "its process " + std::to_string(desk.process) + " has ended)";
   if (const auto now = Call::from_code(desk.call.load()); now.kind != CallKind::none)
     return who + "is in " + now.text() + ")";
+  // Where files are opened nothing is known of calls of files that are open.
+  if (missed.kind == CallKind::open) return who + "opens no file of this communicator)";
   const Call last = Call::from_code(desk.last_call.load());
   return who + "is in no call of this file; its last was " + last.text() + ")";
 }
@@ -96,7 +98,7 @@ struct Neighbourhood {
 std::string missing_text(Team& team, const Neighbourhood& near) {
   std::string text = "; missing: ";
   for (std::size_t i = 0; i < near.missing.size(); ++i)
-    text += (i > 0 ? ", " : "") + excuse(team, near.missing[i]);
+    text += (i > 0 ? ", " : "") + excuse(team, near.missing[i], InCall::current()->call());
   if (!near.missing.empty()) return text;
   std::vector<int> others;
   const int ranks = static_cast<int>(InCall::current()->comm().size());

@@ -53,6 +53,8 @@ Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Dem
 }
 
 Exchange choose_exchange(Exchange asked, const Machine& machine) {
+  // The steps of the others send messages to this rank, too: a process alone has no MPI for them.
+  if (machine.ranks == 1) return Exchange::sparse;
   const bool node_works = machine.shared_memory && machine.ranks > machine.nodes;
   if (asked == Exchange::automatic) return node_works ? Exchange::node : Exchange::sparse;
   if (asked == Exchange::node && !node_works) return Exchange::sparse;

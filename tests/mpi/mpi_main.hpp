@@ -36,8 +36,10 @@ inline std::string& folder() {
   return path;
 }
 
-inline int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+inline int main(int argc, char** argv, int threads = MPI_THREAD_SINGLE) {
+  int allowed = 0;
+  MPI_Init_thread(&argc, &argv, threads, &allowed);
+  if (allowed < threads) MPI_Abort(MPI_COMM_WORLD, 1);
   testing::InitGoogleTest(&argc, argv);
   char name[] = "/tmp/penstock-test-XXXXXX";
   if (rank() == 0 && mkdtemp(name) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);

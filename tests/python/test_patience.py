@@ -52,10 +52,13 @@ def open_it():
     global f
     f = opened("p.npy", "r+")
 shares.append(late(2.2, open_it, (2,)))
-stage("twice")
+stage("twice")  # f lies where the file before it lay
 late(1.4, f.sync, (2,))
 late(1.4, f.sync, (2,))
 f.close()
+stage("first")
+other = comm.Dup()
+shares.append(late(2.2, lambda: ps.open("n.npy", "w", shape=(12, 12), dtype="f8", comm=other).close(), (2,)))
 stage("end")
 assert is_right("p.npy")
 assert max(shares) <= 15, ("per cent of a core", shares)
@@ -95,8 +98,15 @@ def test_one_line_for_a_wait_says_who_is_missing(mpirun, patience):
     assert len(said["close"]) == 2 and set(of_rank) == {"0", "2"}, said["close"]
     assert "missing: rank 1 (is in no call" in of_rank["0"]
     assert "some of the other nodes' ranks 0, 1" in of_rank["2"]
-    assert sorted(re.findall(r"rank (\d) has waited for 1 s in open of 'p.npy'", "\n".join(said["open"]))) == ["0", "1"]
-    assert len(said["twice"]) == 2, said["twice"]
+    line, = said["open"]
+    assert re.search(r"rank 0 has waited for 1 s in open of 'p.npy'; in the same call: ranks 0, 1; "
+                     r"missing: rank 2 \(opens no file of this communicator\)", line), line
+    first, second = said["twice"]
+    assert re.search(r"in sync \(call 1\) of 'p.npy'.*missing: rank 2 \(is in no call of this file; its last was open\)",
+                     first), first
+    assert "in sync (call 2) of 'p.npy'" in second and "its last was sync (call 1)" in second, second
+    # At the first open of a communicator the ranks do not know each other yet.
+    assert sorted(re.findall(r"rank (\d) has waited for 1 s in open of 'n.npy'", "\n".join(said["first"]))) == ["0", "1"]
 
 
 GIVEN_UP = LATE + """
@@ -128,7 +138,11 @@ except ps.Error as error:
     words = [type(error).__name__, str(error)]
 every = comm.allgather(words)
 assert [kind for kind, _ in every] == ["StateError", "StateError", "ArgumentError"], every
+assert "an earlier open with this communicator was given up" in every[0][1], every
 assert not os.path.exists("k.npy") and is_right("g.npy")
+with ps.open("again.npy", "w", shape=(12, 12), dtype="f8", comm=comm.Dup()) as f:
+    f.write(u, d)
+assert is_right("again.npy")
 if rank == 0:
     os.write(2, b"all done\\n")
 comm.Barrier()

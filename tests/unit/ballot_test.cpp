@@ -37,6 +37,7 @@ class Ranks {
     if (below(2) == 0) ballot.waits_for = 1 + below(4);
     ballot.oldest_low = ballot.oldest_high = below(4);
     if (below(5) == 0) ballot.gone = rank;
+    ballot.lanes = {static_cast<std::uint64_t>(below(8)), static_cast<std::uint64_t>(below(8))};
     ballot.demand.words = below(9);
     if (below(3) != 0) {
       ballot.demand.begin = below(100);
@@ -78,6 +79,8 @@ void expect_same(const Ballot& a, const Ballot& b) {
   EXPECT_EQ(a.oldest_low, b.oldest_low);
   EXPECT_EQ(a.oldest_high, b.oldest_high);
   EXPECT_EQ(a.gone, b.gone);
+  EXPECT_EQ(a.lanes.idle, b.lanes.idle);
+  EXPECT_EQ(a.lanes.vacant, b.lanes.vacant);
   EXPECT_EQ(a.common, b.common);
   EXPECT_EQ(a.other_common_at, b.other_common_at);
   EXPECT_EQ(a.demand.words, b.demand.words);
@@ -95,6 +98,17 @@ TEST(Ballot, JoiningIsAssociative) {
     expect_same(joined_from_the_left(ballots), joined_anyhow(ballots, ranks));
     if (HasFailure()) return;
   }
+}
+
+TEST(Ballot, LanesAreThoseThatAreFreeOnAllRanks) {
+  Ballot all, second;
+  EXPECT_EQ(~all.lanes.idle, 0u);  // who opens nothing has nothing against any
+  all.lanes = {0b0110, 0b1001};
+  second.lanes = {0b0100, 0b1011};
+  all.join(second);
+  all.join(Ballot());
+  EXPECT_EQ(all.lanes.idle, 0b0100u);
+  EXPECT_EQ(all.lanes.vacant, 0b1001u);
 }
 
 TEST(Ballot, NamesTheLowestRankThatDiffers) {

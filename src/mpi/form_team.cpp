@@ -1,0 +1,222 @@
+// How teams come into being.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "base/cores.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/team.hpp"
+
+namespace penstock {
+namespace {
+
+/// By messages: where a node has no memory in common yet.
+SharedSegment share_by_messages(MPI_Comm node, std::int64_t bytes, std::string& why) {
+  int rank = 0;
+  MPI_Comm_rank(node, &rank);
+  const auto tell = [&](SharedSegment::Invitation& invitation) {
+    Communicator::check(MPI_Bcast(&invitation, sizeof invitation, MPI_BYTE, 0, node), "MPI_Bcast");
+  };
+  const auto gravest = [&](int error) {
+    int all = 0;
+    Communicator::check(MPI_Allreduce(&error, &all, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce");
+    return all;
+  };
+  return SharedSegment::make(rank == 0, bytes, tell, gravest, why);
+}
+
+}  // namespace
+
+std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
+  std::unique_ptr<Team> team(new Team);
+  MPI_Comm node = MPI_COMM_NULL;
+  Communicator::check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+                      "MPI_Comm_split_type");
+  team->find_node(comm, node);
+  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
+                             team->size_ * static_cast<std::int64_t>(sizeof(Desk)) +
+                             Table::bytes(team->comm_size_);
+  SharedSegment segment = share_by_messages(node, bytes, why);
+  MPI_Comm_free(&node);
+  int works = segment ? 1 : 0, all_work = 0;
+  Communicator::check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  if (!all_work) {
+    if (works) why = "another node cannot";
+    team->free_leaders();
+    return nullptr;
+  }
+  std::byte* const rest = team->lay_out(std::move(segment), 1, 0, team->size_, team->rank_);
+  team->table_ = Table::at(rest, team->comm_size_);
+  team->tell_nodes(comm);
+  Cores cores = Cores::own();
+  team->join_notes(cores, [](Cores& all, const Cores& next) { all.join(next); });
+  team->cores_ = cores.count();
+  team->crowded_ = team->size_ > team->cores_;
+  return team;
+}
+
+void Team::find_node(MPI_Comm comm, MPI_Comm node) {
+  MPI_Comm_rank(comm, &comm_rank_);
+  MPI_Comm_size(comm, &comm_size_);
+  MPI_Comm_rank(node, &rank_);
+  MPI_Comm_size(node, &size_);
+  join_leaders(comm);
+  int node_and_nodes[2] = {node_, nodes_};
+  Communicator::check(MPI_Bcast(node_and_nodes, 2, MPI_INT, 0, node), "MPI_Bcast");
+  node_ = node_and_nodes[0];
+  nodes_ = node_and_nodes[1];
+  members_.resize(static_cast<std::size_t>(size_));
+  Communicator::check(MPI_Allgather(&comm_rank_, 1, MPI_INT, members_.data(), 1, MPI_INT, node),
+                      "MPI_Allgather");
+}
+
+void Team::join_leaders(MPI_Comm comm) {
+  Communicator::check(MPI_Comm_split(comm, rank_ == 0 ? 0 : MPI_UNDEFINED, comm_rank_, &leaders_),
+                      "MPI_Comm_split");
+  if (leaders_ == MPI_COMM_NULL) return;
+  MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(leaders_, &node_);
+  MPI_Comm_size(leaders_, &nodes_);
+  if (nodes_ == 1) free_leaders();
+}
+
+void Team::free_leaders() noexcept {
+  if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
+  leaders_ = MPI_COMM_NULL;
+}
+
+/// Zeroed memory is a valid start for all of it. Returns what comes behind.
+std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int desks,
+                         int own_desk) noexcept {
+  segment_ = std::move(segment);
+  std::byte* at = segment_.data();
+  common_ = reinterpret_cast<Common*>(at) + team;
+  at += static_cast<std::size_t>(teams) * sizeof(Common);
+  Desk* const first = reinterpret_cast<Desk*>(at);
+  desks_ = first + (own_desk - rank_);
+  this->own_desk().process = ::getpid();
+  return at + static_cast<std::size_t>(desks) * sizeof(Desk);
+}
+
+Team::Table Team::Table::at(std::byte* memory, int comm_size) noexcept {
+  auto* const node_of = reinterpret_cast<std::int32_t*>(memory);
+  return {node_of, node_of + comm_size, node_of + 2 * comm_size, node_of + 3 * comm_size + 1};
+}
+
+void Team::Table::index(int comm_size) noexcept {
+  for (int rank = 0; rank < comm_size; ++rank) ++start_of[node_of[rank] + 1];
+  for (int node = 0; node < comm_size; ++node) start_of[node + 1] += start_of[node];
+  for (int rank = 0; rank < comm_size; ++rank)
+    by_node[start_of[node_of[rank]] + place_of[rank]] = rank;
+}
+
+/// Everybody sends to rank 0 of the communicator, whose table the leaders pass on.
+void Team::tell_nodes(MPI_Comm comm) {
+  std::vector<int> all;
+  const int mine[2] = {node_, rank_};
+  if (leads()) all.resize(2 * static_cast<std::size_t>(comm_size_));
+  Communicator::check(MPI_Gather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, 0, comm), "MPI_Gather");
+  if (leaders_ != MPI_COMM_NULL)
+    Communicator::check(MPI_Bcast(all.data(), 2 * comm_size_, MPI_INT, 0, leaders_), "MPI_Bcast");
+  if (leads()) {
+    for (int rank = 0; rank < comm_size_; ++rank) {
+      table_.node_of[rank] = all[2 * static_cast<std::size_t>(rank)];
+      table_.place_of[rank] = all[2 * static_cast<std::size_t>(rank) + 1];
+    }
+    table_.index(comm_size_);
+  }
+  meet([] {});
+}
+
+std::unique_ptr<Team> Team::make_another(int most, std::string& why) {
+  const bool whole = most == 0;
+  const int widest = whole ? size_ : most, teams = (size_ + widest - 1) / widest;
+  const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(Common)) +
+                             size_ * static_cast<std::int64_t>(sizeof(Desk)) +
+                             (whole ? 0 : Table::bytes(comm_size_));
+  SharedSegment segment = share(bytes, why);
+  if (!segment) return nullptr;
+  std::unique_ptr<Team> team(new Team);
+  const int begin = rank_ / widest * widest;
+  team->comm_rank_ = comm_rank_;
+  team->comm_size_ = comm_size_;
+  team->rank_ = rank_ - begin;
+  team->members_.assign(members_.begin() + begin,
+                        members_.begin() + std::min(begin + widest, size_));
+  team->size_ = static_cast<int>(team->members_.size());
+  team->cores_ = cores_;
+  team->crowded_ = team->size_ > cores_;
+  std::byte* const rest = team->lay_out(std::move(segment), teams, rank_ / widest, size_, rank_);
+  team->table_ = whole ? table_ : Table::at(rest, comm_size_);
+  team->node_ = node_;
+  team->nodes_ = nodes_;
+  if (!whole) {
+    team->nodes_ = 0;
+    for (int node = 0; node < nodes_; ++node) team->nodes_ += (size_of(node) + most - 1) / most;
+    if (leads()) team->split_table(*this, most);
+    meet([] {});
+    team->node_ = team->node_of(comm_rank_);
+  }
+  return team;
+}
+
+/// Teams are numbered by their lowest ranks, as their leaders are.
+void Team::split_table(const Team& whole, int most) {
+  std::vector<int> first{0};  // of each node's teams in `number`
+  for (int node = 0; node < whole.nodes_; ++node)
+    first.push_back(first.back() + (whole.size_of(node) + most - 1) / most);
+  std::vector<int> number(static_cast<std::size_t>(first.back()));
+  int teams = 0;
+  for (int rank = 0; rank < comm_size_; ++rank) {
+    const int place = whole.place_of(rank);
+    const auto team = static_cast<std::size_t>(
+        first[static_cast<std::size_t>(whole.node_of(rank))] + place / most);
+    if (place % most == 0) number[team] = teams++;
+    table_.node_of[rank] = number[team];
+    table_.place_of[rank] = place % most;
+  }
+  table_.index(comm_size_);
+}
+
+template <class T, class Join>
+bool Team::join_notes(T& value, Join&& join) {
+  static_assert(sizeof(T) <= note_bytes && std::is_trivially_copyable_v<T>);
+  std::memcpy(own_desk().note, &value, sizeof value);
+  const bool met = meet([&] {
+    T all, next;
+    std::memcpy(&all, desk(0).note, sizeof all);
+    for (int place = 1; place < size_; ++place) {
+      std::memcpy(&next, desk(place).note, sizeof next);
+      join(all, next);
+    }
+    std::memcpy(result(), &all, sizeof all);
+  });
+  if (met) std::memcpy(&value, result(), sizeof value);
+  return met;
+}
+
+SharedSegment Team::share(std::int64_t bytes, std::string& why) {
+  const auto tell = [&](SharedSegment::Invitation& first) {
+    if (!join_notes(first, [](auto&, const auto&) {})) first.error = EOWNERDEAD;
+  };
+  const auto gravest = [&](int error) {
+    int all = error;
+    const bool met = join_notes(all, [](int& a, int b) { a = std::max(a, b); });
+    return met ? all : EOWNERDEAD;
+  };
+  return SharedSegment::make(leads(), bytes, tell, gravest, why);
+}
+
+void Team::clear_own_desk() noexcept {
+  Desk& desk = own_desk();
+  desk.words[0] = desk.words[1] = 0;
+  desk.wants_permit = 0;
+  desk.call = desk.last_call = 0;
+  desk.waiting = 0;
+}
+
+}  // namespace penstock

@@ -1,0 +1,192 @@
+#include "mpi/group.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <utility>
+
+#include "mpi/communicator.hpp"
+#include "mpi/finalize.hpp"
+
+namespace penstock {
+namespace {
+
+using Held = std::shared_ptr<Group>;
+
+int let_go(MPI_Comm, int, void* value, void*) {
+  delete static_cast<Held*>(value);
+  return MPI_SUCCESS;
+}
+
+/// A duplicate that the user makes has a group of its own: the attribute is not copied.
+int attribute_key() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    Communicator::check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &let_go, &made, nullptr),
+                        "MPI_Comm_create_keyval");
+    return made;
+  }();
+  return key;
+}
+
+/// A rank that never comes must not keep the others spinning: not MPI_Comm_dup.
+MPI_Comm duplicate(MPI_Comm user) {
+  // A wait that ends with an error leaves the request to MPI: the memory must stay.
+  auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+  MPI_Request request = MPI_REQUEST_NULL;
+  Communicator::check(MPI_Comm_idup(user, made.get(), &request), "MPI_Comm_idup");
+  MPI_Comm* const lent = made.release();
+  Communicator::wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
+  made.reset(lent);
+  // The user's handler may abort the program; errors here become exceptions on every rank.
+  Communicator::check(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return *made;
+}
+
+std::mutex& groups_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// Never destroyed: a group may live longer.
+std::set<Group*>& groups() {
+  static auto* const all = new std::set<Group*>;
+  return *all;
+}
+
+constexpr std::uint64_t bit(int slot) {
+  return std::uint64_t{1} << slot;
+}
+
+}  // namespace
+
+Group::Group() {
+  const std::lock_guard guard(groups_mutex());
+  groups().insert(this);
+}
+
+Group::~Group() {
+  {
+    const std::lock_guard guard(groups_mutex());
+    groups().erase(this);
+  }
+  release();
+}
+
+std::shared_ptr<Group> Group::of(MPI_Comm user) {
+  void* found = nullptr;
+  int there = 0;
+  Communicator::check(MPI_Comm_get_attr(user, attribute_key(), static_cast<void*>(&found), &there),
+                      "MPI_Comm_get_attr");
+  if (there) return *static_cast<Held*>(found);
+  const Held group(new Group);
+  group->home_ = group->entrance_.comm = duplicate(user);
+  group->entrance_.team = Team::of_nodes(group->home_, group->why_no_team_);
+  auto held = std::make_unique<Held>(group);
+  Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
+  static_cast<void>(held.release());
+  finish_before_mpi_does();
+  return group;
+}
+
+void Group::release_all() noexcept {
+  const std::lock_guard guard(groups_mutex());
+  for (Group* const group : groups()) group->release();
+}
+
+/// What files still have is theirs.
+void Group::release() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (Communicator::mpi_is_running()) {
+    for (Slot& slot : slots_)
+      if (slot.idle) free_lane(*slot.idle);
+    if (entrance_.team && !entrance_.broken_off) entrance_.team->free_leaders();
+    if (home_ != MPI_COMM_NULL && !entrance_.broken_off) MPI_Comm_free(&home_);
+  }
+  for (Slot& slot : slots_) slot.idle.reset();
+  home_ = entrance_.comm = MPI_COMM_NULL;
+}
+
+FreeLanes Group::free_lanes(int most) {
+  const std::lock_guard guard(mutex_);
+  FreeLanes lanes{0, 0};
+  for (int i = 0; i < slots; ++i) {
+    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    if (slot.idle && slot.idle->most == most) lanes.idle |= bit(i);
+    if (!slot.idle && !slot.busy) lanes.vacant |= bit(i);
+  }
+  return lanes;
+}
+
+std::unique_ptr<Lane> Group::take(MPI_Comm user, int most, const FreeLanes& all, std::string& why) {
+  const std::uint64_t from = all.idle != 0 ? all.idle : all.vacant;
+  const int number = from != 0 ? std::countr_zero(from) : -1;
+  if (all.idle != 0) {
+    const std::lock_guard guard(mutex_);
+    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    slot.busy = true;
+    return std::move(slot.idle);
+  }
+  std::unique_ptr<Lane> lane = make_lane(user, most, why);
+  lane->slot = number;
+  if (number < 0) return lane;
+  const std::lock_guard guard(mutex_);
+  slots_[static_cast<std::size_t>(number)].busy = true;
+  return lane;
+}
+
+std::unique_ptr<Lane> Group::make_lane(MPI_Comm user, int most, std::string& why) {
+  auto lane = std::make_unique<Lane>();
+  lane->most = most;
+  Team* const whole = entrance_.team.get();
+  // Without a team the entrance needs the duplicate for its own messages.
+  lane->comm = whole != nullptr && home_ != MPI_COMM_NULL ? std::exchange(home_, MPI_COMM_NULL)
+                                                          : duplicate(user);
+  why = why_no_team_;
+  if (whole != nullptr) lane->team = whole->make_another(most, why);
+  const Team* const team = lane->team.get();
+  // Without a team nothing is known of the nodes: take it that every rank has its own.
+  const int mine[3] = {team == nullptr || team->rank() < team->cores() ? 1 : 0,
+                       team != nullptr && 2 * team->size() <= team->cores() ? 0 : 1,
+                       team == nullptr ? 1 : 0};
+  int sums[3] = {};
+  MPI_Request request = MPI_REQUEST_NULL;
+  Communicator::check(MPI_Iallreduce(mine, sums, 3, MPI_INT, MPI_SUM, lane->comm, &request),
+                      "MPI_Iallreduce");
+  Communicator::wait(request, "MPI_Iallreduce");
+  lane->writers = sums[0];
+  lane->idle_cores = sums[1] == 0;
+  if (sums[2] > 0) {
+    if (team != nullptr) why = "another node cannot";
+    lane->team.reset();
+    MPI_Comm_size(lane->comm, &lane->writers);
+  } else if (team->nodes() > 1) {
+    lane->team->join_leaders(lane->comm);
+  }
+  return lane;
+}
+
+void Group::free_lane(Lane& lane) noexcept {
+  if (lane.team) lane.team->free_leaders();
+  MPI_Comm_free(&lane.comm);
+}
+
+void Group::give_back(std::unique_ptr<Lane> lane) noexcept {
+  if (lane->team) lane->team->clear_own_desk();
+  if (lane->slot < 0) {
+    if (Communicator::mpi_is_running()) free_lane(*lane);
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  Slot& slot = slots_[static_cast<std::size_t>(lane->slot)];
+  slot.busy = false;
+  slot.idle = std::move(lane);
+}
+
+void Group::retire(std::unique_ptr<Lane> lane) noexcept {
+  if (lane->slot < 0) return;
+  const std::lock_guard guard(mutex_);
+  slots_[static_cast<std::size_t>(lane->slot)].busy = false;
+}
+
+}  // namespace penstock

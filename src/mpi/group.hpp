@@ -1,0 +1,99 @@
+// Group: what the files of one communicator have in common, made at the first open and kept with
+// the user's communicator (as an attribute) until that is freed or MPI ends.
+//
+//   entrance  where all ranks meet to open a file: the team of whole nodes, and their leaders
+//   lanes     where the ranks of one open file meet: a duplicate, and a team of its own
+//
+// Files do not share a lane: operations of different files may be in threads, whose order differs
+// between ranks. A file takes the lowest lane that is idle on all ranks, and its collective close
+// gives it back. So files that are opened one after the other need one duplicate and one team.
+//
+// Invariants:
+//   1. A slot gets a lane only where all ranks have it vacant, and all get one then. So a lane that
+//      is idle on all ranks is the same one.
+//   2. A lane becomes idle only after all ranks have agreed that its file is closed, or was not
+//      opened. What else becomes of it (a rank has let go of its file, or has given up waiting), no
+//      rank uses it again, and its duplicate is not freed: something may be under way there.
+//   3. All ranks have met at the entrance between two files of one lane. So no rank still looks at
+//      what another one did for the file before.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "mpi/team.hpp"
+
+namespace penstock {
+
+/// Where ranks meet.
+struct Place {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::unique_ptr<Team> team;  // null: ranks of a node cannot share memory
+  int writers = 1;             // ranks that can use a core of their own, summed over the nodes
+  bool idle_cores = false;     // every rank's I/O thread can have a core of its own, too
+  bool broken_off = false;     // this rank will not meet the others here any more
+};
+
+/// Where the ranks of an open file meet.
+struct Lane : Place {
+  int slot = -1;  // of the group; -1: of none, made for one file
+  int most = 0;   // ranks of a team at most; 0: whole nodes
+  int calls = 0;  // reads and writes of its files so far: their messages have different tags
+};
+
+/// Of a rank, or what is so on all of them: one bit per slot.
+struct FreeLanes {
+  std::uint64_t idle = ~std::uint64_t{0}, vacant = ~std::uint64_t{0};
+};
+
+class Group {
+ public:
+  static constexpr int slots = 64;
+
+  /// Of the user's communicator. Collective, where it has none yet.
+  static std::shared_ptr<Group> of(MPI_Comm user);
+  /// Before MPI ends.
+  static void release_all() noexcept;
+  Group(const Group&) = delete;
+  ~Group();
+
+  Place& entrance() noexcept { return entrance_; }
+  const std::string& why_no_team() const noexcept { return why_no_team_; }
+  /// Held while a file is opened.
+  std::mutex& opening() noexcept { return opening_; }
+
+  /// Lanes with this `most` that are idle here, and slots that have no lane.
+  FreeLanes free_lanes(int most);
+  /// Collective, where a lane has to be made: if `all`, what is free on all ranks, has none.
+  /// `why`: what keeps the ranks of a node from sharing memory in it.
+  std::unique_ptr<Lane> take(MPI_Comm user, int most, const FreeLanes& all, std::string& why);
+  /// All ranks have agreed to.
+  void give_back(std::unique_ptr<Lane> lane) noexcept;
+  /// Some may not have.
+  void retire(std::unique_ptr<Lane> lane) noexcept;
+
+ private:
+  struct Slot {
+    bool busy = false;
+    std::unique_ptr<Lane> idle;
+  };
+
+  Group();
+  void release() noexcept;
+  std::unique_ptr<Lane> make_lane(MPI_Comm user, int most, std::string& why);
+  static void free_lane(Lane& lane) noexcept;
+
+  Place entrance_;
+  std::string why_no_team_;
+  MPI_Comm home_ = MPI_COMM_NULL;  // the first duplicate, until a lane has it
+  std::mutex opening_;
+  std::mutex mutex_;  // of slots_
+  std::array<Slot, slots> slots_;
+};
+
+}  // namespace penstock
