@@ -27,8 +27,10 @@ run_ctest() {
     --output-junit ctest.xml >ctest.log 2>&1) || { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }
   grep -E 'tests passed' "$build/ctest.log"
 }
+# Most tests wait for paced devices and for ranks that sleep: more of them at a time than there are cores.
 run_pytest() {
-  PYTHONPATH=$PWD/$build/python python -m pytest -q -m "$marks" --junitxml="$build/pytest.xml" tests/python
+  PYTHONPATH=$PWD/$build/python python -m pytest -q -n "$((2 * ${JOBS:-$(nproc)}))" --dist worksteal -m "$marks" \
+    --junitxml="$build/pytest.xml" tests/python
   local code=$?
   [ $code = 0 ] || [ $code = 5 ] || status=1   # 5: no test with this mark
 }

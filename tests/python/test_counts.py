@@ -29,9 +29,9 @@ with ps.open("a.bin", "w", shape=(256, 256), dtype="i4", comm=comm, container="r
         print(json.dumps(calls))
 """
 BYTES = 256 * 256 * 4
-# A section of two dimensions as aggregators are told it: 2 words, and 5 for each dimension. Couriers put two words
-# before each of their node's ranks.
-TOLD = (2 + 2 * 5) * 8
+# A block of two dimensions as aggregators are told it: its place, and a repetition (count, step) of a run (length), each
+# with a word that says what it is. Couriers put two words before each of their node's ranks.
+TOLD = (1 + 3 + 2) * 8
 PASSED_ON = TOLD + 2 * 8
 STEPS = ["step1", "step2", "step3", "step4", "step5", "alltoallw"]
 
