@@ -173,10 +173,10 @@ void Team::split_table(const Team& whole, int most) {
   int teams = 0;
   for (int rank = 0; rank < comm_size_; ++rank) {
     const int place = whole.place_of(rank);
-    const auto team = static_cast<std::size_t>(
-        first[static_cast<std::size_t>(whole.node_of(rank))] + place / most);
-    if (place % most == 0) number[team] = teams++;
-    table_.node_of[rank] = number[team];
+    const int team = first[static_cast<std::size_t>(whole.node_of(rank))] + place / most;
+    int& numbered = number[static_cast<std::size_t>(team)];
+    if (place % most == 0) numbered = teams++;
+    table_.node_of[rank] = numbered;
     table_.place_of[rank] = place % most;
   }
   table_.index(comm_size_);

@@ -43,6 +43,13 @@ MPI_Comm duplicate(MPI_Comm user) {
   return *made;
 }
 
+/// Some may have given up waiting for this rank's duplicate: what blocks would spin from here on.
+void wait_for_all(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Communicator::check(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
+  Communicator::wait(request, "MPI_Ibarrier", Wait::OutOfPatience::throws);
+}
+
 std::mutex& groups_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -81,6 +88,7 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
   if (there) return *static_cast<Held*>(found);
   const Held group(new Group);
   group->home_ = group->entrance_.comm = duplicate(user);
+  wait_for_all(group->home_);
   group->entrance_.team = Team::of_nodes(group->home_, group->why_no_team_);
   auto held = std::make_unique<Held>(group);
   Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");

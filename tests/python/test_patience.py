@@ -130,6 +130,16 @@ words = lost(lambda: opened("h.npy"))
 if not last:
     assert "in open of 'h.npy'" in words, words
 comm.Barrier()
+# The first open of a communicator, to which the last rank comes when the others have given up.
+other = comm.Dup()
+def open_other():
+    ps.open("o.npy", "w", shape=(12, 12), dtype="f8", comm=other)
+words = lost(open_other)
+comm.Barrier()
+if last:
+    words = str(pytest.raises(ps.StateError, open_other).value)
+assert "waited for 1 s in open of 'o.npy'" in words, words
+comm.Barrier()
 # Alone, for writing, beside those who open it together.
 words = None
 try:
