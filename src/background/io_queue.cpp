@@ -5,6 +5,7 @@
 #include <csignal>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/tally.hpp"
@@ -25,8 +26,9 @@ std::optional<Error> error_of(const std::function<void()>& work) {
 
 }  // namespace
 
-void IoQueue::start() {
-  if (running_) return;
+/// False where the system has no thread to give.
+bool IoQueue::start() {
+  if (running_) return true;
   stop_ = false;
   if (thread_.joinable()) thread_.join();  // it has left its loop, and the lock
   // Signals are the program's business: its own threads take them, not this one.
@@ -36,22 +38,31 @@ void IoQueue::start() {
   try {
     thread_ = std::thread([this] { run(); });
     running_ = true;
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
+  } catch (const std::system_error&) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return running_;
 }
 
 IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
-  const std::lock_guard guard(mutex_);
-  start();
+  std::unique_lock guard(mutex_);
+  const bool started = start();
   memory_.unit_queued();
   const IoTicket ticket = ++submitted_;
   file.queued(ticket, unit);
   entries_.push_back({&file, std::move(unit)});
-  has_work_.notify_one();
+  if (started) has_work_.notify_one();
+  else run_here(guard);
   return ticket;
+}
+
+/// The submitting thread stands in for the one that could not be had, for others that submit
+/// meanwhile, too. An exception would leave the ranks in the middle of an exchange.
+void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
+  running_ = in_background = true;
+  while (!entries_.empty()) run_next(guard);
+  running_ = in_background = false;
+  done_.notify_all();
 }
 
 bool IoQueue::may_begin() const noexcept {
@@ -66,21 +77,22 @@ void IoQueue::run() {
     const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
     if (entries_.empty()) break;
     if (!ready) continue;  // held up, and not idle
-    Entry entry = std::move(entries_.front());
-    entries_.pop_front();
-    run_one(entry, guard);
+    run_next(guard);
   }
   running_ = false;
   done_.notify_all();
 }
 
-void IoQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& guard) {
+void IoQueue::run_next(std::unique_lock<std::mutex>& guard) {
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
   IoUnit& unit = entry.unit;
   const bool drop = unit.writes() && entry.file->failed();
+  const bool own_thread = std::this_thread::get_id() == thread_.get_id();
   guard.unlock();
   std::optional<Error> error;
   if (!drop) {
-    place_thread(unit.placement);
+    if (own_thread) place_thread(unit.placement);
     error = error_of(unit.work);
   }
   unit.work = nullptr;  // the unit's memory

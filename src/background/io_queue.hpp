@@ -1,6 +1,7 @@
 // IoQueue: one queue of units and the one I/O thread that carries them out, one after the other, in
 // the order in which they came. The thread never calls MPI. It starts with the first unit, and ends
-// where there has been none for a while.
+// where there has been none for a while. Where the system has no thread to give, who submits a unit
+// carries it out.
 #pragma once
 
 #include <atomic>
@@ -66,9 +67,10 @@ class IoQueue {
   };
   template <class Over>
   void await(Over&& over);
-  void start();
+  bool start();
   void run();
-  void run_one(Entry& entry, std::unique_lock<std::mutex>& guard);
+  void run_here(std::unique_lock<std::mutex>& guard);
+  void run_next(std::unique_lock<std::mutex>& guard);
   bool may_begin() const noexcept;
 
   ActiveBuffer& memory_;

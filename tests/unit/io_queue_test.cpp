@@ -2,6 +2,7 @@
 #include "background/io_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -133,6 +134,46 @@ TEST_F(IoQueueTest, FinishCarriesOutAllAndALaterUnitStartsAgain) {
   submit([&] { ++done; });
   drain();
   EXPECT_EQ(done, 101);
+}
+
+/// Threads with larger stacks than there are addresses.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_init(&before_);
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t none;
+    pthread_attr_init(&none);
+    pthread_attr_setstacksize(&none, std::size_t{1} << 50);
+    pthread_setattr_default_np(&none);
+    pthread_attr_destroy(&none);
+  }
+  NoThreads(const NoThreads&) = delete;
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST_F(IoQueueTest, WithoutAThreadWhoSubmitsAUnitCarriesItOut) {
+  {
+    const NoThreads none;
+    std::thread::id by;
+    const IoTicket ticket = submit([&] { by = std::this_thread::get_id(); }, 1);
+    EXPECT_TRUE(queue.is_done(ticket));
+    EXPECT_EQ(by, std::this_thread::get_id());
+    submit([] { throw Error("writing 'file'", "file", 4096, ENOSPC); }, 2);
+    bool written = false;
+    submit([&] { written = true; }, 3);
+    EXPECT_FALSE(written);
+    EXPECT_FALSE(queue.has_thread());
+    EXPECT_TRUE(memory.nothing_queued());
+  }
+  const auto guard = queue.lock();
+  EXPECT_EQ(file.take_failure()->error_number(), ENOSPC);
 }
 
 TEST_F(IoQueueTest, GivesWayToWritersThatCopyUnlessSomebodyWaits) {
