@@ -39,6 +39,7 @@ bool IoQueue::start() {
     thread_ = std::thread([this] { run(); });
     running_ = true;
   } catch (const std::system_error&) {
+    running_ = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return running_;
