@@ -50,8 +50,7 @@ Sides lower(const Range& range, const Sides& inner, Step step) {
     const Sides whole = repeat(repeat(inner, range.block, step.file, step.memory), blocks,
                                range.stride * step.file, range.block * step.memory);
     const Sides cut = repeat(inner, rest, step.file, step.memory);
-    sides.file =
-        Nest::sequence({whole.file, cut.file.moved(blocks * range.stride * step.file)});
+    sides.file = Nest::sequence({whole.file, cut.file.moved(blocks * range.stride * step.file)});
     sides.memory =
         Nest::sequence({whole.memory, cut.memory.moved(blocks * range.block * step.memory)});
   }

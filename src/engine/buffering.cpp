@@ -25,12 +25,13 @@ Placement asked_placement_of(const Hints& hints) {
 }
 
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
-  ActiveBuffer& active = ActiveBuffer::instance();
+  ActiveBuffer& active = context.background.memory();
   const std::int64_t budget = context.buffering.budget;
   if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
   context.buffering.copying.reset();
   ++context.counts.buffer_waits;
   const Stopwatch watch(context.counts.time_room);
+  const BackgroundIo::Urge urge(context.background);  // whichever queue has the memory
   return active.take(bytes, budget);
 }
 
@@ -38,7 +39,7 @@ void let_copy(Context& context) {
   constexpr int milliseconds = 20;
   Team* const team = context.comm.team();
   if (team == nullptr || !context.machine.page_cache) return;
-  for (int i = 0; i < milliseconds && !ActiveBuffer::instance().is_urged(); ++i)
+  for (int i = 0; i < milliseconds && !context.buffered->is_urged(); ++i)
     if (team->await_end_of_copying()) return;
 }
 
@@ -76,7 +77,7 @@ Extent touched_by(const Context& context, const Access& access, const Demand& al
 /// What of the file is buffered here, as far as it touches `range`.
 std::vector<Extent> pending_within(const Context& context, Extent range) {
   std::vector<Extent> touched;
-  for (const Extent pending : ActiveBuffer::instance().pending(*context.buffered))
+  for (const Extent pending : context.buffered->pending())
     if (!intersect(pending, range).empty()) touched.push_back(intersect(pending, range));
   return touched;
 }
@@ -94,7 +95,7 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
   if (!any_rank(context.comm, overtaken)) return;
   if (overtaken) {
     const Stopwatch watch(context.counts.time_wait);
-    ActiveBuffer::instance().drain(*context.buffered);
+    context.buffered->drain();
   }
   ++context.counts.synchronisations;
   agree_on_exit(context.comm, context.take_failure());
@@ -103,10 +104,8 @@ void keep_order(Context& context, const Access& access, const Plan& plan, const 
 void await_written(Context& context, const Access& access, const Demand& all) {
   const Extent near = access.writes() ? all.pending() : touched_by(context, access, all);
   if (near.empty()) return;
-  ActiveBuffer& active = ActiveBuffer::instance();
   const Stopwatch watch(context.counts.time_wait);
-  if (!pending_within(context, near).empty())
-    active.drain(*context.buffered, ActiveBuffer::Which::writes);
+  if (!pending_within(context, near).empty()) context.buffered->drain(BufferedFile::Which::writes);
   ++context.counts.synchronisations;
   agree_on_exit(context.comm, context.take_failure());
 }
@@ -143,7 +142,7 @@ void write_unit(Context& context, const DirectUnit& unit, Locks locks, int write
       from += run.length();
     }
   }
-  context.background.add(counts);
+  context.background_counts.add(counts);
   note_unit(context, unit.bytes, counts.time_storage, context.machine.ranks);
 }
 
@@ -214,8 +213,7 @@ class DirectPacker {
 
   void submit() {
     if (unit_ == nullptr) return;
-    ActiveBuffer::Unit unit;
-    unit.file = context_.buffered;
+    IoUnit unit;
     unit.extent = unit_->hull();
     unit.owner = &context_;
     unit.operation = context_.buffering.operation;
@@ -226,7 +224,7 @@ class DirectPacker {
       write_unit(context, *mine, locks, writers);
     };
     unit_ = nullptr;
-    context_.buffering.last = ActiveBuffer::instance().submit(std::move(unit));
+    context_.buffering.last = context_.buffered->submit(std::move(unit));
   }
 
   Context& context_;
@@ -244,12 +242,12 @@ class DirectPacker {
 
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
   // A context of its own: the other one is the calling thread's.
-  Context own(outer.storage, outer.comm, outer.units, outer.machine);
+  Context own(outer.storage, outer.comm, outer.background, outer.units, outer.machine);
   own.locks_work = outer.locks_work.load();
   const std::optional<Error> error = attempt([&] {
     method == Method::sieved ? move_sieved(own, access, hints) : move_direct(own, access, hints);
   });
-  outer.background.add(own.counts);
+  outer.background_counts.add(own.counts);
   if (error) throw Error(*error);
   if (access.writes())
     note_unit(outer, access.file.bytes(), own.counts.time_storage, outer.machine.ranks);
@@ -262,15 +260,13 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
   ++context.counts.buffer_waits;
   context.buffering.copying.reset();
   const Stopwatch watch(context.counts.time_room);
-  ActiveBuffer::Unit unit;
-  unit.file = context.buffered;
+  IoUnit unit;
   unit.extent = access.file.hull();
   unit.owner = &context;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
   unit.work = [&] { move_aside(context, access, Method::direct, hints); };
-  ActiveBuffer& active = ActiveBuffer::instance();
-  active.wait(active.submit(std::move(unit)));
+  context.buffered->wait(context.buffered->submit(std::move(unit)));
 }
 
 }  // namespace
@@ -280,7 +276,7 @@ void buffer_directly(Context& context, const Access& access, const Hints& hints)
   // Writing to the page cache is copying: where there is no room for all, a copy before it would
   // only cost.
   if (context.buffering.near &&
-      !ActiveBuffer::instance().has_room(access.file.bytes(), context.buffering.budget))
+      !context.background.memory().has_room(access.file.bytes(), context.buffering.budget))
     return write_through(context, access, hints);
   DirectPacker(context, access, hints).pack();
 }

@@ -10,7 +10,7 @@
 #include <penstock/array_file.hpp>
 #include <penstock/error.hpp>
 
-#include "background/active_buffer.hpp"
+#include "background/background_io.hpp"
 #include "background/cache_speed.hpp"
 #include "background/worker.hpp"
 #include "base/buffer.hpp"
@@ -38,7 +38,7 @@ struct StagingKey {
 /// node let it finish first.
 class Copying {
  public:
-  explicit Copying(Team* team) : hold_(ActiveBuffer::instance()), team_(team) {
+  Copying(BackgroundIo& background, Team* team) : hold_(background), team_(team) {
     if (team_ != nullptr) team_->begin_copying();
   }
   Copying(const Copying&) = delete;
@@ -47,7 +47,7 @@ class Copying {
   }
 
  private:
-  ActiveBuffer::Hold hold_;
+  BackgroundIo::Hold hold_;
   Team* team_;
 };
 
@@ -57,7 +57,7 @@ struct Buffering {
   std::int64_t operation = 0;  // which write of the file it is
   bool near = false;           // storage takes its bytes as quickly as a buffer would
   Placement placement;
-  ActiveBuffer::Ticket last = 0;     // its newest unit
+  IoTicket last = 0;                 // its newest unit
   std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that
 };
 
@@ -89,11 +89,18 @@ class Unended {
 };
 
 struct Context {
-  Context(Storage& storage, const Communicator& comm, FileUnits units, Machine machine)
-      : storage(storage), comm(comm), units(std::move(units)), machine(machine), calls(comm.calls()) {}
+  Context(Storage& storage, const Communicator& comm, BackgroundIo& background, FileUnits units,
+          Machine machine)
+      : storage(storage),
+        comm(comm),
+        background(background),
+        units(std::move(units)),
+        machine(machine),
+        calls(comm.calls()) {}
 
   Storage& storage;
   const Communicator& comm;
+  BackgroundIo& background;  // of the process: other files share it
   FileUnits units;
   Machine machine;
   MemoryGauge gauge;
@@ -103,7 +110,7 @@ struct Context {
   TeamArenas arenas;  // of this node's ranks, once a write has been buffered
   Worker worker;      // does storage calls while this thread exchanges
   Statistics counts;  // of the call in progress, what storage does not count
-  BackgroundCounts background;
+  BackgroundCounts background_counts;
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
   std::shared_ptr<CacheSpeed> cache_speed;
   Buffering buffering;
@@ -122,7 +129,7 @@ struct Context {
   /// its own: a rank that waits for letters must not take another's data for one.
   /// What went wrong in the background, to be told by the entry of a call.
   const std::optional<Error>& failure_to_tell() {
-    if (!untold) untold = ActiveBuffer::instance().take_failure(*buffered);
+    if (!untold) untold = buffered->take_failure();
     return untold;
   }
   /// The same, to be told for certain.

@@ -128,7 +128,7 @@ class NodeAggregator {
   DomainTable& table_;
   WindowQueue& queue_;
   std::optional<Stopwatch> short_of_room_;
-  std::optional<ActiveBuffer::Urge> urge_;
+  std::optional<BackgroundIo::Urge> urge_;
   int waker_ = 0;          // rings this rank's bell after each unit of the active buffer; 0: none
   std::deque<Open> open_;  // oldest first
   int next_slot_ = 0;

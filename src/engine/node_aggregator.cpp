@@ -16,11 +16,11 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
       queue_(*prepared.queue) {
   Team& team = *context_.comm.team();
   if (queue_.buffered())
-    waker_ = ActiveBuffer::instance().call_after_units([&team] { team.ring(team.rank()); });
+    waker_ = context_.background.memory().call_after_units([&team] { team.ring(team.rank()); });
 }
 
 NodeAggregator::~NodeAggregator() {
-  if (waker_ != 0) ActiveBuffer::instance().cancel_call(waker_);
+  if (waker_ != 0) context_.background.memory().cancel_call(waker_);
 }
 
 bool NodeAggregator::progress(bool idle) {
@@ -33,11 +33,11 @@ bool NodeAggregator::progress(bool idle) {
 bool NodeAggregator::open_next() {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
   // Copying for others meanwhile; once nothing is queued, nobody would ring.
-  if (queue_.must_wait() && !(open_.empty() && ActiveBuffer::instance().is_idle())) {
+  if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
       ++context_.counts.buffer_waits;
       short_of_room_.emplace(context_.counts.time_room);
-      urge_.emplace(ActiveBuffer::instance());
+      urge_.emplace(context_.background);
     }
     return false;
   }

@@ -52,7 +52,7 @@ bool make_room(Context& context, const Plan& plan, bool arenas) {
   bool works =
       key == context.staging_key || context.staging.fit(team, NodeRoles(team, plan).shape(), why);
   // Both are collective: every rank does the second, whatever the first came to.
-  if (lacks_arenas) works = context.arenas.fit(team, why) && works;
+  if (lacks_arenas) works = context.arenas.fit(team, context.background.memory(), why) && works;
   ++context.counts.allocations;
   context.counts.synchronisations += 2;
   const std::optional<Error> error =
@@ -121,7 +121,7 @@ Entry Operation::prepare(const std::optional<Error>& early) {
 /// What is buffered of this file is written before anybody writes past the buffer, and read before
 /// anybody writes: each rank sees to its own, and the agreement that follows to all.
 void Operation::settle_buffering() {
-  ActiveBuffer& active = ActiveBuffer::instance();
+  ActiveBuffer& active = context_.background.memory();
   context_.buffering = {};
   context_.buffering.placement = placement_of(hints_);
   later_ = background_ == Background::storage && hints_.active_buffer_size > 0;
@@ -134,14 +134,14 @@ void Operation::settle_buffering() {
   const Stopwatch watch(context_.counts.time_wait);
   // Another rank could overtake reads that are still queued here.
   if (access_.writes())
-    active.drain(*context_.buffered, context_.buffering.budget == 0 ? ActiveBuffer::Which::all
-                                                                    : ActiveBuffer::Which::reads);
+    context_.buffered->drain(context_.buffering.budget == 0 ? BufferedFile::Which::all
+                                                            : BufferedFile::Which::reads);
   active.restart_peak();
 }
 
 std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error>& early) {
   // Before one looks for failures: what fails after this is known to be pending.
-  const Extent pending = ActiveBuffer::instance().pending_hull(*context_.buffered);
+  const Extent pending = context_.buffered->pending_hull();
   std::optional<Error> error = early;
   if (!error) error = context_.failure_to_tell();
   if (!error)
@@ -150,7 +150,7 @@ std::optional<Error> Operation::locate(Demand& demand, const std::optional<Error
       demand = Demand::of(access_.file);
       demand.words = leave_letter(context_, access_);
       demand.slow = is_far();
-      demand.room = context_.buffering.budget - ActiveBuffer::instance().in_use();
+      demand.room = context_.buffering.budget - context_.background.memory().in_use();
     });
   if (error) demand = {};
   if (!pending.empty()) {
@@ -217,7 +217,8 @@ void Operation::start(const Demand& all) {
     return count_memory();
   }
   if (plan_.buffered && context_.buffering.near)
-    context_.buffering.copying = std::make_unique<Copying>(context_.comm.team());
+    context_.buffering.copying =
+        std::make_unique<Copying>(context_.background, context_.comm.team());
   const std::optional<Error> error = attempt([&] { move(all); });
   context_.buffering.copying.reset();
   count_memory();
@@ -226,27 +227,25 @@ void Operation::start(const Demand& all) {
   if (!plan_.buffered) return leave(error);
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
-  if (error) ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
+  if (error) context_.buffered->fail(*error, &context_, number_);
 }
 
 /// What went wrong at once is told like what goes wrong later: by end() or the next call.
 void Operation::keep_for_end(const std::optional<Error>& error) {
   error_ = attempt([&] { leave(error); });
-  if (error && access_.writes())
-    ActiveBuffer::instance().fail(*context_.buffered, *error, &context_, number_);
+  if (error && access_.writes()) context_.buffered->fail(*error, &context_, number_);
 }
 
 /// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
 void Operation::warm_page_cache() {
   std::vector<Extent> extents = prepared_->table->extents_left();
   if (extents.empty()) return;
-  ActiveBuffer::Unit unit;
-  unit.file = context_.buffered;
+  IoUnit unit;
   unit.placement = context_.buffering.placement;
   unit.work = [&storage = context_.storage, extents = std::move(extents)] {
     for (const Extent extent : extents) storage.read_ahead(extent);
   };
-  ticket_ = ActiveBuffer::instance().submit(std::move(unit));
+  ticket_ = context_.buffered->submit(std::move(unit));
 }
 
 void Operation::move(const Demand& all) {
@@ -274,14 +273,13 @@ void Operation::count_memory() {
   if (plan_.collective() && plan_.exchange == Exchange::node)
     context_.counts.staging_peak += context_.staging.own_bytes(context_.comm.team()->rank());
   context_.counts.allocations += context_.gauge.allocations();
-  context_.counts.buffer_peak = ActiveBuffer::instance().peak();
+  context_.counts.buffer_peak = context_.background.memory().peak();
 }
 
 void Operation::hand_over_whole() {
   whole_ = true;
   if (access_.file.empty()) return;
-  ActiveBuffer::Unit unit;
-  unit.file = context_.buffered;
+  IoUnit unit;
   if (access_.writes()) unit.extent = access_.file.hull();
   unit.owner = &context_;
   unit.operation = number_;
@@ -292,21 +290,21 @@ void Operation::hand_over_whole() {
     if (error && self->access_.writes()) throw Error(*error);
     self->error_ = error;
   };
-  ticket_ = ActiveBuffer::instance().submit(std::move(unit));
+  ticket_ = context_.buffered->submit(std::move(unit));
 }
 
 bool Operation::is_copied() {
-  return ended_ || (!has_exchange() && (!whole_ || ActiveBuffer::instance().is_done(ticket_)));
+  return ended_ || (!has_exchange() && (!whole_ || context_.buffered->is_done(ticket_)));
 }
 
 void Operation::await_copied() {
-  if (whole_) ActiveBuffer::instance().wait(ticket_);
+  if (whole_) context_.buffered->wait(ticket_);
 }
 
 bool Operation::is_done() {
   if (ended_) return true;
   if (prepared_ && !prepared_->queue->has_read_ahead()) return false;
-  return ActiveBuffer::instance().is_done(ticket_);
+  return context_.buffered->is_done(ticket_);
 }
 
 bool Operation::must_meet() const noexcept {
@@ -337,8 +335,7 @@ void Operation::enter_end(const std::optional<Error>& error) {
 void Operation::meet_for_end(bool asked) {
   if (!at_once_) await_own_units();
   std::optional<Error> error = at_once_ ? std::nullopt : error_;
-  if (access_.writes())
-    error = ActiveBuffer::instance().lost(*context_.buffered, &context_, number_);
+  if (access_.writes()) error = context_.buffered->lost(&context_, number_);
   // What is told here is not told again by the next call.
   if (asked && (error || !access_.writes()))
     if (const std::optional<Error>& failure = context_.failure_to_tell()) error = failure;
@@ -373,8 +370,7 @@ std::optional<Error> Operation::end_alone() {
 
 std::optional<Error> Operation::fate() {
   if (ended_) return std::nullopt;
-  if (access_.writes())
-    return error_ ? error_ : ActiveBuffer::instance().lost(*context_.buffered, &context_, number_);
+  if (access_.writes()) return error_ ? error_ : context_.buffered->lost(&context_, number_);
   return Error(ErrorClass::state, "the file '" + context_.storage.path() +
                                       "' was let go of before this read had ended: its memory "
                                       "does not hold what was asked for");
@@ -382,10 +378,9 @@ std::optional<Error> Operation::fate() {
 
 /// Of this call, and of the writes before it: a read sees them, and their errors.
 void Operation::await_own_units() {
-  ActiveBuffer& active = ActiveBuffer::instance();
   const Stopwatch watch(context_.counts.time_wait);
-  active.wait(ticket_);
-  if (!access_.writes()) active.drain(*context_.buffered, ActiveBuffer::Which::writes);
+  context_.buffered->wait(ticket_);
+  if (!access_.writes()) context_.buffered->drain(BufferedFile::Which::writes);
 }
 
 }  // namespace penstock

@@ -90,7 +90,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::int64_t call_ = 0;             // of the file, that began it
   std::int64_t number_ = 0;           // of the write
   std::optional<Prepared> prepared_;  // of a split read
-  ActiveBuffer::Ticket ticket_ = 0;   // its newest unit
+  IoTicket ticket_ = 0;               // its newest unit
   bool whole_ = false;                // that unit is all of it and uses user memory
   std::optional<Error> error_;        // of a read in the I/O thread, or of what was done at once
 };

@@ -49,7 +49,8 @@ class Requester {
   const Access& access_;
   const Plan& plan_;
   Slots& slots_;
-  std::priority_queue<Neighbour, std::vector<Neighbour>, std::greater<>> neighbours_;  // least first
+  std::priority_queue<Neighbour, std::vector<Neighbour>, std::greater<>>
+      neighbours_;  // least first
   Chunk next_;
   bool has_chunk_ = false;
   std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read that has to be unpacked

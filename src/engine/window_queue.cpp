@@ -30,8 +30,8 @@ WindowQueue::~WindowQueue() {
   // What threads are still reading into must stay.
   for (const auto& window : windows_)
     if (window->ticket != 0) context_.worker.wait(window->ticket);
-  for (const auto& window : ahead_) ActiveBuffer::instance().wait(window->ticket);
-  for (const auto& window : open_) ActiveBuffer::instance().wait(window->ticket);
+  for (const auto& window : ahead_) context_.buffered->wait(window->ticket);
+  for (const auto& window : open_) context_.buffered->wait(window->ticket);
   context_.pool.give(BufferPool::Use::sieve, std::move(sieve_));
 }
 
@@ -74,14 +74,14 @@ Window& WindowQueue::open(DomainTable& table, std::byte* place) {
 }
 
 bool WindowQueue::must_wait() {
-  if (!buffered_ || ActiveBuffer::instance().has_room(unit_bytes_, context_.buffering.budget))
+  if (!buffered_ || context_.background.memory().has_room(unit_bytes_, context_.buffering.budget))
     return false;
   context_.buffering.copying.reset();
   return true;
 }
 
 void WindowQueue::read_ahead(DomainTable& table, std::int64_t budget) {
-  ActiveBuffer& active = ActiveBuffer::instance();
+  ActiveBuffer& active = context_.background.memory();
   while (!table.finished() && active.has_room(unit_bytes_, budget)) {
     ahead_.push_back(loose(StagingMemory::active_buffer));
     table.open(*ahead_.back());
@@ -90,22 +90,21 @@ void WindowQueue::read_ahead(DomainTable& table, std::int64_t budget) {
 }
 
 bool WindowQueue::has_read_ahead() {
-  return ahead_.empty() || ActiveBuffer::instance().is_done(ahead_.back()->ticket);
+  return ahead_.empty() || context_.buffered->is_done(ahead_.back()->ticket);
 }
 
 void WindowQueue::start_fill_in_io_thread(Window& window) {
   window.in_io_thread = true;
-  ActiveBuffer::Unit unit;
-  unit.file = context_.buffered;
+  IoUnit unit;
   unit.placement = context_.buffering.placement;
   unit.work = [this, &window] {
     window.error = attempt([&] {
       const Permit permit(context_, writers_);
       window.io.fill();
     });
-    context_.background.add(window.io.own_counts());
+    context_.background_counts.add(window.io.own_counts());
   };
-  window.ticket = ActiveBuffer::instance().submit(std::move(unit));
+  window.ticket = context_.buffered->submit(std::move(unit));
 }
 
 void WindowQueue::start(Window& window, bool fill) {
@@ -144,7 +143,7 @@ void WindowQueue::stagger() {
 void WindowQueue::finish(Window& window) {
   if (window.ticket != 0) {
     const Stopwatch watch(context_.counts.time_wait);
-    if (window.in_io_thread) ActiveBuffer::instance().wait(window.ticket);
+    if (window.in_io_thread) context_.buffered->wait(window.ticket);
     else context_.worker.wait(window.ticket);
     window.ticket = 0;
   }
@@ -161,8 +160,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
                std::chrono::microseconds delay) {
   window->streams.clear();  // they refer to the call's tables
   const std::int64_t unit_bytes = window->io.wanted();
-  ActiveBuffer::Unit unit;
-  unit.file = context.buffered;
+  IoUnit unit;
   unit.extent = window->io.trimmed();
   unit.owner = &context;
   unit.operation = context.buffering.operation;
@@ -174,11 +172,11 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
       const Permit permit(context, writers);
       window->io.flush();
     }
-    context.background.add(window->io.own_counts());
+    context.background_counts.add(window->io.own_counts());
     note_unit(context, unit_bytes, window->io.own_counts().time_storage, owners);
   };
   context.counts.bytes_buffered += unit_bytes;
-  context.buffering.last = ActiveBuffer::instance().submit(std::move(unit));
+  context.buffering.last = context.buffered->submit(std::move(unit));
 }
 
 }  // namespace penstock

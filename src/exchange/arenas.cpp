@@ -9,8 +9,6 @@
 #include <map>
 #include <mutex>
 
-#include "background/active_buffer.hpp"
-
 namespace penstock {
 namespace {
 
@@ -37,18 +35,17 @@ std::byte* map_once(std::int64_t process, std::int64_t number) {
 
 }  // namespace
 
-bool TeamArenas::fit(Team& team, std::string& why) {
-  ActiveBuffer& active = ActiveBuffer::instance();
-  const bool own = active.open_arena();
-  if (!own) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
-  team.own_desk().arena = own ? active.arena_descriptor() : -1;
+bool TeamArenas::fit(Team& team, ActiveBuffer& own, std::string& why) {
+  const bool opened = own.open_arena();
+  if (!opened) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
+  team.own_desk().arena = opened ? own.arena_descriptor() : -1;
   team.meet([] {});
   std::vector<std::byte*> bases;
-  bool all = own;
+  bool all = opened;
   for (int place = 0; place < team.size() && all; ++place) {
     const Team::Desk& desk = team.desk(place);
     bases.push_back(place == team.rank()
-                        ? active.arena_base()
+                        ? own.arena_base()
                         : (desk.arena < 0 ? nullptr : map_once(desk.process, desk.arena)));
     if (bases.back() != nullptr) continue;
     all = false;

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "background/arena.hpp"
+#include "background/active_buffer.hpp"
 #include "mpi/team.hpp"
 
 namespace penstock {
 
 class TeamArenas {
  public:
-  /// Collective over the team. False, and `why`, where this rank cannot have them all.
-  bool fit(Team& team, std::string& why);
+  /// Collective over the team. `own`: this process's. False, and `why`, where this rank cannot have
+  /// them all.
+  bool fit(Team& team, ActiveBuffer& own, std::string& why);
   bool there() const noexcept { return !bases_.empty(); }
   std::byte* base(int place) const noexcept { return bases_[static_cast<std::size_t>(place)]; }
 

@@ -1,6 +1,7 @@
 #include <penstock/array_file.hpp>
 
 #include "file/impl.hpp"
+#include "file/process.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -79,11 +80,13 @@ class CloseState : public Handle::State {
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                           const ArraySpec& spec, const Hints& hints) {
-  return ArrayFile(std::make_shared<Impl>(Communicator(comm), path, mode, spec, hints));
+  return ArrayFile(
+      std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
 }
 ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
                           const Hints& hints) {
-  return ArrayFile(std::make_shared<Impl>(Communicator(), path, mode, spec, hints));
+  return ArrayFile(
+      std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
 }
 
 ArrayFile::ArrayFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

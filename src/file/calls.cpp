@@ -190,7 +190,7 @@ void ArrayFile::Impl::account(const StorageCounts& before) {
 /// What this rank has buffered is in the file when this returns, or something went wrong.
 void ArrayFile::Impl::drain() {
   if (!closing_) in_flight_->settle();
-  ActiveBuffer::instance().drain(*buffered_);
+  buffered_->drain();
 }
 
 /// The entry of a call that is no read or write: throws on every rank if the ranks are in different
@@ -208,7 +208,7 @@ void ArrayFile::Impl::sync() {
                   const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
                   if (code < 0) throw_errno("syncing", path_, code);
                 }));
-  ActiveBuffer::instance().settle(*buffered_);
+  buffered_->settle();
 }
 
 std::int64_t ArrayFile::Impl::file_size() {
@@ -257,16 +257,14 @@ void ArrayFile::Impl::finish_close() {
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
   in_flight_->end_everything();
-  ActiveBuffer::instance().drain(*buffered_);
+  buffered_->drain();
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
   const std::optional<Error> agreed = attempt([&] { meet(); });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
-  ActiveBuffer::instance().settle(*buffered_);
+  buffered_->settle();
   total_ = statistics();
-  in_flight_.reset();
   comm_.set_calls(context_->calls);
-  context_.reset();
-  storage_.reset();
+  let_go();
   if (!agreed || agreed->rank() >= 0) comm_.release();
   if (agreed) throw Error(*agreed);
 }
@@ -278,22 +276,28 @@ void ArrayFile::Impl::abandon() noexcept {
   }
   leave_for_good(comm_);
   if (buffered_) {
-    ActiveBuffer::instance().drain(*buffered_);
+    buffered_->drain();
     if (in_flight_) in_flight_->abandon();
     if (context_ && context_->untold)  // the ranks have met in no call since
       std::fprintf(stderr, "penstock: LOST DATA: %s\n", context_->untold->what());
-    if (closing_) ActiveBuffer::instance().settle(*buffered_);
-    ActiveBuffer::instance().tell(*buffered_);
+    if (closing_) buffered_->settle();
+    buffered_->tell();
   }
+  let_go();
+}
+
+/// Of what only an open file needs. After its last unit.
+void ArrayFile::Impl::let_go() noexcept {
   in_flight_.reset();
   context_.reset();
   storage_.reset();
+  buffered_.reset();
 }
 
 Statistics ArrayFile::Impl::statistics() const {
   Statistics sum = total_;
   if (!context_) return sum;
-  sum += context_->background.sum();
+  sum += context_->background_counts.sum();
   add_counts(sum, storage_counts_, opening_counts_);
   add_counts(sum, background_counts_, {});
   return sum;

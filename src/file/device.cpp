@@ -71,6 +71,15 @@ std::unique_ptr<Storage> Device::stack(std::unique_ptr<Storage> inner,
   return keep_pace(std::move(inner), *pace, std::move(clock), rank);
 }
 
+/// A modelled device is one of its file alone. Writes to the page cache and past it are apart: the
+/// one kind needs a core, the other waits for the disk.
+QueueKey Device::queue_key(const FileId& file, const Hints& hints) const noexcept {
+  const bool past =
+      hints.storage == StorageKind::direct || hints.storage == StorageKind::uring_direct;
+  const bool modelled = pace || !faults.empty();
+  return {file.device, modelled ? file.inode : 0, !past && (!pace || pace->page_cache)};
+}
+
 std::shared_ptr<PaceClock> share_clock(const Communicator& comm) {
   if (comm.alone()) return std::make_shared<PaceClock>();
   std::string why = comm.why_no_team();

@@ -13,6 +13,7 @@
 #include <penstock/file_system.hpp>
 #include <penstock/hints.hpp>
 
+#include "background/background_io.hpp"
 #include "mpi/communicator.hpp"
 #include "storage/paced.hpp"
 
@@ -30,6 +31,9 @@ struct Device {
   /// `inner` behind the device. `clock` is needed where there is a pace.
   std::unique_ptr<Storage> stack(std::unique_ptr<Storage> inner, std::shared_ptr<PaceClock> clock,
                                  int rank) const;
+
+  /// Which queue of the background a file behind this device goes to.
+  QueueKey queue_key(const FileId& file, const Hints& hints) const noexcept;
 };
 
 /// A new clock that all ranks of one machine share, whatever the teams of their file: it has one

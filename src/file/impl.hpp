@@ -15,8 +15,9 @@ namespace penstock {
 
 class ArrayFile::Impl {
  public:
-  Impl(Communicator comm, const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
-       const Hints& hints);
+  /// `background`: of the process.
+  Impl(BackgroundIo& background, Communicator comm, const std::filesystem::path& path, Mode mode,
+       const ArraySpec& spec, const Hints& hints);
   Impl(const Impl&) = delete;
   /// Not collective: it runs during one rank's exception too, when nobody else is here.
   ~Impl() { abandon(); }
@@ -51,9 +52,7 @@ class ArrayFile::Impl {
     in_flight_->end_reads();
     closing_ = true;
   }
-  bool is_closing_done() {
-    return !storage_ || ActiveBuffer::instance().pending(*buffered_).empty();
-  }
+  bool is_closing_done() { return !storage_ || buffered_->pending().empty(); }
   void finish_close();
   void close();
   /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
@@ -100,7 +99,9 @@ class ArrayFile::Impl {
     if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
   }
   void account(const StorageCounts& before);
+  void let_go() noexcept;
 
+  BackgroundIo& background_;
   Communicator comm_;
   std::string path_;
   Mode mode_;

@@ -48,7 +48,7 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
   const auto work = [this, begun, early, call] {
     const InCall in(context_.comm, context_.storage.path(), call);
     begun->error = attempt([&] { begun->operation->begin(early); });
-    context_.background.add(context_.counts);
+    context_.background_counts.add(context_.counts);
     if (!begun->error) keep(begun);
   };
   begun->ticket = thread_.submit(work, placement);

@@ -16,11 +16,14 @@
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/finalize.hpp"
 #include "mpi/launch.hpp"
 #include "storage/facts.hpp"
 
 namespace penstock {
 namespace {
+
+constexpr auto unknown_device = ~std::uint64_t{0};
 
 std::vector<Common> common_values(const std::string& path, Mode mode, const ArraySpec& spec,
                                   const Hints& hints) {
@@ -87,10 +90,16 @@ Error elsewhere(const std::string& path) {
 
 }  // namespace
 
-ArrayFile::Impl::Impl(Communicator comm, const std::filesystem::path& path, Mode mode,
-                      const ArraySpec& spec, const Hints& hints)
-    : comm_(std::move(comm)), path_(path.string()), mode_(mode), hints_(hints) {
+ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
+                      const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+                      const Hints& hints)
+    : background_(background),
+      comm_(std::move(comm)),
+      path_(path.string()),
+      mode_(mode),
+      hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
+  if (!comm_.is_null()) finish_before_mpi_does(background_);
   comm_.connect();
   agree_to_open(spec);
   const bool made = comm_.rank() == 0 && mode_ == Mode::create && !is_there(path_);
@@ -130,7 +139,7 @@ void ArrayFile::Impl::complete() {
   const ArraySpec& s = described_.spec;
   layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
   hints_ = settle_hints(hints_, machine(), layout_.element_size);
-  context_.emplace(*storage_, comm_, layout_.units(), machine());
+  context_.emplace(*storage_, comm_, background_, layout_.units(), machine());
   context_->buffered = buffered_;
   context_->cache_speed = cache_speed_;
   in_flight_.emplace(*context_);
@@ -225,12 +234,13 @@ void ArrayFile::Impl::find_buffered() {
   struct stat status {};
   const bool known = ::stat(path_.c_str(), &status) == 0;
   const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
-  ActiveBuffer& active = ActiveBuffer::instance();
-  buffered_ = known ? active.file(status.st_dev, status.st_ino, path_, who)
-                    : std::make_shared<BufferedFile>(path_, who);
+  // Where a file cannot be asked for its identity, it has one that no other has.
+  const FileId id = known ? FileId{status.st_dev, status.st_ino}
+                          : FileId{unknown_device, reinterpret_cast<std::uintptr_t>(this)};
+  buffered_ = background_.file(id, device_.queue_key(id, hints_), path_, who);
   cache_speed_ =
       CacheSpeed::of((known ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
-  active.drain(*buffered_);
+  buffered_->drain();
 }
 
 /// Rank 0 writes the header and sets the size.

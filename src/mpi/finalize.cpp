@@ -2,14 +2,13 @@
 
 #include <mpi.h>
 
-#include "background/active_buffer.hpp"
 #include "mpi/group.hpp"
 
 namespace penstock {
 namespace {
 
-int finish(MPI_Comm, int, void*, void*) {
-  ActiveBuffer::instance().finish();
+int finish(MPI_Comm, int, void*, void* background) {
+  static_cast<BackgroundIo*>(background)->finish();
   Group::release_all();
   return MPI_SUCCESS;
 }
@@ -18,10 +17,10 @@ int finish(MPI_Comm, int, void*, void*) {
 
 /// MPI-4.1, section 11.2.4 (Allowing User Functions at Process Termination): attributes of
 /// MPI_COMM_SELF are deleted before anything else in MPI_Finalize.
-void finish_before_mpi_does() {
-  static const bool done = [] {
+void finish_before_mpi_does(BackgroundIo& background) {
+  static const bool done = [&] {
     int key = MPI_KEYVAL_INVALID;
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &finish, &key, nullptr) == MPI_SUCCESS)
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &finish, &key, &background) == MPI_SUCCESS)
       MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
     return true;
   }();

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "mpi/communicator.hpp"
-#include "mpi/finalize.hpp"
 
 namespace penstock {
 namespace {
@@ -93,7 +92,6 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
   auto held = std::make_unique<Held>(group);
   Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
   static_cast<void>(held.release());
-  finish_before_mpi_does();
   return group;
 }
 

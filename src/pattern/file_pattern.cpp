@@ -13,10 +13,9 @@ namespace {
 using Node = Nest::Node;
 
 [[noreturn]] void refuse(std::int64_t before, std::int64_t after, std::int64_t offset) {
-  throw Error(ErrorClass::argument,
-              "file pattern: byte " + std::to_string(offset + after) + " follows bytes up to " +
-                  std::to_string(offset + before) +
-                  "; a file pattern must ascend, without a byte twice");
+  throw Error(ErrorClass::argument, "file pattern: byte " + std::to_string(offset + after) +
+                                        " follows bytes up to " + std::to_string(offset + before) +
+                                        "; a file pattern must ascend, without a byte twice");
 }
 
 void check_order(std::int64_t end, std::int64_t next, std::int64_t offset) {
@@ -73,8 +72,8 @@ FilePattern FilePattern::tiles(const FilePattern& pattern, std::int64_t extent, 
                                std::int64_t bytes) {
   if (pattern.empty() || bytes <= 0) return {};
   if (first < 0)
-    throw Error(ErrorClass::argument, "file pattern: the stream has no position " +
-                                          std::to_string(first));
+    throw Error(ErrorClass::argument,
+                "file pattern: the stream has no position " + std::to_string(first));
   const std::int64_t last = checked_add(first, bytes, "end of the stream") - 1;
   const std::int64_t skipped = first / pattern.size();
   // Only the tiles with bytes of it: the first ones may lie anywhere below.

@@ -32,9 +32,7 @@ class FilePattern {
   /// Bytes at file offsets below `offset`.
   std::int64_t below(std::int64_t offset) const noexcept;
   /// File offset of the byte at `position`.
-  std::int64_t offset_at(std::int64_t position) const noexcept {
-    return nest_.place_of(position);
-  }
+  std::int64_t offset_at(std::int64_t position) const noexcept { return nest_.place_of(position); }
   /// The bytes within `range`.
   FilePattern within(Extent range) const;
 

@@ -58,25 +58,25 @@ class WindowStream {
   /// `begin`.
   template <class Visit>
   void for_each(std::int64_t begin, std::int64_t end, Visit&& visit) const {
-    for_each_slice(begin, end, [&](const Slice& s, std::int64_t from, std::int64_t to,
-                                   std::int64_t ahead) {
-      penstock::for_each(*s.pattern, from, to, [&](Batch b) {
-        b.packed -= ahead;
-        visit(static_cast<const Batch&>(b));
-      });
-    });
+    for_each_slice(begin, end,
+                   [&](const Slice& s, std::int64_t from, std::int64_t to, std::int64_t ahead) {
+                     penstock::for_each(*s.pattern, from, to, [&](Batch b) {
+                       b.packed -= ahead;
+                       visit(static_cast<const Batch&>(b));
+                     });
+                   });
   }
   /// The same with memory: one map for each pattern of the footprint.
   template <class Visit>
   void for_each(std::span<const MemoryMap> memory, std::int64_t begin, std::int64_t end,
                 Visit&& visit) const {
-    for_each_slice(begin, end, [&](const Slice& s, std::int64_t from, std::int64_t to,
-                                   std::int64_t ahead) {
-      zip(*s.pattern, memory[s.part], from, to, [&](Batch b) {
-        b.packed -= ahead;
-        visit(static_cast<const Batch&>(b));
-      });
-    });
+    for_each_slice(begin, end,
+                   [&](const Slice& s, std::int64_t from, std::int64_t to, std::int64_t ahead) {
+                     zip(*s.pattern, memory[s.part], from, to, [&](Batch b) {
+                       b.packed -= ahead;
+                       visit(static_cast<const Batch&>(b));
+                     });
+                   });
   }
   /// Where stream positions [begin, end) are in memory, if they are one run there; else null.
   std::byte* contiguous(std::span<const MemoryMap> memory, std::int64_t begin,

@@ -128,8 +128,7 @@ Nest Nest::list(const Nest& child, std::vector<std::int64_t> places) {
                   places.size() > 1 ? places[1] - places[0] : 0);
   const Node& inner = *child.node_;
   const auto touch = [&](std::int64_t a, std::int64_t b) { return b - a == inner.size; };
-  if (inner.is_run() &&
-      std::adjacent_find(places.begin(), places.end(), touch) != places.end()) {
+  if (inner.is_run() && std::adjacent_find(places.begin(), places.end(), touch) != places.end()) {
     const std::vector<std::int64_t> lengths(places.size(), inner.size);
     return table(std::move(places), lengths).moved(child.place_);
   }
@@ -153,8 +152,9 @@ Nest Nest::table(std::vector<std::int64_t> places, std::span<const std::int64_t>
     const Extent run{places[i], checked_add(places[i], lengths[i], place_words)};
     node.hull = node.size == 0 ? run : joined(node.hull, run);
     node.size = checked_add(node.size, lengths[i], size_words);
-    const bool touches = !table.places.empty() &&
-                         table.places.back() + length_at(table, std::ssize(table.places) - 1) == run.begin;
+    const bool touches =
+        !table.places.empty() &&
+        table.places.back() + length_at(table, std::ssize(table.places) - 1) == run.begin;
     if (touches) {
       table.starts.back() = node.size;
       continue;

@@ -19,7 +19,9 @@ struct Staged {
   }
   /// The first of the stream positions that are copied is at `begin`.
   static Staged packed(std::byte* begin) noexcept { return {begin, 0, false}; }
-  std::byte* at(const Batch& b) const noexcept { return base + ((image ? b.file : b.packed) - origin); }
+  std::byte* at(const Batch& b) const noexcept {
+    return base + ((image ? b.file : b.packed) - origin);
+  }
   std::int64_t step(const Batch& b) const noexcept { return image ? b.file_step : b.run; }
 };
 

@@ -27,6 +27,7 @@
 #include <penstock/penstock.hpp>
 
 #include "file/impl.hpp"
+#include "file/process.hpp"
 #include "model_support.hpp"
 #include "support/random_patterns.hpp"
 
@@ -324,7 +325,7 @@ class CaseRun {
     at_open.storage = c_.write_hints.storage;
     at_open.ranks_per_node = c_.write_hints.ranks_per_node;
     at_open.device = c_.write_hints.device;
-    ps::ArrayFile::Impl file(ps::Communicator(comm_), path_,
+    ps::ArrayFile::Impl file(ps::background_of_process(), ps::Communicator(comm_), path_,
                              c_.npy ? ps::Mode::create : ps::Mode::read_write, spec, at_open);
     start_ = file.data_offset();
     if (c_.npy) model_ = whole_file(path_);

@@ -1,0 +1,112 @@
+// BackgroundIo: what a process does in the background for all of its files: the memory that they
+// share (ActiveBuffer), and a queue with an I/O thread for each device.
+//
+// Invariants:
+//   1. A file has one queue as long as any handle of it is open, so its units run in the order in
+//      which they came. Files of one device share a queue.
+//   2. A queue waits for nothing but its own device: what is slow holds up no other.
+//   3. The queue of a file that is a device of its own ends with the file; those of real devices
+//      stay, which are few. A queue's thread ends where it has been idle for some seconds, so a
+//      process has at most as many I/O threads as queues with something to do lately.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "background/active_buffer.hpp"
+#include "background/buffered_file.hpp"
+#include "background/io_queue.hpp"
+
+namespace penstock {
+
+/// A file by what the operating system calls it.
+struct FileId {
+  std::uint64_t device = 0, inode = 0;
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+
+/// What a queue is made for.
+struct QueueKey {
+  std::uint64_t device = 0;
+  std::uint64_t file = 0;   // of a file that is a device of its own; 0: all files of the device
+  bool page_cache = false;  // bytes go to the page cache: copies, which need a core
+  friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+};
+
+class BackgroundIo {
+ public:
+  /// While one lives, queues that write to the page cache begin no unit, unless somebody waits for
+  /// one. For writers that are busy copying.
+  class Hold {
+   public:
+    explicit Hold(BackgroundIo& owner) : owner_(owner) { ++owner_.precedence_.copying; }
+    Hold(const Hold&) = delete;
+    ~Hold() {
+      if (--owner_.precedence_.copying == 0) owner_.wake_queues();
+    }
+
+   private:
+    BackgroundIo& owner_;
+  };
+
+  /// While one lives somebody waits for units, of whatever queue: none is held up.
+  class Urge {
+   public:
+    explicit Urge(BackgroundIo& owner) : owner_(owner) {
+      ++owner_.precedence_.waiting;
+      if (owner_.precedence_.copying > 0) owner_.wake_queues();
+    }
+    Urge(const Urge&) = delete;
+    ~Urge() { --owner_.precedence_.waiting; }
+
+   private:
+    BackgroundIo& owner_;
+  };
+
+  /// `idle`: how long a thread without units stays.
+  explicit BackgroundIo(IoQueue::Clock::duration idle = std::chrono::seconds(5)) : idle_(idle) {}
+  BackgroundIo(const BackgroundIo&) = delete;
+  ~BackgroundIo() { finish(); }
+
+  ActiveBuffer& memory() noexcept { return memory_; }
+
+  /// The record of a file, and its queue: `key` where no handle of it is open yet, else that of
+  /// the first one. `who`: this process, for messages.
+  std::shared_ptr<BufferedFile> file(const FileId& id, const QueueKey& key, const std::string& path,
+                                     const std::string& who);
+
+  /// Writes what is queued and ends the threads (a later unit starts its own again). Tells on
+  /// stderr what the program has not asked for: failures, and files that were not closed.
+  void finish() noexcept;
+
+  std::size_t queues();   // that there are
+  std::size_t threads();  // that run
+
+  /// Around a fork: `lock_for_fork` before, the second in the parent, the third in the child, which
+  /// has a background of its own with nothing in it.
+  void lock_for_fork();
+  void unlock_after_fork();
+  void forget_after_fork();
+
+ private:
+  std::vector<std::shared_ptr<IoQueue>> live_queues();
+  void wake_queues();
+
+  ActiveBuffer memory_;
+  Precedence precedence_;
+  const IoQueue::Clock::duration idle_;
+  std::mutex mutex_;  // taken before those of queues, these before that of the memory
+  std::map<QueueKey, std::weak_ptr<IoQueue>> queues_;
+  std::vector<std::shared_ptr<IoQueue>> kept_;  // of real devices: files come and go
+  std::map<FileId, std::weak_ptr<BufferedFile>> files_;
+  std::vector<std::shared_ptr<IoQueue>> locked_;  // for a fork
+};
+
+}  // namespace penstock

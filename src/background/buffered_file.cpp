@@ -1,0 +1,62 @@
+#include "background/buffered_file.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+namespace penstock {
+
+Extent BufferedFile::pending_hull() {
+  Extent hull{std::numeric_limits<std::int64_t>::max(), -1};
+  for (const Extent extent : pending()) {
+    hull.begin = std::min(hull.begin, extent.begin);
+    hull.end = std::max(hull.end, extent.end);
+  }
+  return hull;
+}
+
+std::vector<Extent> BufferedFile::pending() {
+  const auto guard = queue_->lock();
+  return ledger_.pending();
+}
+
+void BufferedFile::fail(const Error& error, const void* owner, std::int64_t operation) {
+  const auto guard = queue_->lock();
+  ledger_.fail(error, owner, operation);
+}
+
+std::optional<Error> BufferedFile::lost(const void* owner, std::int64_t operation) {
+  const auto guard = queue_->lock();
+  return ledger_.lost(owner, operation);
+}
+
+bool BufferedFile::has_failure() {
+  const auto guard = queue_->lock();
+  return ledger_.failed();
+}
+
+std::optional<Error> BufferedFile::take_failure() {
+  if (!has_failure()) return std::nullopt;
+  drain();
+  const auto guard = queue_->lock();
+  return ledger_.take_failure();  // nothing where somebody else has it by now
+}
+
+void BufferedFile::settle() {
+  const auto guard = queue_->lock();
+  ledger_.settle();
+}
+
+void BufferedFile::tell() noexcept {
+  const std::optional<Error> failure = take_failure();
+  const auto guard = queue_->lock();
+  if (failure) std::fprintf(stderr, "penstock: %s: LOST DATA: %s\n", who_.c_str(), failure->what());
+  else if (ledger_.unsettled())
+    std::fprintf(stderr,
+                 "penstock: %s: '%s' was never closed; what was buffered for it has been written "
+                 "now. Close files: errors of the last writes reach the program there\n",
+                 who_.c_str(), path_.c_str());
+  ledger_.settle();
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+// BufferedFile: one file of the operating system as the background sees it, however often it is
+// open: its ledger, and the queue that all of its units go to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "background/io_queue.hpp"
+#include "background/ledger.hpp"
+
+namespace penstock {
+
+class BufferedFile {
+ public:
+  using Which = Ledger::Which;
+
+  /// `who`: this process, for messages.
+  BufferedFile(std::shared_ptr<IoQueue> queue, std::string path, std::string who)
+      : queue_(std::move(queue)), path_(std::move(path)), who_(std::move(who)) {}
+  BufferedFile(const BufferedFile&) = delete;
+  ~BufferedFile() { drain(); }
+
+  /// Tickets are those of its queue.
+  IoTicket submit(IoUnit unit) { return queue_->submit(ledger_, std::move(unit)); }
+  bool is_done(IoTicket ticket) { return queue_->is_done(ticket); }
+  void wait(IoTicket ticket) { queue_->wait(ticket); }
+  /// Until nothing of the file is queued.
+  void drain(Which which = Which::all) { queue_->drain(ledger_, which); }
+  /// Somebody waits for a unit of its queue.
+  bool is_urged() { return queue_->is_urged(); }
+
+  /// Where writes are pending: from the first to the last such byte.
+  Extent pending_hull();
+  std::vector<Extent> pending();
+  /// See Ledger.
+  void fail(const Error& error, const void* owner, std::int64_t operation);
+  std::optional<Error> lost(const void* owner, std::int64_t operation);
+  bool has_failure();
+  /// Later writes of the file are dropped first.
+  std::optional<Error> take_failure();
+  void settle();
+  /// On stderr what nobody can be thrown: a failure, or that the file was not closed.
+  void tell() noexcept;
+  /// In a forked child, under the queue's lock.
+  void forget() { ledger_.forget(); }
+
+ private:
+  const std::shared_ptr<IoQueue> queue_;
+  const std::string path_, who_;
+  Ledger ledger_;
+};
+
+}  // namespace penstock

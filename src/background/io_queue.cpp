@@ -1,0 +1,171 @@
+#include "background/io_queue.hpp"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/tally.hpp"
+
+namespace penstock {
+namespace {
+
+std::optional<Error> error_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(ErrorClass::internal, std::string("in the I/O thread: ") + error.what());
+  }
+}
+
+}  // namespace
+
+/// False where the system has no thread to give.
+bool IoQueue::start() {
+  if (running_) return true;
+  stop_ = false;
+  if (thread_.joinable()) thread_.join();  // it has left its loop, and the lock
+  // Signals are the program's business: its own threads take them, not this one.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+    running_ = true;
+  } catch (const std::system_error&) {
+    running_ = false;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return running_;
+}
+
+IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
+  std::unique_lock guard(mutex_);
+  const bool started = start();
+  memory_.unit_queued();
+  const IoTicket ticket = ++submitted_;
+  file.queued(ticket, unit);
+  entries_.push_back({&file, std::move(unit)});
+  if (started) has_work_.notify_one();
+  else run_here(guard);
+  return ticket;
+}
+
+/// The submitting thread stands in for the one that could not be had, for others that submit
+/// meanwhile, too. An exception would leave the ranks in the middle of an exchange.
+void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
+  running_ = in_background = true;
+  while (!entries_.empty()) run_next(guard);
+  running_ = in_background = false;
+  done_.notify_all();
+}
+
+bool IoQueue::may_begin() const noexcept {
+  if (entries_.empty()) return false;
+  return !gives_way_ || precedence_.copying == 0 || precedence_.waiting > 0 || awaited_ > 0;
+}
+
+void IoQueue::run() {
+  in_background = true;
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
+    if (entries_.empty()) break;
+    if (!ready) continue;  // held up, and not idle
+    run_next(guard);
+  }
+  running_ = false;
+  done_.notify_all();
+}
+
+void IoQueue::run_next(std::unique_lock<std::mutex>& guard) {
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
+  IoUnit& unit = entry.unit;
+  const bool drop = unit.writes() && entry.file->failed();
+  const bool own_thread = std::this_thread::get_id() == thread_.get_id();
+  guard.unlock();
+  std::optional<Error> error;
+  if (!drop) {
+    if (own_thread) place_thread(unit.placement);
+    error = error_of(unit.work);
+  }
+  unit.work = nullptr;  // the unit's memory
+  guard.lock();
+  entry.file->ended(unit, drop, std::move(error));
+  memory_.unit_ended();
+  ++finished_;  // the file may be gone from here on
+  done_.notify_all();
+}
+
+template <class Over>
+void IoQueue::await(Over&& over) {
+  std::unique_lock guard(mutex_);
+  if (over()) return;
+  ++awaited_;
+  if (gives_way_) has_work_.notify_one();
+  done_.wait(guard, over);
+  --awaited_;
+}
+
+bool IoQueue::is_done(IoTicket ticket) {
+  const std::lock_guard guard(mutex_);
+  return finished_ >= ticket;
+}
+
+void IoQueue::wait(IoTicket ticket) {
+  await([&] { return finished_ >= ticket; });
+}
+
+void IoQueue::drain(const Ledger& file, Ledger::Which which) {
+  await([&] { return file.is_over(which, finished_); });
+}
+
+bool IoQueue::is_urged() {
+  const std::lock_guard guard(mutex_);
+  return awaited_ > 0 || stop_ || precedence_.waiting > 0;
+}
+
+void IoQueue::wake() {
+  const std::lock_guard guard(mutex_);
+  if (may_begin()) has_work_.notify_one();
+}
+
+void IoQueue::stop() {
+  const std::lock_guard guard(mutex_);
+  stop_ = true;
+  has_work_.notify_one();
+}
+
+void IoQueue::finish() noexcept {
+  stop();
+  std::unique_lock guard(mutex_);
+  done_.wait(guard, [&] { return !running_; });
+  if (thread_.joinable()) thread_.join();
+}
+
+bool IoQueue::has_thread() {
+  const std::lock_guard guard(mutex_);
+  return running_;
+}
+
+/// What is left is left alone, not destroyed.
+void IoQueue::forget() {
+  // They count the parent's threads among those that wait; a call for them would be lost.
+  new (&has_work_) std::condition_variable;
+  new (&done_) std::condition_variable;
+  static_cast<void>(new std::deque<Entry>(std::move(entries_)));
+  entries_.clear();
+  if (thread_.joinable()) thread_.detach();
+  running_ = false;
+  finished_ = submitted_;
+  awaited_ = 0;
+}
+
+}  // namespace penstock

@@ -1,0 +1,89 @@
+// IoQueue: one queue of units and the one I/O thread that carries them out, one after the other, in
+// the order in which they came. The thread never calls MPI. It starts with the first unit, and ends
+// where there has been none for a while. Where the system has no thread to give, who submits a unit
+// carries it out.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "background/active_buffer.hpp"
+#include "background/io_unit.hpp"
+#include "background/ledger.hpp"
+
+namespace penstock {
+
+/// Who in this process needs a core more than an I/O thread does. A queue whose state depends on it
+/// must be woken when it changes.
+struct Precedence {
+  std::atomic<int> copying = 0;  // writers that copy
+  std::atomic<int> waiting = 0;  // somebody waits for units of any queue: nobody is held up
+};
+
+class IoQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `gives_way`: its units need a core more than a device (the page cache): none begins while
+  /// writers copy, unless somebody waits for one. `idle`: how long its thread stays without units.
+  IoQueue(ActiveBuffer& memory, const Precedence& precedence, bool gives_way, Clock::duration idle)
+      : memory_(memory), precedence_(precedence), gives_way_(gives_way), idle_(idle) {}
+  IoQueue(const IoQueue&) = delete;
+  ~IoQueue() { finish(); }
+
+  IoTicket submit(Ledger& file, IoUnit unit);
+  bool is_done(IoTicket ticket);
+  void wait(IoTicket ticket);
+  /// Until nothing of the file is queued.
+  void drain(const Ledger& file, Ledger::Which which);
+  /// What the ledgers of its files are looked at and changed under.
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  /// Somebody waits for a unit.
+  bool is_urged();
+  /// Precedence has changed.
+  void wake();
+  /// The thread ends after the last unit; a later unit starts it again. The first only says so.
+  void stop();
+  void finish() noexcept;
+  bool has_thread();
+
+  /// Around a fork. A child has neither the thread nor anything to write: all of that is its
+  /// parent's.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void forget();  // under the lock
+
+ private:
+  struct Entry {
+    Ledger* file;
+    IoUnit unit;
+  };
+  template <class Over>
+  void await(Over&& over);
+  bool start();
+  void run();
+  void run_here(std::unique_lock<std::mutex>& guard);
+  void run_next(std::unique_lock<std::mutex>& guard);
+  bool may_begin() const noexcept;
+
+  ActiveBuffer& memory_;
+  const Precedence& precedence_;
+  const bool gives_way_;
+  const Clock::duration idle_;
+  std::mutex mutex_;
+  std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has
+  std::deque<Entry> entries_;
+  IoTicket submitted_ = 0, finished_ = 0;
+  int awaited_ = 0;  // by those who wait for units of this queue
+  bool running_ = false, stop_ = false;
+  std::thread thread_;  // joinable, running or not
+};
+
+}  // namespace penstock

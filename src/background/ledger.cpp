@@ -1,0 +1,100 @@
+#include "background/ledger.hpp"
+
+#include <cstdio>
+#include <string>
+
+namespace penstock {
+namespace {
+
+std::string mebibytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+constexpr const char* write_again = ". Write again what was written since the last sync";
+
+std::string in_the_background(std::int64_t operation) {
+  return "; this was in the background, for write " + std::to_string(operation) + " of the file";
+}
+
+Error with_text(const Error& error, const std::string& text) {
+  if (error.error_class() != ErrorClass::storage) return {error.error_class(), text};
+  return {text, error.path(), error.offset(), error.error_number()};
+}
+
+}  // namespace
+
+void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
+  if (!unit.writes()) {
+    last_read_ = ticket;
+    return;
+  }
+  last_write_ = ticket;
+  pending_.push_back({ticket, unit.extent});
+  unsettled_ = true;
+}
+
+void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
+  if (unit.writes()) pending_.pop_front();
+  if (dropped) {
+    ++dropped_;
+    dropped_bytes_ += unit.extent.length();
+  } else if (error && !failure_) {
+    failure_ = std::move(error);
+    failed_operation_ = unit.operation;
+  }
+  if (failure_ && unit.writes())
+    lost_.insert({{unit.owner, unit.operation}, {*failure_, failed_operation_}});
+}
+
+bool Ledger::is_over(Which which, IoTicket finished) const noexcept {
+  return (which == Which::reads || finished >= last_write_) &&
+         (which == Which::writes || finished >= last_read_);
+}
+
+std::vector<Extent> Ledger::pending() const {
+  std::vector<Extent> extents;
+  for (const Write& write : pending_) extents.push_back(write.extent);
+  return extents;
+}
+
+void Ledger::fail(const Error& error, const void* owner, std::int64_t operation) {
+  lost_.insert({{owner, operation}, {error, operation}});
+  if (failure_) return;
+  failure_ = error;
+  failed_operation_ = operation;
+}
+
+std::optional<Error> Ledger::lost(const void* owner, std::int64_t operation) const {
+  const auto found = lost_.find({owner, operation});
+  if (found == lost_.end()) return std::nullopt;
+  const auto& [failure, failed] = found->second;
+  std::string text = failure.what() + in_the_background(failed);
+  if (failed != operation)
+    text += "; write " + std::to_string(operation) +
+            ", which came after it, was dropped, so that nothing is in the file out of order";
+  return with_text(failure, text + write_again);
+}
+
+std::optional<Error> Ledger::take_failure() {
+  if (!failure_) return std::nullopt;
+  const Error failure = *std::exchange(failure_, std::nullopt);
+  std::string text = failure.what() + in_the_background(failed_operation_);
+  if (dropped_ > 0)
+    text += "; " + std::to_string(dropped_) + " buffered units after it (" +
+            mebibytes(dropped_bytes_) +
+            ") were dropped, so that nothing is in the file out of order";
+  dropped_ = dropped_bytes_ = 0;
+  return with_text(failure, text + write_again);
+}
+
+void Ledger::forget() {
+  pending_.clear();
+  lost_.clear();
+  failure_.reset();
+  dropped_ = dropped_bytes_ = 0;
+  unsettled_ = false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,71 @@
+// Ledger: what became of the units of one file of the operating system, however often it is open:
+// what is queued, what failed, which writes were lost.
+//
+// After a unit has failed, later writes of the file are dropped and counted until somebody has
+// taken the failure: nothing gets into the file out of order.
+//
+// It has no lock: its queue's lock guards it (see BufferedFile).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <penstock/error.hpp>
+
+#include "background/io_unit.hpp"
+
+namespace penstock {
+
+class Ledger {
+ public:
+  enum class Which { writes, reads, all };
+
+  void queued(IoTicket ticket, const IoUnit& unit);
+  /// Writes are dropped.
+  bool failed() const noexcept { return failure_.has_value(); }
+  /// The oldest of its units has ended, with `error` or without.
+  void ended(const IoUnit& unit, bool dropped, std::optional<Error> error);
+  /// Nothing of it is queued any more when the queue has got to `finished`.
+  bool is_over(Which which, IoTicket finished) const noexcept;
+
+  /// Where writes are pending, oldest first.
+  std::vector<Extent> pending() const;
+  bool has_pending() const noexcept { return !pending_.empty(); }
+
+  /// As if a unit of write `operation` had failed.
+  void fail(const Error& error, const void* owner, std::int64_t operation);
+  /// Why a write is not in the file, whoever has taken the failure; nothing: no unit of it was
+  /// lost.
+  std::optional<Error> lost(const void* owner, std::int64_t operation) const;
+  /// What has gone wrong since the last time, in words for the reader, and no longer here.
+  std::optional<Error> take_failure();
+
+  /// Something was buffered, and since then nobody has made sure of it.
+  bool unsettled() const noexcept { return unsettled_; }
+  /// The data is where the program wants it: nobody needs to be told at the end.
+  void settle() noexcept { unsettled_ = false; }
+  /// In a forked child: all of that is the parent's.
+  void forget();
+
+ private:
+  struct Write {
+    IoTicket ticket;
+    Extent extent;
+  };
+  struct Lost {
+    Error failure;  // which it was, or came after
+    std::int64_t failed_operation;
+  };
+  std::deque<Write> pending_;                // oldest first
+  IoTicket last_write_ = 0, last_read_ = 0;  // of its newest units
+  std::optional<Error> failure_;             // the first that nobody has taken
+  std::int64_t failed_operation_ = 0, dropped_ = 0, dropped_bytes_ = 0;
+  bool unsettled_ = false;
+  std::map<std::pair<const void*, std::int64_t>, Lost> lost_;  // writes, by owner and operation
+};
+
+}  // namespace penstock

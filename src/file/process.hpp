@@ -1,0 +1,12 @@
+// What all files of a process share, made with its first file.
+#pragma once
+
+#include "background/background_io.hpp"
+
+namespace penstock {
+
+/// Lives until the process ends: exit() and MPI_Finalize see to its data, and forked children have
+/// an empty one. Whoever opens a file hands it down; nothing below asks for it.
+BackgroundIo& background_of_process();
+
+}  // namespace penstock

@@ -1,0 +1,225 @@
+// One queue by itself: no MPI, no file. The same program runs under a thread sanitizer.
+#include "background/io_queue.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "background_gate.hpp"
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct IoQueueTest : testing::Test {
+  ActiveBuffer memory;
+  Precedence precedence;
+  Ledger file;
+  IoQueue queue{memory, precedence, /*gives_way=*/false, 1min};
+
+  IoTicket submit(std::function<void()> work, std::int64_t operation = 1, Extent extent = {0, 8}) {
+    return submit_to(queue, std::move(work), operation, extent);
+  }
+  IoTicket submit_to(IoQueue& to, std::function<void()> work, std::int64_t operation = 1,
+                     Extent extent = {0, 8}) {
+    IoUnit unit;
+    unit.extent = extent;
+    unit.operation = operation;
+    unit.work = std::move(work);
+    return to.submit(file, std::move(unit));
+  }
+  void drain() { queue.drain(file, Ledger::Which::all); }
+};
+
+TEST_F(IoQueueTest, RunsUnitsInTheirOrder) {
+  std::vector<int> order;
+  for (int i = 0; i < 1000; ++i) submit([&order, i] { order.push_back(i); });
+  drain();
+  ASSERT_EQ(order.size(), 1000u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(IoQueueTest, TenThousandUnitsInFlight) {
+  Gate gate;
+  submit([&] { gate.pass(); });
+  std::atomic<int> done = 0;
+  IoTicket last = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    auto bytes = std::make_shared<ActiveBuffer::Memory>(memory.take(1 * KiB, 64 * MiB));
+    std::memset(bytes->data(), i & 0xff, KiB);
+    last = submit([&done, bytes, i] {
+      if (bytes->data()[KiB - 1] == std::byte(i & 0xff)) ++done;
+    });
+  }
+  EXPECT_FALSE(queue.is_done(last));
+  gate.open();
+  queue.wait(last);
+  EXPECT_EQ(done, 10'000);
+  EXPECT_EQ(memory.in_use(), 0);
+  EXPECT_TRUE(memory.nothing_queued());
+}
+
+TEST_F(IoQueueTest, AfterAFailureNothingIsWrittenUntilItIsTaken) {
+  std::vector<int> done;
+  Gate gate;
+  submit([&] { gate.pass(); });
+  submit([&] { done.push_back(1); }, 1);
+  submit([] { throw Error("writing 'file'", "file", 4096, ENOSPC); }, 2);
+  submit([&] { done.push_back(3); }, 3);
+  submit([&] { done.push_back(-3); }, 3, {});  // a read
+  gate.open();
+  drain();
+  EXPECT_EQ(done, (std::vector<int>{1, -3}));
+  {
+    const auto guard = queue.lock();
+    EXPECT_TRUE(file.take_failure());
+  }
+  submit([&] { done.push_back(4); }, 4);
+  drain();
+  EXPECT_EQ(done.back(), 4);
+}
+
+TEST_F(IoQueueTest, WhatIsNoErrorOfOursIsOneAllTheSame) {
+  submit([] { throw std::bad_alloc(); });
+  drain();
+  const auto guard = queue.lock();
+  EXPECT_EQ(file.take_failure()->error_class(), ErrorClass::internal);
+}
+
+TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
+  IoQueue brief(memory, precedence, false, 10ms);
+  EXPECT_FALSE(brief.has_thread());
+  for (int turn = 0; turn < 3; ++turn) {
+    Gate gate;
+    const IoTicket ticket = submit_to(brief, [&] { gate.pass(); });
+    EXPECT_TRUE(brief.has_thread());
+    std::this_thread::sleep_for(30ms);
+    EXPECT_TRUE(brief.has_thread());  // at work, not idle
+    gate.open();
+    brief.wait(ticket);
+    for (int i = 0; i < 500 && brief.has_thread(); ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_FALSE(brief.has_thread());
+  }
+}
+
+TEST_F(IoQueueTest, UnitsThatComeWhileTheThreadEndsAreNotForgotten) {
+  IoQueue brief(memory, precedence, false, 100us);
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 300; ++i) {
+    const IoTicket ticket = submit_to(brief, [&] { ++done; });
+    std::this_thread::sleep_for(std::chrono::microseconds(90 + i % 20));
+    if (i % 3 == 0) brief.wait(ticket);
+  }
+  brief.drain(file, Ledger::Which::all);
+  EXPECT_EQ(done, 300);
+}
+
+TEST_F(IoQueueTest, FinishCarriesOutAllAndALaterUnitStartsAgain) {
+  std::atomic<int> done = 0;
+  for (int i = 0; i < 100; ++i) submit([&] { ++done; });
+  queue.finish();
+  EXPECT_EQ(done, 100);
+  EXPECT_FALSE(queue.has_thread());
+  submit([&] { ++done; });
+  drain();
+  EXPECT_EQ(done, 101);
+}
+
+/// Threads with larger stacks than there are addresses.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_init(&before_);
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t none;
+    pthread_attr_init(&none);
+    pthread_attr_setstacksize(&none, std::size_t{1} << 50);
+    pthread_setattr_default_np(&none);
+    pthread_attr_destroy(&none);
+  }
+  NoThreads(const NoThreads&) = delete;
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST_F(IoQueueTest, WithoutAThreadWhoSubmitsAUnitCarriesItOut) {
+  {
+    const NoThreads none;
+    std::thread::id by;
+    const IoTicket ticket = submit([&] { by = std::this_thread::get_id(); }, 1);
+    EXPECT_TRUE(queue.is_done(ticket));
+    EXPECT_EQ(by, std::this_thread::get_id());
+    submit([] { throw Error("writing 'file'", "file", 4096, ENOSPC); }, 2);
+    bool written = false;
+    submit([&] { written = true; }, 3);
+    EXPECT_FALSE(written);
+    EXPECT_FALSE(queue.has_thread());
+    EXPECT_TRUE(memory.nothing_queued());
+  }
+  const auto guard = queue.lock();
+  EXPECT_EQ(file.take_failure()->error_number(), ENOSPC);
+}
+
+TEST_F(IoQueueTest, GivesWayToWritersThatCopyUnlessSomebodyWaits) {
+  IoQueue polite(memory, precedence, /*gives_way=*/true, 10ms);
+  precedence.copying = 1;
+  const IoTicket first = submit_to(polite, [] {});
+  const IoTicket other = submit([] {});
+  queue.wait(other);  // the other queue does not give way
+  std::this_thread::sleep_for(30ms);
+  EXPECT_FALSE(polite.is_done(first));
+  EXPECT_TRUE(polite.has_thread());  // held up is not idle
+  EXPECT_FALSE(polite.is_urged());
+  polite.wait(first);
+  const IoTicket second = submit_to(polite, [] {});
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(polite.is_done(second));
+  precedence.copying = 0;
+  polite.wake();
+  for (int i = 0; i < 500 && !polite.is_done(second); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(polite.is_done(second));
+}
+
+TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneHeldUp) {
+  IoQueue polite(memory, precedence, true, 1min);
+  precedence.copying = 1;
+  const IoTicket ticket = submit_to(polite, [] {});
+  precedence.waiting = 1;
+  polite.wake();
+  for (int i = 0; i < 500 && !polite.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(polite.is_done(ticket));
+  EXPECT_TRUE(polite.is_urged());
+}
+
+TEST_F(IoQueueTest, PlacementOfTheThread) {
+  int policy = -1, core = -1;
+  IoUnit unit;
+  unit.placement.policy = SCHED_BATCH;
+  unit.placement.core = 0;
+  unit.work = [&] {
+    policy = ::sched_getscheduler(0);
+    core = ::sched_getcpu();
+  };
+  queue.wait(queue.submit(file, std::move(unit)));
+  EXPECT_EQ(policy, SCHED_BATCH);
+  EXPECT_EQ(core, 0);
+}
+
+}  // namespace
+}  // namespace penstock
