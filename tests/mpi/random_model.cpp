@@ -199,7 +199,7 @@ Case random_case(std::uint64_t seed, std::uint64_t number, int ranks, bool stres
   c.read_mode = mode();
   c.memory_seed = r.engine();
   if (stressed) stress_case(r, c, ranks);
-  if (number % 4 == 3) ask_in_bytes(r, c, ranks);
+  if (number % 4 == 2) ask_in_bytes(r, c, ranks);
   return c;
 }
 
