@@ -97,8 +97,7 @@ void Operation::begin(const std::optional<Error>& early) {
   ++context_.calls;
   if (access_.writes()) context_.buffering.operation = number_ = ++context_.writes;
   context_.counts.synchronisations += 1;
-  settle_page_cache(all);
-  make_plan_for(all);
+  decide(all);
   watch.reset();
   settle_order(all);
   context_.counts.bytes_wanted = access_.file.bytes();
@@ -124,10 +123,9 @@ void Operation::settle_buffering() {
   ActiveBuffer& active = context_.background.memory();
   context_.buffering = {};
   context_.buffering.placement = placement_of(hints_);
-  later_ = background_ == Background::storage && hints_.active_buffer_size > 0;
-  if (access_.writes() || later_) context_.buffering.budget = hints_.active_buffer_size;
+  context_.buffering.budget = asked_.budget();
   // A call that does without a buffer is no wish for less memory.
-  if (access_.writes() && background_ != Background::none) {
+  if (access_.writes() && asked_.background != Background::none) {
     if (context_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
     context_.last_budget = hints_.active_buffer_size;
   }
@@ -166,7 +164,7 @@ bool Operation::is_far() const {
   constexpr std::int64_t samples = 8;
   if (!context_.machine.page_cache) return true;
   if (access_.writes()) return context_.cache_speed->is_slow(CacheSpeed::Clock::now());
-  if (!later_ || access_.file.empty()) return false;
+  if (!asked_.leaves_storage() || access_.file.empty()) return false;
   const Extent hull = access_.file.hull();
   for (std::int64_t i = 0; i <= samples; ++i) {
     const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);
@@ -175,59 +173,50 @@ bool Operation::is_far() const {
   return false;
 }
 
-/// Bytes that are as near in the page cache as in a buffer only lose by a buffer: it is one copy
-/// more. It pays where a blocking write returns sooner for it, which it does with room for all.
-void Operation::settle_page_cache(const Demand& all) {
+/// The plan and the route: the same on every rank.
+void Operation::decide(const Demand& all) {
   context_.buffering.near = !all.slow;
-  if (all.slow || !access_.writes()) return;
-  const bool blocking = !background_;
-  if (blocking && all.room >= all.bytes / context_.machine.ranks) return;
-  hints_.active_buffer_size = 0;
-  context_.buffering.budget = 0;
-}
-
-void Operation::make_plan_for(const Demand& all) {
+  context_.buffering.budget = choose_budget(asked_, all, context_.machine);
+  if (access_.writes()) hints_.active_buffer_size = context_.buffering.budget;
   const auto make = [&] {
-    const bool ahead = later_ && !access_.writes() && !context_.machine.page_cache;
+    const bool ahead = asked_.leaves_storage() && !access_.writes() && !context_.machine.page_cache;
     plan_ = make_plan(context_.units, all, hints_, context_.machine, access_.writes(), ahead);
   };
   make();
-  // A thread gains nothing from copying on a core that the program needs.
-  at_once_ = later_ && !all.slow && (plan_.collective() || !context_.machine.idle_cores);
-  later_ = later_ && !at_once_;
-  // In a thread of the file already; but whatever goes wrong there is told by the next call.
-  at_once_ = at_once_ || (background_ == Background::all && access_.writes() && !plan_.buffered);
+  route_ = choose_route(asked_, all, plan_);
   if (plan_.collective() && plan_.exchange == Exchange::node &&
-      !make_room(context_, plan_, uses_io_thread()))
+      !make_room(context_, plan_, uses_io_thread(route_)))
     make();
 }
 
 /// What is buffered of earlier writes gets into the file before this call could miss it.
 void Operation::settle_order(const Demand& all) {
-  if (uses_io_thread()) keep_order(context_, access_, plan_, all);
+  if (uses_io_thread(route_)) keep_order(context_, access_, plan_, all);
   else await_written(context_, access_, all);
 }
 
 void Operation::start(const Demand& all) {
-  if (later_ && !plan_.collective()) return hand_over_whole();
-  if (later_ && !access_.writes()) {
-    prepared_.emplace(begin_collectively(context_, access_, plan_, hints_, all));
-    if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
-    else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
-    return count_memory();
-  }
-  if (plan_.buffered && context_.buffering.near)
+  if (route_ == Route::aside) return set_aside();
+  if (route_ == Route::ahead) return read_ahead(all);
+  if (route_ == Route::buffered && context_.buffering.near)
     context_.buffering.copying =
         std::make_unique<Copying>(context_.background, context_.comm.team());
   const std::optional<Error> error = attempt([&] { move(all); });
   context_.buffering.copying.reset();
   count_memory();
   ticket_ = context_.buffering.last;
-  if (at_once_) return keep_for_end(error);
-  if (!plan_.buffered) return leave(error);
+  if (route_ == Route::told_at_end) return keep_for_end(error);
+  if (route_ == Route::now) return leave(error);
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
   if (error) context_.buffered->fail(*error, &context_, number_);
+}
+
+void Operation::read_ahead(const Demand& all) {
+  prepared_.emplace(begin_collectively(context_, access_, plan_, hints_, all));
+  if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
+  else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
+  count_memory();
 }
 
 /// What went wrong at once is told like what goes wrong later: by end() or the next call.
@@ -276,8 +265,8 @@ void Operation::count_memory() {
   context_.counts.buffer_peak = context_.background.memory().peak();
 }
 
-void Operation::hand_over_whole() {
-  whole_ = true;
+/// All of this rank's part is one unit, from or into user memory.
+void Operation::set_aside() {
   if (access_.file.empty()) return;
   IoUnit unit;
   if (access_.writes()) unit.extent = access_.file.hull();
@@ -294,11 +283,12 @@ void Operation::hand_over_whole() {
 }
 
 bool Operation::is_copied() {
-  return ended_ || (!has_exchange() && (!whole_ || context_.buffered->is_done(ticket_)));
+  return ended_ ||
+         (!has_exchange() && (route_ != Route::aside || context_.buffered->is_done(ticket_)));
 }
 
 void Operation::await_copied() {
-  if (whole_) context_.buffered->wait(ticket_);
+  if (route_ == Route::aside) context_.buffered->wait(ticket_);
 }
 
 bool Operation::is_done() {
@@ -309,8 +299,8 @@ bool Operation::is_done() {
 
 bool Operation::must_meet() const noexcept {
   if (ended_) return false;
-  if (at_once_) return error_.has_value() && access_.writes();
-  return prepared_ || whole_ || plan_.buffered;
+  if (route_ == Route::told_at_end) return error_.has_value() && access_.writes();
+  return route_ != Route::now;
 }
 
 void Operation::end(bool asked) {
@@ -333,8 +323,9 @@ void Operation::enter_end(const std::optional<Error>& error) {
 
 /// Ended, too, when it throws what the ranks agree on.
 void Operation::meet_for_end(bool asked) {
-  if (!at_once_) await_own_units();
-  std::optional<Error> error = at_once_ ? std::nullopt : error_;
+  const bool moved = route_ == Route::told_at_end;
+  if (!moved) await_own_units();
+  std::optional<Error> error = moved ? std::nullopt : error_;
   if (access_.writes()) error = context_.buffered->lost(&context_, number_);
   // What is told here is not told again by the next call.
   if (asked && (error || !access_.writes()))

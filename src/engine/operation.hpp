@@ -6,11 +6,12 @@
 //   5. agree on exit
 // Every rank does 2 and 5 exactly once, whatever happens to it in between.
 //
-// A buffered write leaves after 4: its bytes are in active buffers, and what goes wrong there is
-// brought to the next agreement on this file (2 of the next call, or end()).
-//
-// A split read stops in the middle of 4: the I/O thread reads ahead, end() does the exchange. A
-// split operation by an independent method is done by the I/O thread as a whole, from user memory.
+// Its route (plan/route.hpp) says which of this begin() does. By `now` all of it; by the others
+// what goes wrong after 4 is brought to the next agreement on this file, 2 of the next call or
+// end():
+//   told_at_end, buffered  leave after 4; buffered writes have their bytes in active buffers then
+//   ahead                  stops in the middle of 4, end() does the exchange
+//   aside                  leaves 4 to the I/O thread
 #pragma once
 
 #include <memory>
@@ -18,6 +19,7 @@
 
 #include "engine/context.hpp"
 #include "engine/exchanges.hpp"
+#include "plan/route.hpp"
 
 namespace penstock {
 
@@ -27,7 +29,10 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// work.
   Operation(Context& context, Access access, const Hints& hints,
             std::optional<Background> background = std::nullopt)
-      : context_(context), access_(std::move(access)), hints_(hints), background_(background) {}
+      : context_(context),
+        access_(std::move(access)),
+        hints_(hints),
+        asked_{access_.direction, background, hints.active_buffer_size} {}
   /// What all ranks must mean alike.
   static CallKind kind(Direction direction, std::optional<Background> background);
 
@@ -58,20 +63,18 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool has_exchange() const noexcept { return !ended_ && prepared_.has_value(); }
 
  private:
-  /// Its storage accesses queue up behind those of the calls before it.
-  bool uses_io_thread() const noexcept { return plan_.buffered || later_; }
   Entry prepare(const std::optional<Error>& early);
   std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
   void settle_buffering();
   bool is_far() const;
-  void settle_page_cache(const Demand& all);
-  void make_plan_for(const Demand& all);
+  void decide(const Demand& all);
   void settle_order(const Demand& all);
   void start(const Demand& all);
   void move(const Demand& all);
   void leave(const std::optional<Error>& error);
   void keep_for_end(const std::optional<Error>& error);
-  void hand_over_whole();
+  void set_aside();
+  void read_ahead(const Demand& all);
   void warm_page_cache();
   void count_memory();
   void await_own_units();
@@ -82,17 +85,15 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Context& context_;
   Access access_;
   Hints hints_;
-  std::optional<Background> background_;
-  bool later_ = false;    // its storage accesses, or what follows them, are left to end()
-  bool at_once_ = false;  // they had better not be left; what goes wrong is kept for end()
-  bool ended_ = true;     // or has not begun
+  Asked asked_;
+  Route route_ = Route::now;
+  bool ended_ = true;  // or has not begun
   Plan plan_;
   std::int64_t call_ = 0;             // of the file, that began it
   std::int64_t number_ = 0;           // of the write
   std::optional<Prepared> prepared_;  // of a split read
   IoTicket ticket_ = 0;               // its newest unit
-  bool whole_ = false;                // that unit is all of it and uses user memory
-  std::optional<Error> error_;        // of a read in the I/O thread, or of what was done at once
+  std::optional<Error> error_;        // of a read in the I/O thread, or of what end() tells
 };
 
 /// Each rank moves its own bytes, without the others.

@@ -110,7 +110,7 @@ std::int64_t FilePattern::below(std::int64_t offset) const noexcept {
       const std::int64_t length = table->starts[index + 1] - table->starts[index];
       return count + table->starts[index] + std::min(at - table->places[index], length);
     } else {
-      const auto& parts = std::get<Node::Sequence>(node->form);
+      const auto& parts = *std::get_if<Node::Sequence>(&node->form);
       std::size_t low = 0, high = parts.children.size();
       while (high - low > 1) {
         const std::size_t middle = low + (high - low) / 2;

@@ -38,7 +38,7 @@ std::pair<std::int64_t, const Node*> child_at(const Node& node, std::int64_t ind
     return {index * repeat->step, repeat->child.get()};
   if (const auto* list = std::get_if<Node::List>(&node.form))
     return {list->places[i], list->child.get()};
-  const auto& sequence = std::get<Node::Sequence>(node.form);
+  const auto& sequence = *std::get_if<Node::Sequence>(&node.form);
   return {sequence.places[i], sequence.children[i].get()};
 }
 

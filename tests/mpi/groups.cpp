@@ -384,13 +384,13 @@ TEST_F(Groups, ThreadsOfSeveralFiles) {
 /// When a lane becomes idle differs between ranks: one that is not on all ranks must not be taken.
 TEST_F(Groups, AFileIsClosedInAThreadWhileTheNextOneIsOpened) {
   std::mt19937 chance(static_cast<unsigned>(rank()));
-  const auto dawdle = [&] { usleep(chance() % 3 * 400); };
+  const auto dawdle = [&] { usleep(static_cast<useconds_t>(chance() % 3 * 400)); };
   const Held before;
   auto last = open(comm_, "closing");
   for (int i = 0; i < 40; ++i) {
     write(last, comm_, i);
     std::thread closing([&, pause = chance() % 3 * 400] {
-      usleep(pause);
+      usleep(static_cast<useconds_t>(pause));
       last.close();
     });
     dawdle();

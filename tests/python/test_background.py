@@ -175,13 +175,13 @@ with ps.open("a", "w", shape=(n,), dtype="u1", comm=comm, hints=hints) as f:
 def test_a_read_of_another_place_waits_for_nothing(mpirun, method):
     mpirun(HEAD + f"method = {method!r}" + """
 n = 1 << 23
-hints = {"device": "paced:bandwidth=8M", "method": method}
+hints = {"device": "paced:bandwidth=4M", "method": method}
 with ps.open("a", "w", shape=(2 * n,), dtype="u1", comm=comm, hints=hints) as f:
     h = f.write_begin(np.ones(n // size, "u1"), slice(rank * n // size, (rank + 1) * n // size))
     assert (f.read(slice(2 * n - 1000, 2 * n)) == 0).all()
     assert not comm.allreduce(h.test(), MPI.LAND)
     assert (f.read(slice(n - 10, n + 10)) == [1] * 10 + [0] * 10).all()
-    assert comm.allreduce(h.test(), MPI.LAND)
+    assert rank < size - 1 or h.test()  # the other rank has written elsewhere
     h.wait()
 """, 2, timeout=40)
 

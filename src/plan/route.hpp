@@ -1,0 +1,52 @@
+// Route: how a request gets from its begin to its end. Decided from values that all ranks have
+// alike. Pure.
+#pragma once
+
+#include <optional>
+
+#include <penstock/handle.hpp>
+
+#include "base/direction.hpp"
+#include "plan/plan.hpp"
+
+namespace penstock {
+
+enum class Route {
+  now,          // begin moves the bytes, and the ranks agree on how that went
+  told_at_end,  // begin moves them; what went wrong is told by the end, or by the next call
+  buffered,     // a write: begin copies into active buffers, whose I/O threads write
+  aside,        // each rank's part is a unit of its I/O thread, from or into user memory
+  ahead,        // a read: I/O threads read ahead, the end exchanges
+};
+
+/// Storage accesses queue up behind those of the calls before.
+constexpr bool uses_io_thread(Route route) noexcept {
+  return route == Route::buffered || route == Route::aside || route == Route::ahead;
+}
+
+/// What was asked for.
+struct Asked {
+  Direction direction = Direction::read;
+  std::optional<Background> background;  // none: a blocking call
+  std::int64_t active_buffer_size = 0;   // bytes that may be buffered on each rank
+
+  bool writes() const noexcept { return direction == Direction::write; }
+  /// Storage accesses are to be left to the I/O thread, if that gains anything.
+  bool leaves_storage() const noexcept {
+    return background == Background::storage && active_buffer_size > 0;
+  }
+  /// Bytes of the active buffer that the call may use, as far as that is known before ranks meet.
+  std::int64_t budget() const noexcept {
+    return writes() || leaves_storage() ? active_buffer_size : 0;
+  }
+};
+
+/// The same once the ranks have met. Bytes that are as near in the page cache as in a buffer only
+/// lose by a buffer: it is one copy more. It pays where a blocking write returns sooner for it,
+/// which it does with room for all.
+std::int64_t choose_budget(const Asked& asked, const Demand& all, const Machine& machine) noexcept;
+
+/// `plan`: made with that budget.
+Route choose_route(const Asked& asked, const Demand& all, const Plan& plan) noexcept;
+
+}  // namespace penstock
