@@ -68,7 +68,7 @@ enum class StorageKind {
   uring_direct,  ///< io_uring and O_DIRECT
 };
 
-/// How the system schedules the I/O thread.
+/// How the system schedules I/O threads.
 enum class IoPolicy {
   automatic,  ///< batch where the program's threads are other
   other,      ///< SCHED_OTHER
@@ -94,7 +94,7 @@ struct Hints {
   /// Bytes of this process that may wait to be written while the program goes on; 0: none, a write
   /// returns when its bytes are in the file.
   std::int64_t active_buffer_size = std::int64_t{64} << 20;
-  IoPolicy io_policy = IoPolicy::automatic;  ///< of the I/O thread; may differ between ranks
+  IoPolicy io_policy = IoPolicy::automatic;  ///< of I/O threads; may differ between ranks
   std::int64_t io_nice = 0;                  ///< 0 to 19; may differ between ranks
   std::int64_t io_core = -1;                 ///< -1: any; may differ between ranks
   std::string device;                        ///< "", "paced:...", "fault:..." (see docs/hints.md)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/checked.hpp"
+
 namespace penstock {
 namespace {
 
@@ -26,35 +28,38 @@ Sides repeat(const Sides& inner, std::int64_t count, std::int64_t file_step,
 Sides lower(const IndexList& indices, const Sides& inner, Step step) {
   std::vector<std::int64_t> order(indices.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return indices[static_cast<std::size_t>(a)] < indices[static_cast<std::size_t>(b)];
-  });
+  if (!std::is_sorted(indices.begin(), indices.end()))
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      return indices[static_cast<std::size_t>(a)] < indices[static_cast<std::size_t>(b)];
+    });
   std::vector<std::int64_t> file, memory;
   for (const std::int64_t i : order) {
     file.push_back(indices[static_cast<std::size_t>(i)] * step.file);
-    memory.push_back(i * step.memory);
+    memory.push_back(checked_multiply(i, step.memory, "strides of the memory"));
   }
   return {Nest::list(inner.file, std::move(file)), Nest::list(inner.memory, std::move(memory))};
 }
 
-/// Whole blocks, then the one that the upper bound cuts.
+/// Whole blocks, then the one that the upper bound cuts. Where there is one block only, stride and
+/// block may be as large as they like: nothing is multiplied with them.
 Sides lower(const Range& range, const Sides& inner, Step step) {
-  const std::int64_t count = range.count();
-  Sides sides;
-  if (range.block == 1) {
-    sides = repeat(inner, count, range.stride * step.file, step.memory);
-  } else if (range.block == range.stride) {
-    sides = repeat(inner, count, step.file, step.memory);
-  } else {
-    const std::int64_t blocks = count / range.block, rest = count % range.block;
-    const Sides whole = repeat(repeat(inner, range.block, step.file, step.memory), blocks,
-                               range.stride * step.file, range.block * step.memory);
-    const Sides cut = repeat(inner, rest, step.file, step.memory);
-    sides.file = Nest::sequence({whole.file, cut.file.moved(blocks * range.stride * step.file)});
-    sides.memory =
-        Nest::sequence({whole.memory, cut.memory.moved(blocks * range.block * step.memory)});
-  }
-  return {sides.file.moved(range.lower * step.file), sides.memory};
+  const std::int64_t count = range.count(), block = range.block;
+  const auto at_lower = [&](Sides sides) {
+    return Sides{sides.file.moved(range.lower * step.file), std::move(sides.memory)};
+  };
+  if (count <= block || block == range.stride)
+    return at_lower(repeat(inner, count, step.file, step.memory));
+  const std::int64_t pitch = range.stride * step.file;
+  if (block == 1) return at_lower(repeat(inner, count, pitch, step.memory));
+  const std::int64_t blocks = count / block, rest = count % block;
+  const std::int64_t memory_pitch = checked_multiply(block, step.memory, "strides of the memory");
+  const Sides whole =
+      repeat(repeat(inner, block, step.file, step.memory), blocks, pitch, memory_pitch);
+  if (rest == 0) return at_lower(whole);
+  const Sides cut = repeat(inner, rest, step.file, step.memory);
+  const std::int64_t distance = checked_multiply(blocks, memory_pitch, "strides of the memory");
+  return at_lower({Nest::sequence({whole.file, cut.file.moved(blocks * pitch)}),
+                   Nest::sequence({whole.memory, cut.memory.moved(distance)})});
 }
 
 Sides lower_extents(const ArrayLayout& layout, const Section& section, std::int64_t stride) {

@@ -25,7 +25,7 @@ class Tally {
   std::atomic<std::int64_t> value_;
 };
 
-/// True in the I/O thread of the active buffer: what it does is not part of the call in progress.
+/// True in I/O threads: what it does is not part of the call in progress.
 inline thread_local bool in_background = false;
 
 }  // namespace penstock

@@ -125,8 +125,6 @@ struct Context {
   std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 
-  /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
-  /// its own: a rank that waits for letters must not take another's data for one.
   /// What went wrong in the background, to be told by the entry of a call.
   const std::optional<Error>& failure_to_tell() {
     if (!untold) untold = buffered->take_failure();
@@ -138,6 +136,8 @@ struct Context {
     return std::exchange(untold, std::nullopt);
   }
 
+  /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
+  /// its own: a rank that waits for letters must not take another's data for one.
   int letter_tag() const noexcept { return calls % Communicator::different_calls * 4; }
   int data_tag() const noexcept { return letter_tag() + 1; }
   int bundle_tag() const noexcept { return letter_tag() + 2; }  // letters between nodes

@@ -181,9 +181,9 @@ void Operation::decide(const Demand& all) {
   const auto make = [&] {
     const bool ahead = asked_.leaves_storage() && !access_.writes() && !context_.machine.page_cache;
     plan_ = make_plan(context_.units, all, hints_, context_.machine, access_.writes(), ahead);
+    route_ = choose_route(asked_, all, plan_);
   };
   make();
-  route_ = choose_route(asked_, all, plan_);
   if (plan_.collective() && plan_.exchange == Exchange::node &&
       !make_room(context_, plan_, uses_io_thread(route_)))
     make();
@@ -362,6 +362,7 @@ std::optional<Error> Operation::end_alone() {
 std::optional<Error> Operation::fate() {
   if (ended_) return std::nullopt;
   if (access_.writes()) return error_ ? error_ : context_.buffered->lost(&context_, number_);
+  prepared_.reset();  // a handle may outlive the file
   return Error(ErrorClass::state, "the file '" + context_.storage.path() +
                                       "' was let go of before this read had ended: its memory "
                                       "does not hold what was asked for");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "mpi/communicator.hpp"
 
@@ -54,9 +54,10 @@ std::mutex& groups_mutex() {
   return mutex;
 }
 
-/// Never destroyed: a group may live longer.
-std::set<Group*>& groups() {
-  static auto* const all = new std::set<Group*>;
+/// In the order in which they were made, which is that of all ranks: freeing is collective. Never
+/// destroyed: a group may live longer.
+std::vector<Group*>& groups() {
+  static auto* const all = new std::vector<Group*>;
   return *all;
 }
 
@@ -68,13 +69,13 @@ constexpr std::uint64_t bit(int slot) {
 
 Group::Group() {
   const std::lock_guard guard(groups_mutex());
-  groups().insert(this);
+  groups().push_back(this);
 }
 
 Group::~Group() {
   {
     const std::lock_guard guard(groups_mutex());
-    groups().erase(this);
+    std::erase(groups(), this);
   }
   release();
 }
@@ -100,10 +101,11 @@ void Group::release_all() noexcept {
   for (Group* const group : groups()) group->release();
 }
 
-/// What files still have is theirs.
+/// What files still have is theirs. Freeing is collective: where this rank has let go of a file by
+/// itself, others may not come to it, and MPI keeps what there is.
 void Group::release() noexcept {
   const std::lock_guard guard(mutex_);
-  if (Communicator::mpi_is_running()) {
+  if (Communicator::mpi_is_running() && !left_alone_) {
     for (Slot& slot : slots_)
       if (slot.idle) free_lane(*slot.idle);
     if (entrance_.team && !entrance_.broken_off) entrance_.team->free_leaders();
@@ -190,8 +192,9 @@ void Group::give_back(std::unique_ptr<Lane> lane) noexcept {
 }
 
 void Group::retire(std::unique_ptr<Lane> lane) noexcept {
-  if (lane->slot < 0) return;
   const std::lock_guard guard(mutex_);
+  left_alone_ = true;
+  if (lane->slot < 0) return;
   slots_[static_cast<std::size_t>(lane->slot)].busy = false;
 }
 

@@ -92,8 +92,9 @@ class Group {
   std::string why_no_team_;
   MPI_Comm home_ = MPI_COMM_NULL;  // the first duplicate, until a lane has it
   std::mutex opening_;
-  std::mutex mutex_;  // of slots_
+  std::mutex mutex_;  // of what follows
   std::array<Slot, slots> slots_;
+  bool left_alone_ = false;  // this rank has let go of a file without the others
 };
 
 }  // namespace penstock

@@ -2,8 +2,7 @@
 //
 //   1. A rank that waits leaves its core to others: it yields for a tenth of a second, since ranks
 //      that take part are there by then, and sleeps after that, up to a millisecond at a time.
-//   2. It calls MPI now and then even where it waits for memory that ranks share: what a library
-//   has
+//   2. It calls MPI now and then even where it waits for shared memory: what a library has
 //      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that
 //      is waited for may be waiting for that.
 //   3. After PENSTOCK_PATIENCE seconds (10 unless set; 0: never) it says once on stderr which ranks

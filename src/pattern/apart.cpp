@@ -111,7 +111,9 @@ Apart are_apart(std::span<const FilePattern* const> patterns) {
   std::sort(sorted.begin(), sorted.end(), [](const FilePattern* a, const FilePattern* b) {
     return a->hull().begin < b->hull().begin;
   });
-  Comparison comparison(4096 + 64 * std::ssize(sorted));
+  // All pairs of hundreds of patterns that interleave; of more it costs less to count their bytes.
+  const std::int64_t each = 64 + 2 * std::min<std::int64_t>(std::ssize(sorted), 512);
+  Comparison comparison(4096 + each * std::ssize(sorted));
   Apart result = Apart::yes;
   for (std::size_t i = 0; i < sorted.size(); ++i)
     for (std::size_t j = i + 1; j < sorted.size(); ++j) {

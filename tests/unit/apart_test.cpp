@@ -55,6 +55,7 @@ std::vector<FilePattern> dealt(std::int64_t ranks, std::int64_t edge, std::int64
 TEST(Apart, OfThousandsOfRanks) {
   EXPECT_EQ(apart(dealt(64, 1 << 20)), Apart::yes);
   EXPECT_EQ(apart(dealt(64, 1 << 20, 1)), Apart::no);
+  EXPECT_EQ(apart(dealt(512, 1 << 18)), Apart::yes);
   std::vector<FilePattern> slabs;
   for (std::int64_t i = 0; i < 5000; ++i) slabs.push_back(FilePattern::run({i * 10, i * 10 + 10}));
   EXPECT_EQ(apart(slabs), Apart::yes);

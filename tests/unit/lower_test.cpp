@@ -108,6 +108,23 @@ TEST(Lower, ContiguousSectionsAreOneRun) {
   EXPECT_EQ(lower(layout, Section{{0, 100}, {0, 10}, {0, 300}}).run_count(), 100);
 }
 
+TEST(Lower, StridesAndBlocksThatAreLargerThanTheArray) {
+  const ArrayLayout layout{{10}, 8, Order::c, 16};
+  constexpr std::int64_t huge = std::int64_t{1} << 61;
+  const auto bytes = [&](const Range& range) {
+    const Section section({range});
+    section.check(layout.shape);
+    const Lowered lowered = lower(layout, section, nullptr, {8});
+    EXPECT_EQ(lowered.file.size(), lowered.memory.size());
+    return std::pair(lowered.file.hull(), lowered.file.size());
+  };
+  EXPECT_EQ(bytes({0, 10, huge + 1, huge}), std::pair(Extent(16, 96), std::int64_t{80}));
+  EXPECT_EQ(bytes({3, 10, 2 * huge}), std::pair(Extent(40, 48), std::int64_t{8}));
+  EXPECT_EQ(bytes({3, 10, huge, 2}), std::pair(Extent(40, 56), std::int64_t{16}));
+  EXPECT_EQ(bytes({0, 10, 5, 4}), std::pair(Extent(16, 88), std::int64_t{64}));
+  EXPECT_THROW(lower(layout, Section({IndexList{4, 2, 3}}), nullptr, {3 * huge}), Error);
+}
+
 TEST(Lower, OffsetsBeyondFourGigabytes) {
   const ArrayLayout layout{{3000000000, 4}, 8, Order::c, 7};
   const FilePattern runs = lower(layout, Section{{0, 3000000000}, {1, 2}});
