@@ -4,11 +4,13 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace count_mpi {
 
-inline std::int64_t duplicates = 0, made = 0, freed = 0, collectives = 0;
+/// Several threads may be in MPI.
+inline std::atomic<std::int64_t> duplicates = 0, made = 0, freed = 0, collectives = 0;
 
 }  // namespace count_mpi
 
