@@ -4,18 +4,13 @@
 #include <random>
 #include <set>
 
+#include "support/random.hpp"
 #include "support/random_patterns.hpp"
 
 using namespace penstock;
+using test::Random;
 
 namespace {
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-};
 
 Apart apart(const std::vector<FilePattern>& patterns) {
   std::vector<const FilePattern*> all;

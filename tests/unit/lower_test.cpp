@@ -7,19 +7,14 @@
 #include <penstock/error.hpp>
 
 #include "array/lower.hpp"
+#include "support/random.hpp"
 #include "support/random_patterns.hpp"
 
 using namespace penstock;
 using test::Places;
+using test::Random;
 
 namespace {
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-};
 
 Indices random_indices(Random& r, std::int64_t extent) {
   if (r.in(0, 4) == 0) {

@@ -9,20 +9,15 @@
 
 #include "pattern/copy.hpp"
 #include "pattern/stream_copy.hpp"
+#include "support/random.hpp"
 #include "support/random_patterns.hpp"
 
 using namespace penstock;
 using test::Drawn;
 using test::Places;
+using test::Random;
 
 namespace {
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-};
 
 class RandomPatterns : public testing::TestWithParam<int> {
  protected:
