@@ -28,6 +28,7 @@ class BufferedFile {
   void wait(IoTicket ticket) { queue_->wait(ticket); }
   /// Until nothing of the file is queued.
   void drain(Which which = Which::all) { queue_->drain(ledger_, which); }
+  bool is_drained(Which which = Which::all) { return queue_->is_drained(ledger_, which); }
   /// Somebody waits for a unit of its queue.
   bool is_urged() { return queue_->is_urged(); }
 

@@ -127,6 +127,11 @@ void IoQueue::drain(const Ledger& file, Ledger::Which which) {
   await([&] { return file.is_over(which, finished_); });
 }
 
+bool IoQueue::is_drained(const Ledger& file, Ledger::Which which) {
+  const std::lock_guard guard(mutex_);
+  return file.is_over(which, finished_);
+}
+
 bool IoQueue::is_urged() {
   const std::lock_guard guard(mutex_);
   return awaited_ > 0 || stop_ || precedence_.waiting > 0;

@@ -42,6 +42,7 @@ class IoQueue {
   void wait(IoTicket ticket);
   /// Until nothing of the file is queued.
   void drain(const Ledger& file, Ledger::Which which);
+  bool is_drained(const Ledger& file, Ledger::Which which);
   /// What the ledgers of its files are looked at and changed under.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 

@@ -47,7 +47,7 @@ void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_
   if (!context.machine.page_cache) return;
   const std::int64_t of_node =
       std::max<std::int64_t>(1, writers / std::max(1, context.machine.nodes));
-  context.cache_speed->note(bytes * of_node, seconds, 1, CacheSpeed::Clock::now());
+  context.file.cache_speed->note(bytes * of_node, seconds, 1, CacheSpeed::Clock::now());
 }
 
 namespace {
@@ -69,7 +69,7 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
 /// bring the file to its length.
 Extent touched_by(const Context& context, const Access& access, const Demand& all) {
   Extent range = all.hull();
-  if (!access.writes() && context.shortened && !range.empty())
+  if (!access.writes() && context.file.shortened && !range.empty())
     range.end = std::max(range.end, all.pending().end);
   return intersect(all.pending(), range);
 }
@@ -84,30 +84,36 @@ std::vector<Extent> pending_within(const Context& context, Extent range) {
 
 }  // namespace
 
-void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
+Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
   // One rank's units are written in their order anyway.
   const Extent touched = touched_by(context, access, all);
-  if (context.comm.alone() || touched.empty()) return;
+  if (context.comm.alone() || touched.empty()) co_return;
   bool overtaken = false;
   for (const Extent range : pending_within(context, touched))
     overtaken = overtaken || !all_mine(context, access, plan, range);
   ++context.counts.synchronisations;
-  if (!any_rank(context.comm, overtaken)) return;
+  if (!co_await any_rank(context.channel, overtaken)) co_return;
   if (overtaken) {
-    const Stopwatch watch(context.counts.time_wait);
-    context.buffered->drain();
+    const BackgroundIo::Urge urge(context.background);
+    co_await await_units(context, [&] { return context.buffered->is_drained(); });
   }
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, context.take_failure());
+  const std::optional<Error> failure = context.file.take_failure();
+  co_await agree_on_exit(context.channel, failure);
 }
 
-void await_written(Context& context, const Access& access, const Demand& all) {
+Task<> await_written(Context& context, const Access& access, const Demand& all) {
   const Extent near = access.writes() ? all.pending() : touched_by(context, access, all);
-  if (near.empty()) return;
+  if (near.empty()) co_return;
+  if (!pending_within(context, near).empty()) {
+    const BackgroundIo::Urge urge(context.background);
+    co_await await_units(context,
+                         [&] { return context.buffered->is_drained(BufferedFile::Which::writes); });
+  }
   const Stopwatch watch(context.counts.time_wait);
-  if (!pending_within(context, near).empty()) context.buffered->drain(BufferedFile::Which::writes);
   ++context.counts.synchronisations;
-  agree_on_exit(context.comm, context.take_failure());
+  const std::optional<Error> failure = context.file.take_failure();
+  co_await agree_on_exit(context.channel, failure);
 }
 
 namespace {
@@ -142,7 +148,7 @@ void write_unit(Context& context, const DirectUnit& unit, Locks locks, int write
       from += run.length();
     }
   }
-  context.background_counts.add(counts);
+  context.file.background_counts.add(counts);
   note_unit(context, unit.bytes, counts.time_storage, context.machine.ranks);
 }
 
@@ -215,13 +221,13 @@ class DirectPacker {
     if (unit_ == nullptr) return;
     IoUnit unit;
     unit.extent = unit_->hull();
-    unit.owner = &context_;
+    unit.owner = &context_.file;
     unit.operation = context_.buffering.operation;
     unit.placement = context_.buffering.placement;
     context_.counts.bytes_buffered += unit_->bytes;
-    unit.work = [&context = context_, mine = std::move(unit_), locks = hints_.locks,
-                 writers = static_cast<int>(hints_.writers)] {
-      write_unit(context, *mine, locks, writers);
+    unit.work = [context = context_.shared_from_this(), mine = std::move(unit_),
+                 locks = hints_.locks, writers = static_cast<int>(hints_.writers)] {
+      write_unit(*context, *mine, locks, writers);
     };
     unit_ = nullptr;
     context_.buffering.last = context_.buffered->submit(std::move(unit));
@@ -242,15 +248,15 @@ class DirectPacker {
 
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
   // A context of its own: the other one is the calling thread's.
-  Context own(outer.storage, outer.comm, outer.background, outer.units, outer.machine);
-  own.locks_work = outer.locks_work.load();
+  Buffers buffers;
+  const auto own = std::make_shared<Context>(outer.file, outer.channel, buffers);
   const std::optional<Error> error = attempt([&] {
-    method == Method::sieved ? move_sieved(own, access, hints) : move_direct(own, access, hints);
+    method == Method::sieved ? move_sieved(*own, access, hints) : move_direct(*own, access, hints);
   });
-  outer.background_counts.add(own.counts);
+  outer.file.background_counts.add(own->counts);
   if (error) throw Error(*error);
   if (access.writes())
-    note_unit(outer, access.file.bytes(), own.counts.time_storage, outer.machine.ranks);
+    note_unit(outer, access.file.bytes(), own->counts.time_storage, outer.machine.ranks);
 }
 
 namespace {
@@ -262,7 +268,7 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
   const Stopwatch watch(context.counts.time_room);
   IoUnit unit;
   unit.extent = access.file.hull();
-  unit.owner = &context;
+  unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
   unit.work = [&] { move_aside(context, access, Method::direct, hints); };

@@ -12,6 +12,29 @@ Placement placement_of(const Hints& hints);
 /// `automatic` means above, lets a thread that wakes up on a busy core wait for milliseconds.
 Placement asked_placement_of(const Hints& hints);
 
+/// While one lives, this rank's bell rings after each unit of its I/O threads.
+class UnitBell {
+ public:
+  explicit UnitBell(Context& context)
+      : memory_(context.background.memory()),
+        id_(memory_.call_after_units([&bell = context.comm.bell()] { bell.ring(); })) {}
+  UnitBell(const UnitBell&) = delete;
+  ~UnitBell() { memory_.cancel_call(id_); }
+
+ private:
+  ActiveBuffer& memory_;
+  int id_;
+};
+
+/// Ends once `over()`, which depends on the I/O threads.
+template <class Over>
+Task<> await_units(Context& context, Over over) {
+  if (over()) co_return;
+  const Stopwatch watch(context.counts.time_wait);
+  const UnitBell bell(context);
+  co_await until(Expect::ring, over);
+}
+
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
@@ -26,12 +49,12 @@ void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_
 /// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
 /// buffered of earlier writes is written first where a unit of another rank could overtake it; then
 /// nobody goes on before, and all throw what went wrong with that.
-void keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
+Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
 /// Collective, before the calling threads read or write the file. What is buffered near the bytes
 /// of a read, or anywhere before a write, is written first. Throws on every rank what went wrong
 /// with that.
-void await_written(Context& context, const Access& access, const Demand& all);
+Task<> await_written(Context& context, const Access& access, const Demand& all);
 
 /// Moves a request by an independent method in the I/O thread, from or into user memory.
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints);

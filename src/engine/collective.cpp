@@ -13,27 +13,30 @@
 namespace penstock {
 namespace {
 
-void exchange_messages(Context& context, Requester& requester, Aggregator& aggregator, Slots& mine,
-                       Slots& others) {
+Task<> exchange_messages(Context& context, Requester& requester, Aggregator& aggregator,
+                         Slots& mine, Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
   for (;;) {
     requester.post();
     aggregator.post();
-    if (requester.done() && aggregator.done()) return;
+    if (requester.done() && aggregator.done()) co_return;
     completed.clear();
+    bool under_way = true;
     {
       const Stopwatch watch(context.counts.time_exchange);
-      wait_some({&mine, &others}, completed);
+      co_await until(Expect::messages, [&] {
+        under_way = test_some({&mine, &others}, completed);
+        return !under_way || !completed.empty();
+      });
     }
-    if (completed.empty())
-      throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
+    if (!under_way) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
     for (const auto& [pool, slot] : completed)
       pool == &mine ? requester.completed(slot) : aggregator.completed(slot);
   }
 }
 
-std::optional<Error> exchange(Context& context, const Access& access, const Plan& plan,
-                              Prepared& prepared) {
+Task<std::optional<Error>> exchange(Context& context, const Access& access, const Plan& plan,
+                                    Prepared& prepared) {
   switch (prepared.exchange) {
     case Exchange::node: return exchange_in_node(context, access, plan, prepared);
     case Exchange::sparse: return exchange_sparsely(context, access, plan, prepared);
@@ -53,35 +56,40 @@ std::optional<Error> exchange(Context& context, const Access& access, const Plan
 
 }  // namespace
 
-std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
-                                       Prepared& prepared) {
+Task<std::optional<Error>> exchange_sparsely(Context& context, const Access& access,
+                                             const Plan& plan, Prepared& prepared) {
   const SlotSize size = SlotSize::of(plan);
-  Slots mine(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
+  Slots mine(context.transport(), context.channel.data_tag(), size.count, size.bytes, context.pool,
              &context.gauge);
-  Slots others(context.comm, context.data_tag(), size.count, size.bytes, context.pool,
-               &context.gauge);
+  Slots others(context.transport(), context.channel.data_tag(), size.count, size.bytes,
+               context.pool, &context.gauge);
   Requester requester(context, access, plan, prepared.touched, mine);
   Aggregator aggregator(context, access, prepared, others);
-  exchange_messages(context, requester, aggregator, mine, others);
+  co_await exchange_messages(context, requester, aggregator, mine, others);
   context.counts.messages += mine.messages() + others.messages();
   context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
-  return aggregator.error();
+  co_return aggregator.error();
 }
 
-Prepared begin_collectively(Context& context, const Access& access, const Plan& plan,
-                            const Hints& hints, const Demand& all) {
-  std::optional<Prepared> prepared;
-  const std::optional<Error> broken =
-      attempt([&] { prepared.emplace(prepare(context, access, plan, hints, all)); });
-  if (broken) end_program(context.comm, *broken);
-  return std::move(*prepared);
+Task<Prepared> begin_collectively(Context& context, const Access& access, const Plan& plan,
+                                  const Hints& hints, const Demand& all) {
+  std::optional<Error> broken;
+  try {
+    co_return co_await prepare(context, access, plan, hints, all);
+  } catch (...) {
+    broken = current_error();
+  }
+  end_program(context.comm, *broken);
 }
 
-void end_collectively(Context& context, const Access& access, const Plan& plan,
-                      Prepared& prepared) {
-  std::optional<Error> error;
-  const std::optional<Error> broken =
-      attempt([&] { error = exchange(context, access, plan, prepared); });
+Task<> end_collectively(Context& context, const Access& access, const Plan& plan,
+                        Prepared& prepared) {
+  std::optional<Error> error, broken;
+  try {
+    error = co_await exchange(context, access, plan, prepared);
+  } catch (...) {
+    broken = current_error();
+  }
   if (broken) end_program(context.comm, *broken);
   if (error) throw Error(*error);
 }

@@ -1,9 +1,11 @@
-// Context: an open file as the engine sees it. Access: what one rank asks in one call.
+// OpenFile: an open file as the engine sees it. Context: one call of it. Access: what one rank asks
+// in one call.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -16,10 +18,11 @@
 #include "base/buffer.hpp"
 #include "base/direction.hpp"
 #include "base/stopwatch.hpp"
+#include "base/task.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/staging.hpp"
 #include "mpi/agree.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/channel.hpp"
 #include "pattern/footprint.hpp"
 #include "plan/plan.hpp"
 #include "storage/storage.hpp"
@@ -51,7 +54,7 @@ class Copying {
   Team* team_;
 };
 
-/// How the call in progress uses the active buffer.
+/// How a call uses the active buffer.
 struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
@@ -78,53 +81,65 @@ class BackgroundCounts {
   Statistics sum_;
 };
 
-/// What has begun on a file and whose end the ranks have not met for.
-class Unended {
+/// Calls that have something to do in turn, in the order in which they began.
+class Turns {
  public:
-  virtual ~Unended() = default;
-  /// The call that began the oldest, 0 where there is none. The same on every rank.
-  virtual std::int64_t oldest() = 0;
-  /// Collective.
-  virtual void end_oldest() = 0;
+  void join(std::int64_t call) { waiting_.insert(call); }
+  bool is_turn_of(std::int64_t call) const { return *waiting_.begin() == call; }
+  std::int64_t first() const noexcept { return waiting_.empty() ? 0 : *waiting_.begin(); }
+  void leave(std::int64_t call) noexcept { waiting_.erase(call); }
+
+ private:
+  std::set<std::int64_t> waiting_;
 };
 
-struct Context {
-  Context(Storage& storage, const Communicator& comm, BackgroundIo& background, FileUnits units,
-          Machine machine)
+/// Memory for messages and windows, and how much of it there is. The gauge outlives the buffers.
+struct Buffers {
+  MemoryGauge gauge;
+  BufferPool pool;
+};
+
+struct OpenFile {
+  OpenFile(Storage& storage, const Communicator& comm, BackgroundIo& background, FileUnits units,
+           Machine machine)
       : storage(storage),
         comm(comm),
         background(background),
         units(std::move(units)),
         machine(machine),
-        calls(comm.calls()) {}
+        calls_before(comm.calls()) {}
+  OpenFile(const OpenFile&) = delete;
 
   Storage& storage;
   const Communicator& comm;
   BackgroundIo& background;  // of the process: other files share it
   FileUnits units;
   Machine machine;
-  MemoryGauge gauge;
-  BufferPool pool;
+  Buffers buffers;
   NodeStaging staging;  // of the node exchange
   StagingKey staging_key;
   TeamArenas arenas;  // of this node's ranks, once a write has been buffered
-  Worker worker;      // does storage calls while this thread exchanges
-  Statistics counts;  // of the call in progress, what storage does not count
+  Worker worker;      // does storage calls while the calling thread exchanges
   BackgroundCounts background_counts;
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
   std::shared_ptr<CacheSpeed> cache_speed;
-  Buffering buffering;
   bool shortened = false;        // the file may end before the array does; the same on every rank
   std::int64_t last_budget = 0;  // of the last write
   std::int64_t writes = 0;       // collective writes so far: the same on every rank
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  int calls;  // reads and writes so far, with those of the lane: the same on every rank
-  std::int64_t entered = 0;     // collective calls on which the ranks agreed
-  Unended* unended = nullptr;   // null: nothing begins here that ends later
+  std::int64_t calls_before;            // collective calls of the files before in this lane
+  std::int64_t calls = 0;               // of this one; the same on every rank
+  /// What calls in flight do one after the other: meet and prepare, exchange, exist.
+  Turns beginnings, exchanges, ends;
   std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
   std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
 
+  /// Of the next collective call.
+  Channel next_channel(CallKind kind) {
+    ++calls;
+    return {comm, storage.path(), {kind, calls}, calls_before + calls};
+  }
   /// What went wrong in the background, to be told by the entry of a call.
   const std::optional<Error>& failure_to_tell() {
     if (!untold) untold = buffered->take_failure();
@@ -135,35 +150,42 @@ struct Context {
     failure_to_tell();
     return std::exchange(untold, std::nullopt);
   }
-
-  /// Tags of this call; those of the call before may still be in use on slower ranks. Each step has
-  /// its own: a rank that waits for letters must not take another's data for one.
-  int letter_tag() const noexcept { return calls % Communicator::different_calls * 4; }
-  int data_tag() const noexcept { return letter_tag() + 1; }
-  int bundle_tag() const noexcept { return letter_tag() + 2; }  // letters between nodes
 };
 
-/// The entry of every collective call of an open file: the ranks meet, and where some of them wait
-/// for an operation that this rank has not ended, it ends that first. `prepare` makes the Entry,
-/// anew each time. Throws what the ranks agree on.
-template <class Prepare>
-Demand enter(Context& context, Prepare&& prepare) {
-  for (;;) {
-    InCall::current()->set_number(context.entered + 1);
-    Entry entry = prepare();
-    entry.oldest = context.unended != nullptr ? context.unended->oldest() : 0;
-    try {
-      if (const std::optional<Demand> all = agree_on_entry(context.comm, entry)) {
-        ++context.entered;
-        return *all;
-      }
-    } catch (const Error& error) {
-      if (error.error_class() != ErrorClass::disagreement) context.untold.reset();
-      throw;
-    }
-    context.unended->end_oldest();
-  }
-}
+struct Context : std::enable_shared_from_this<Context> {
+  Context(OpenFile& file, const Channel& channel, Buffers& buffers)
+      : file(file),
+        storage(file.storage),
+        comm(file.comm),
+        background(file.background),
+        units(file.units),
+        machine(file.machine),
+        pool(buffers.pool),
+        gauge(buffers.gauge),
+        buffered(file.buffered),
+        channel(channel) {}
+  Context(const Context&) = delete;
+
+  /// Null: this rank is alone.
+  Transport* transport() const noexcept { return comm.alone() ? nullptr : &comm.transport(); }
+
+  OpenFile& file;
+  Storage& storage;
+  const Communicator& comm;
+  BackgroundIo& background;
+  const FileUnits& units;
+  const Machine& machine;
+  BufferPool& pool;
+  MemoryGauge& gauge;
+  const std::shared_ptr<BufferedFile>& buffered;
+  Channel channel;
+  Statistics counts;  // what storage does not count
+  Buffering buffering;
+};
+
+/// The entry of every collective call. What the ranks are told of the background is told for good
+/// unless they are in different calls. Throws what they agree on.
+Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry);
 
 /// Memory of a write is only read from.
 struct Access {

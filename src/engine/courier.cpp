@@ -60,7 +60,7 @@ bool Courier::open_chunk() {
   next_slot_ = (next_slot_ + 1) % plan_.depth;
   const std::int64_t begin = bundle_->begun;
   const std::int64_t end = std::min(bundle_->bytes, begin + messages_.slot_bytes());
-  NodeStaging::Board& board = context_.staging.board(team.rank(), slot);
+  NodeStaging::Board& board = context_.file.staging.board(team.rank(), slot);
   board.in_arena = false;
   Chunk chunk{roles_.ticket(bundle_->round, bundle_->aggregator), slot, {}};
   std::int64_t start = 0;
@@ -86,7 +86,8 @@ bool Courier::open_chunk() {
     chunk.bytes = end - begin;
   } else {
     chunk.message = messages_.take();
-    messages_.receive(chunk.message, context_.staging.bytes(team.rank(), slot), end - begin, peer);
+    messages_.receive(chunk.message, context_.file.staging.bytes(team.rank(), slot), end - begin,
+                      peer);
   }
   open_.push_back(std::move(chunk));
   bundle_->begun = end;
@@ -96,7 +97,7 @@ bool Courier::open_chunk() {
 
 void Courier::publish(const Chunk& chunk) {
   Team& team = *context_.comm.team();
-  NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
+  NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
   for (const int place : chunk.places) {
     board.ranges()[place].ticket.store(chunk.ticket, std::memory_order_release);
     if (place != team.rank()) team.ring(place);
@@ -107,14 +108,14 @@ void Courier::publish(const Chunk& chunk) {
 bool Courier::advance(Chunk& chunk) {
   if (chunk.slot < 0 || chunk.message >= 0) return false;
   Team& team = *context_.comm.team();
-  NodeStaging::Board& board = context_.staging.board(team.rank(), chunk.slot);
+  NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
   if (board.missing.load(std::memory_order_acquire) != 0) return false;
   if (!access_.writes()) {
     chunk.slot = -1;
     return true;
   }
   chunk.message = messages_.take();
-  messages_.send(chunk.message, context_.staging.bytes(team.rank(), chunk.slot), chunk.bytes,
+  messages_.send(chunk.message, context_.file.staging.bytes(team.rank(), chunk.slot), chunk.bytes,
                  chunk.peer);
   return true;
 }

@@ -23,24 +23,24 @@ struct Prepared {
 };
 
 /// Collective: ranks tell the aggregators what they want of their domains.
-Prepared prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                 const Demand& all);
+Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                       const Demand& all);
 /// The tables of a node's ranks: their descriptions lie on desks; one letter per node and
 /// aggregator goes to other nodes.
-void prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
-                     Prepared& prepared);
+Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
+                       Prepared& prepared);
 
 /// Copies this rank's own bytes between user memory and an open window.
 void copy_own_bytes(Context& context, const Access& access, Window& window);
 
 /// Through shared memory, see node.hpp.
-std::optional<Error> exchange_in_node(Context& context, const Access& access, const Plan& plan,
-                                      Prepared& prepared);
+Task<std::optional<Error>> exchange_in_node(Context& context, const Access& access,
+                                            const Plan& plan, Prepared& prepared);
 /// Non-blocking messages, see sides.hpp.
-std::optional<Error> exchange_sparsely(Context& context, const Access& access, const Plan& plan,
-                                       Prepared& prepared);
+Task<std::optional<Error>> exchange_sparsely(Context& context, const Access& access,
+                                             const Plan& plan, Prepared& prepared);
 /// step1 to step5 and alltoallw, see rounds.hpp.
-std::optional<Error> exchange_in_rounds(Context& context, const Access& access, const Plan& plan,
-                                        Prepared& prepared);
+Task<std::optional<Error>> exchange_in_rounds(Context& context, const Access& access,
+                                              const Plan& plan, Prepared& prepared);
 
 }  // namespace penstock

@@ -83,7 +83,6 @@ class NodeAggregator {
   NodeAggregator(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
                  Prepared& prepared, Slots& messages);
   NodeAggregator(const NodeAggregator&) = delete;
-  ~NodeAggregator();
   /// `idle`: this rank has nothing else to do.
   bool progress(bool idle);
   void completed(int slot);
@@ -129,8 +128,8 @@ class NodeAggregator {
   WindowQueue& queue_;
   std::optional<Stopwatch> short_of_room_;
   std::optional<BackgroundIo::Urge> urge_;
-  int waker_ = 0;          // rings this rank's bell after each unit of the active buffer; 0: none
-  std::deque<Open> open_;  // oldest first
+  std::optional<UnitBell> bell_;  // of windows in the active buffer
+  std::deque<Open> open_;         // oldest first
   int next_slot_ = 0;
   std::vector<Message> arriving_;  // per message slot
 };

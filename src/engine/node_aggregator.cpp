@@ -14,13 +14,7 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
       messages_(messages),
       table_(*prepared.table),
       queue_(*prepared.queue) {
-  Team& team = *context_.comm.team();
-  if (queue_.buffered())
-    waker_ = context_.background.memory().call_after_units([&team] { team.ring(team.rank()); });
-}
-
-NodeAggregator::~NodeAggregator() {
-  if (waker_ != 0) context_.background.memory().cancel_call(waker_);
+  if (queue_.buffered()) bell_.emplace(context);
 }
 
 bool NodeAggregator::progress(bool idle) {
@@ -45,7 +39,8 @@ bool NodeAggregator::open_next() {
   urge_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
-  Window& window = queue_.open(table_, context_.staging.bytes(context_.comm.team()->rank(), slot));
+  Window& window =
+      queue_.open(table_, context_.file.staging.bytes(context_.comm.team()->rank(), slot));
   if (!access_.writes()) queue_.finish(window);
   open_.push_back({&window, slot, {}, 0});
   gather_bundles(open_.back());
@@ -55,7 +50,7 @@ bool NodeAggregator::open_next() {
 
 void NodeAggregator::publish(Open& open) {
   Team& team = *context_.comm.team();
-  NodeStaging::Board& board = context_.staging.board(team.rank(), open.slot);
+  NodeStaging::Board& board = context_.file.staging.board(team.rank(), open.slot);
   NodeStaging::Range* const ranges = board.ranges();
   const bool in_turn = access_.writes() && !table_.disjoint();
   std::vector<int> copying;  // places, in rank order
@@ -86,7 +81,8 @@ void NodeAggregator::publish(Open& open) {
 }
 
 bool NodeAggregator::complete(const Open& open) {
-  const NodeStaging::Board& board = context_.staging.board(context_.comm.team()->rank(), open.slot);
+  const NodeStaging::Board& board =
+      context_.file.staging.board(context_.comm.team()->rank(), open.slot);
   const auto begun = [](const Bundle& bundle) { return bundle.begun == bundle.bytes; };
   return board.missing.load(std::memory_order_acquire) == 0 && open.under_way == 0 &&
          std::all_of(open.bundles.begin(), open.bundles.end(), begun);

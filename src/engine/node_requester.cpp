@@ -49,14 +49,14 @@ bool NodeRequester::progress() {
 bool NodeRequester::serve(Neighbour& n) {
   Team& team = *context_.comm.team();
   const std::int64_t ticket = roles_.ticket(n.round, n.aggregator);
-  for (int slot = 0; slot < context_.staging.slots(n.owner); ++slot) {
-    NodeStaging::Board& board = context_.staging.board(n.owner, slot);
+  for (int slot = 0; slot < context_.file.staging.slots(n.owner); ++slot) {
+    NodeStaging::Board& board = context_.file.staging.board(n.owner, slot);
     NodeStaging::Range& range = board.ranges()[team.rank()];
     if (range.ticket.load(std::memory_order_acquire) != ticket || range.begin != n.position)
       continue;
     const std::int32_t turn = board.turn.load(std::memory_order_acquire);
     if (turn != NodeStaging::anyone && turn != team.rank()) continue;
-    copy(n, board, range, context_.staging.bytes(n.owner, slot));
+    copy(n, board, range, context_.file.staging.bytes(n.owner, slot));
     if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
       board.turn.store(range.next, std::memory_order_release);
       team.ring(range.next);
@@ -82,7 +82,7 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
   const bool past_cache = access_.file.bytes() >= larger_than_caches;
   const bool image = range.place < 0;
   Staged staged = Staged::packed(slot + range.place);
-  if (board.in_arena) staged = Staged::as_in_file(context_.arenas.base(n.owner), -board.image);
+  if (board.in_arena) staged = Staged::as_in_file(context_.file.arenas.base(n.owner), -board.image);
   else if (image)
     staged = Staged::as_in_file(slot + lead(window.begin, plan_.domains.buffer()), window.begin);
   // Slots stay in the cache until they are written; units and user memory may not.

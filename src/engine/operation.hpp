@@ -1,19 +1,26 @@
-// Operation: one collective read or write, from agreement to agreement:
+// Operation: one collective read or write, from its call to its last byte. It is gone on with by
+// advance(), which never waits for another rank; blocking calls do that until it is over
+// (mpi/drive.hpp). What it does:
 //   1. the request is located in the file; what is wrong with it is kept, not thrown
 //   2. agree on entry: demands joined, common arguments compared, errors shared
-//   3. plan: the same value on every rank
+//   3. plan and route: the same values on every rank
 //   4. move the bytes: independent (direct, sieved) or collective (gather, two-phase, extended)
 //   5. agree on exit
-// Every rank does 2 and 5 exactly once, whatever happens to it in between.
+// Every rank does 2 exactly once, and 5 where something happens after the call that began it.
 //
-// Its route (plan/route.hpp) says which of this begin() does. By `now` all of it; by the others
-// what goes wrong after 4 is brought to the next agreement on this file, 2 of the next call or
-// end():
-//   told_at_end, buffered  leave after 4; buffered writes have their bytes in active buffers then
-//   ahead                  stops in the middle of 4, end() does the exchange
-//   aside                  leaves 4 to the I/O thread
+// Its route (plan/route.hpp) says where its beginning is over, which is when that call returns:
+//   now, told_at_end  after 5; by the second, what goes wrong is told by its end
+//   buffered          after 4: the bytes are in active buffers. 5 comes when they are written, if
+//                     somebody has a handle; else what goes wrong is told by the next call
+//   ahead             in the middle of 4: the exchange comes when the bytes are in memory
+//   aside             before 4, which is the I/O thread's
+//
+// Operations of one file are in flight together. Their beginnings follow each other, and so do
+// their exchanges, which share memory; both in the order of their calls, which is that of all
+// ranks. Hence none waits for another in a circle. The rest happens in any order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -25,75 +32,84 @@ namespace penstock {
 
 class Operation : public std::enable_shared_from_this<Operation> {
  public:
-  /// `background`: none for a blocking call; else end() will be called, and may do a part of the
-  /// work.
-  Operation(Context& context, Access access, const Hints& hints,
-            std::optional<Background> background = std::nullopt)
-      : context_(context),
-        access_(std::move(access)),
-        hints_(hints),
-        asked_{access_.direction, background, hints.active_buffer_size} {}
+  /// `background`: none for a blocking call. `early`: what was wrong with the arguments of this
+  /// rank.
+  Operation(OpenFile& file, Access access, const Hints& hints, std::optional<Background> background,
+            std::optional<Error> early);
+  ~Operation();
   /// What all ranks must mean alike.
   static CallKind kind(Direction direction, std::optional<Background> background);
 
-  /// Collective. `early`: what was wrong with the arguments of this rank. Throws the same error
-  /// class on every rank.
-  void begin(const std::optional<Error>& early);
-  /// Collective: the bytes are in the file, or in user memory. A second call does nothing. `asked`:
-  /// somebody waits for this one. Else what went wrong with writes is left to the call that is.
-  void end(bool asked = true);
+  /// Goes on as far as it can. True: to the end. May read and write the file.
+  bool advance();
+  /// How often it has gone on, and what it waits for now.
+  std::int64_t steps() const noexcept { return running_ ? running_->steps() : 0; }
+  Expect expects() const noexcept { return running_ ? running_->expects() : Expect::ring; }
 
-  /// The call that began it, once it has.
-  std::int64_t call() const noexcept { return call_; }
-  /// The ranks have to meet for its end.
-  bool must_meet() const noexcept;
-  /// What went wrong with an operation for whose end the ranks need not meet: it has ended.
-  std::optional<Error> end_alone();
-  /// What its handle has to tell where its end will never come. After the last unit.
-  std::optional<Error> fate();
+  /// The call that began it may return.
+  bool has_begun() const noexcept { return begun_; }
+  /// In that call: it throws what went wrong.
+  bool has_failed_to_begin() const noexcept { return failed_to_begin_; }
+  bool has_ended() const noexcept { return ended_; }
+  /// User memory is free.
+  bool is_copied() const noexcept { return copied_ || ended_; }
+  /// Whether that depends on this rank's I/O thread alone.
+  bool is_aside() const noexcept { return begun_ && route_ == Route::aside; }
+  /// What is left depends on other ranks alone, but for the copies of a read.
+  bool is_ready();
+  /// What went wrong. Of an operation that has ended the same class on every rank.
+  const std::optional<Error>& error() const noexcept { return error_; }
+  /// Somebody waits for its end, and is told: what went wrong in the background is not told again
+  /// by the next call.
+  void ask() noexcept { asked_for_ = true; }
+  void tell();
+  /// It will never end, and holds nothing of the file any more. After the file's last unit.
+  void abandon();
+
+  std::int64_t call() const noexcept { return context_->channel.call.number; }
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
-  /// User memory is free. After begin().
-  bool is_copied();
-  void await_copied();
-  /// This rank's part is done, but for the exchange of a read.
-  bool is_done();
-  bool ended() const noexcept { return ended_; }
-  /// Its end() has an exchange to do, for which all ranks must come.
-  bool has_exchange() const noexcept { return !ended_ && prepared_.has_value(); }
+  /// What was counted since it was asked last.
+  Statistics take_counts() noexcept { return std::exchange(context_->counts, {}); }
 
  private:
-  Entry prepare(const std::optional<Error>& early);
-  std::optional<Error> locate(Demand& demand, const std::optional<Error>& early);
-  void settle_buffering();
+  Task<> run();
+  Task<> begin();
+  Task<> finish();
+  std::optional<Error> locate(Demand& demand);
+  Task<> settle_buffering();
   bool is_far() const;
-  void decide(const Demand& all);
-  void settle_order(const Demand& all);
-  void start(const Demand& all);
-  void move(const Demand& all);
-  void leave(const std::optional<Error>& error);
-  void keep_for_end(const std::optional<Error>& error);
+  Task<> decide(Demand all);
+  Task<> settle_order(const Demand& all);
+  Task<> start(const Demand& all);
+  Task<> move(const Demand& all);
+  Task<> leave(std::optional<Error> error);
+  Task<> keep_for_end(std::optional<Error> error);
+  Task<> read_ahead(const Demand& all);
+  Task<> exchange_what_was_read();
+  Task<> await_own_units();
+  std::optional<Error> fate_in_background();
   void set_aside();
-  void read_ahead(const Demand& all);
   void warm_page_cache();
   void count_memory();
-  void await_own_units();
-  void enter_end(const std::optional<Error>& error);
-  void meet_for_end(bool asked);
-  void end_exchange(bool asked);
+  bool can_queue_up() const noexcept { return asked_.leaves_storage() && !access_.writes(); }
 
-  Context& context_;
+  OpenFile& file_;
+  const std::shared_ptr<Context> context_;  // units of the background have it, too
   Access access_;
   Hints hints_;
   Asked asked_;
+  std::optional<Error> early_;
   Route route_ = Route::now;
-  bool ended_ = true;  // or has not begun
   Plan plan_;
-  std::int64_t call_ = 0;             // of the file, that began it
   std::int64_t number_ = 0;           // of the write
-  std::optional<Prepared> prepared_;  // of a split read
+  std::optional<Prepared> prepared_;  // of a read that is ahead
   IoTicket ticket_ = 0;               // its newest unit
-  std::optional<Error> error_;        // of a read in the I/O thread, or of what end() tells
+  std::optional<Error> error_, aside_error_;
+  // Other threads than the one that goes on with it may look at these.
+  std::atomic<bool> begun_ = false, copied_ = false, ended_ = false;
+  bool failed_to_begin_ = false, asked_for_ = false;
+  std::optional<Running<void>> running_;
 };
 
 /// Each rank moves its own bytes, without the others.
@@ -101,8 +117,13 @@ void move_direct(Context& context, const Access& access, const Hints& hints);
 void move_sieved(Context& context, const Access& access, const Hints& hints);
 /// The ranks exchange bytes and only aggregators touch the file. The second throws only what
 /// happened on this rank, after it has done its part for the others.
-Prepared begin_collectively(Context& context, const Access& access, const Plan& plan,
-                            const Hints& hints, const Demand& all);
-void end_collectively(Context& context, const Access& access, const Plan& plan, Prepared& prepared);
+Task<Prepared> begin_collectively(Context& context, const Access& access, const Plan& plan,
+                                  const Hints& hints, const Demand& all);
+Task<> end_collectively(Context& context, const Access& access, const Plan& plan,
+                        Prepared& prepared);
+
+/// The memory of the node exchange, as this plan wants it. Collective; false on all ranks where it
+/// cannot be had. `arenas`: the ranks' active buffers, too.
+Task<bool> make_room(Context& context, const Plan& plan, bool arenas);
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/node.hpp"
+#include "mpi/discover.hpp"
 
 namespace penstock {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using Letters = std::vector<Letter>;
 
 /// Delivers them. What goes to other ranks counts like any message.
-Letters send(Context& context, const Letters& letters, int tag) {
+Task<Letters> send(Context& context, Letters letters, int tag) {
   ++context.counts.synchronisations;
   for (const Letter& letter : letters) {
     if (letter.rank == context.comm.rank()) continue;
@@ -19,35 +20,35 @@ Letters send(Context& context, const Letters& letters, int tag) {
     context.counts.bytes_sent +=
         static_cast<std::int64_t>(letter.words.size() * sizeof letter.words.front());
   }
-  return deliver(context.comm, letters, tag);
+  co_return co_await deliver(context.channel, std::move(letters), tag);
 }
 
-DomainTable tell_aggregators(Context& context, const Access& access, const Plan& plan,
-                             const Neighbours& touched) {
+Task<DomainTable> tell_aggregators(Context& context, const Access& access, const Plan& plan,
+                                   const Neighbours& touched) {
   Letters letters;
   for (const std::int64_t aggregator : touched)
     letters.push_back(
         {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()));
-  for (const Letter& letter : send(context, letters, context.letter_tag()))
-    table.add(letter.rank, Footprint::decode(letter.words));
+  letters = co_await send(context, std::move(letters), context.channel.request_tag());
+  for (const Letter& letter : letters) table.add(letter.rank, Footprint::decode(letter.words));
   table.settle();
-  return table;
+  co_return table;
 }
 
 /// Descriptions of this node's ranks. Short ones lie on the desks since the agreement on entry.
-Letters local_letters(Context& context, const Access& access, const NodeRoles& roles,
-                      const Neighbours& touched, bool on_desks) {
+Task<Letters> local_letters(Context& context, const Access& access, const NodeRoles& roles,
+                            const Neighbours& touched, bool on_desks) {
   Team& team = *context.comm.team();
   Letters letters;
   if (on_desks) {
-    const int turn = context.calls % 2;
+    const auto turn = context.channel.number % 2;
     for (int place = 0; place < team.size(); ++place) {
       const Team::Desk& desk = team.desk(place);
       letters.push_back({team.members()[static_cast<std::size_t>(place)],
                          {desk.letter[turn], desk.letter[turn] + desk.words[turn]}});
     }
-    return letters;
+    co_return letters;
   }
   std::vector<int> owners;
   for (const std::int64_t aggregator : touched) owners.push_back(roles.owner_of(aggregator));
@@ -56,7 +57,7 @@ Letters local_letters(Context& context, const Access& access, const NodeRoles& r
   const std::vector<std::int64_t> words = access.file.encode();
   for (const int owner : owners)
     letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
-  return send(context, letters, context.letter_tag());
+  co_return co_await send(context, std::move(letters), context.channel.request_tag());
 }
 
 std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, const NodeRoles& roles,
@@ -74,7 +75,8 @@ std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, cons
 }
 
 /// One letter per node and aggregator: rank, number of words, words, of each rank in it.
-Letters between_nodes(Context& context, const Plan& plan, const std::vector<DomainTable>& tables) {
+Task<Letters> between_nodes(Context& context, const Plan& plan,
+                            const std::vector<DomainTable>& tables) {
   Letters letters;
   for (const DomainTable& table : tables) {
     Letter letter{plan.rank_of(table.aggregator()), {}};
@@ -87,15 +89,16 @@ Letters between_nodes(Context& context, const Plan& plan, const std::vector<Doma
     }
     letters.push_back(std::move(letter));
   }
+  letters = co_await send(context, std::move(letters), context.channel.bundle_tag());
   Letters unpacked;
-  for (const Letter& letter : send(context, letters, context.bundle_tag()))
+  for (const Letter& letter : letters)
     for (std::size_t at = 0; at < letter.words.size();) {
       const auto begin = letter.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
       const std::int64_t words = letter.words[at + 1];
       unpacked.push_back({static_cast<int>(letter.words[at]), {begin, begin + words}});
       at += 2 + static_cast<std::size_t>(words);
     }
-  return unpacked;
+  co_return unpacked;
 }
 
 DomainTable own_table(Context& context, const Plan& plan, Letters letters) {
@@ -110,33 +113,35 @@ DomainTable own_table(Context& context, const Plan& plan, Letters letters) {
 
 }  // namespace
 
-void prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
-                     Prepared& prepared) {
+Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
+                       Prepared& prepared) {
   Team& team = *context.comm.team();
   const NodeRoles roles(team, plan);
-  Letters letters =
-      local_letters(context, access, roles, prepared.touched, all.words <= Team::letter_words);
+  const bool on_desks = all.words <= Team::letter_words;
+  Letters letters = co_await local_letters(context, access, roles, prepared.touched, on_desks);
   if (team.nodes() > 1) {
     prepared.passed_on = courier_tables(context, plan, roles, letters);
-    for (Letter& letter : between_nodes(context, plan, prepared.passed_on))
-      letters.push_back(std::move(letter));
+    Letters others = co_await between_nodes(context, plan, prepared.passed_on);
+    for (Letter& letter : others) letters.push_back(std::move(letter));
   }
   prepared.table.emplace(own_table(context, plan, std::move(letters)));
   if (access.writes()) prepared.table->count_overlaps(context);
-  if (team.nodes() == 1 || !access.writes()) return;
+  if (team.nodes() == 1 || !access.writes()) co_return;
   // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
   // for each other's ranks; messages of single ranks already keep that order.
   ++context.counts.synchronisations;
-  if (any_rank(context.comm, !prepared.table->disjoint())) prepared.exchange = Exchange::sparse;
+  const bool overlap = co_await any_rank(context.channel, !prepared.table->disjoint());
+  if (overlap) prepared.exchange = Exchange::sparse;
 }
 
-Prepared prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
-                 const Demand& all) {
+Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
+                       const Demand& all) {
   Prepared prepared;
   prepared.touched = touched_aggregators(plan.domains, access.file);
   prepared.exchange = plan.exchange;
-  if (plan.exchange == Exchange::node) prepare_in_node(context, access, plan, all, prepared);
-  else prepared.table.emplace(tell_aggregators(context, access, plan, prepared.touched));
+  if (plan.exchange == Exchange::node)
+    co_await prepare_in_node(context, access, plan, all, prepared);
+  else prepared.table.emplace(co_await tell_aggregators(context, access, plan, prepared.touched));
   if (access.writes() && plan.exchange != Exchange::node) prepared.table->count_overlaps(context);
   // In the node exchange ranks go on copying into other windows while one is at the storage: no
   // thread.
@@ -145,8 +150,8 @@ Prepared prepare(Context& context, const Access& access, const Plan& plan, const
       std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
   // The memory that was made for `node` is there; other buffers would come on top of it.
   if (plan.exchange == Exchange::node && prepared.exchange == Exchange::sparse)
-    prepared.queue->lie_in(context.staging, context.comm.team()->rank());
-  return prepared;
+    prepared.queue->lie_in(context.file.staging, context.comm.team()->rank());
+  co_return prepared;
 }
 
 }  // namespace penstock

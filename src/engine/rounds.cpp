@@ -23,14 +23,14 @@ class Rounds {
         neighbours_.push_back({a, next_round(plan.domains, a, access.file, 0), {}});
   }
 
-  std::optional<Error> run() {
+  Task<std::optional<Error>> run() {
     std::int64_t rounds = 0;
     for (std::int64_t a = 0; a < plan_.domains.aggregators(); ++a)
       rounds = std::max(rounds, plan_.domains.rounds(a));
     if (!access_.writes()) ahead_ = open_window();
-    for (std::int64_t round = 0; round < rounds; ++round) go(round);
+    for (std::int64_t round = 0; round < rounds; ++round) co_await go(round);
     queue_.finish_all();
-    return queue_.error();
+    co_return queue_.error();
   }
 
  private:
@@ -54,7 +54,7 @@ class Rounds {
     return window;
   }
 
-  void go(std::int64_t round) {
+  Task<> go(std::int64_t round) {
     Window* const window = window_of(round);
     Round parcels;
     parcels.any_order = !access_.writes() || table_.disjoint();
@@ -63,9 +63,9 @@ class Rounds {
     add_neighbours(round, to_windows);
     const bool mine = window != nullptr && add_sources(*window, to_users, parcels.any_order);
     in_ring_order(parcels);
-    messenger_.carry(parcels, [&] {
-      if (mine) copy_own_bytes(context_, access_, *window);
-    });
+    co_await messenger_.begin(parcels);
+    if (mine) copy_own_bytes(context_, access_, *window);
+    co_await messenger_.finish(parcels);
     if (window != nullptr && access_.writes()) queue_.start_flush(*window);
     if (!access_.writes() && !queue_.deep() && ahead_ == nullptr) ahead_ = open_window();
   }
@@ -116,9 +116,10 @@ class Rounds {
 
 }  // namespace
 
-std::optional<Error> exchange_in_rounds(Context& context, const Access& access, const Plan& plan,
-                                        Prepared& prepared) {
-  return Rounds(context, access, plan, prepared).run();
+Task<std::optional<Error>> exchange_in_rounds(Context& context, const Access& access,
+                                              const Plan& plan, Prepared& prepared) {
+  Rounds rounds(context, access, plan, prepared);
+  co_return co_await rounds.run();
 }
 
 }  // namespace penstock

@@ -13,11 +13,11 @@
 // call to call.
 #pragma once
 
-#include <mpi.h>
-
 #include <vector>
 
+#include "base/task.hpp"
 #include "engine/exchanges.hpp"
+#include "mpi/transport.hpp"
 
 namespace penstock {
 
@@ -52,42 +52,38 @@ struct Round {
   bool any_order = true;
 };
 
-/// Sends and receives the parcels of one round; `meanwhile` runs once, when most is under way.
+/// Sends and receives the parcels of one round, in two steps between which there is time for
+/// something else: most is under way then.
 class Messenger {
  public:
   Messenger(Context& context, Exchange exchange, const Porter& porter);
-  template <class Meanwhile>
-  void carry(Round& round, Meanwhile&& meanwhile) {
-    make_room(round);
-    begin(round);
-    meanwhile();
-    finish(round);
-  }
   ~Messenger();
+  Messenger(const Messenger&) = delete;
+  Task<> begin(Round& round);
+  Task<> finish(Round& round);
 
  private:
   void make_room(Round& round);
-  void begin(Round& round);
-  void finish(Round& round);
-  void ring(Round& round);
+  Task<> ring(Round& round);
   void post_sends(Round& round);
   void post_receives(Round& round);
-  void send_one_by_one(Round& round);
+  Task<> send_one_by_one(Round& round);
   void start_alltoallw(Round& round);
-  void take_arrived(Round& round, bool wait_for_all);
+  Task<> await_arrival(Round& round);
+  bool take_arrived(Round& round);
   void unpack_received(Round& round);
   void send(const Parcel& parcel, const std::byte* from);
   void receive(const Parcel& parcel);
-  void complete_sends();
+  Task<> complete_sends();
 
   Context& context_;
+  Transport* transport_;
   Exchange exchange_;
   const Porter& porter_;
   Buffer out_, in_;
-  std::vector<MPI_Request> sends_, receives_;
-  std::vector<int> arrived_;
-  std::vector<int> counts_[2], places_[2];  // of alltoallw: send, receive
-  std::vector<MPI_Datatype> types_;
+  std::vector<Transport::Request> sends_, receives_;
+  std::vector<int> completed_;
+  Transport::ToAll to_all_;
 };
 
 }  // namespace penstock

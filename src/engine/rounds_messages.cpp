@@ -7,10 +7,6 @@
 namespace penstock {
 namespace {
 
-void check(int code, const char* call) {
-  Communicator::check(code, call);
-}
-
 /// Step 1 of the paper copies one byte at a time. The compiler is kept from making memcpy of it.
 void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* from,
                        std::int64_t from_step, std::int64_t run, std::int64_t count) {
@@ -41,9 +37,13 @@ void Porter::copy(const Parcel& parcel, std::byte* packed, Direction direction) 
 }
 
 Messenger::Messenger(Context& context, Exchange exchange, const Porter& porter)
-    : context_(context), exchange_(exchange), porter_(porter) {}
+    : context_(context), transport_(context.transport()), exchange_(exchange), porter_(porter) {}
 
 Messenger::~Messenger() {
+  // Only an exception (a defect) leaves requests behind; their memory must outlive them.
+  for (auto* const requests : {&sends_, &receives_})
+    for (Transport::Request& request : *requests)
+      if (request.active()) transport_->cancel(request);
   context_.pool.give(BufferPool::Use::messages, std::move(out_));
   context_.pool.give(BufferPool::Use::messages, std::move(in_));
 }
@@ -69,55 +69,60 @@ void Messenger::make_room(Round& round) {
   grow(in_, in);
 }
 
-void Messenger::begin(Round& round) {
+Task<> Messenger::begin(Round& round) {
+  make_room(round);
   const Stopwatch watch(context_.counts.time_exchange);
   switch (exchange_) {
     case Exchange::step1:
-    case Exchange::step2: return ring(round);
-    case Exchange::step3: return post_sends(round), post_receives(round);
-    case Exchange::step4: return post_receives(round), post_sends(round);
-    case Exchange::step5: return post_receives(round), send_one_by_one(round);
-    default: return start_alltoallw(round);
+    case Exchange::step2: co_await ring(round); break;
+    case Exchange::step3:
+      post_sends(round);
+      post_receives(round);
+      break;
+    case Exchange::step4:
+      post_receives(round);
+      post_sends(round);
+      break;
+    case Exchange::step5:
+      post_receives(round);
+      co_await send_one_by_one(round);
+      break;
+    default: start_alltoallw(round);
   }
 }
 
-void Messenger::finish(Round& round) {
+Task<> Messenger::finish(Round& round) {
   const Stopwatch watch(context_.counts.time_exchange);
-  take_arrived(round, /*wait_for_all=*/true);
-  complete_sends();
+  co_await await_arrival(round);
+  co_await complete_sends();
   if (exchange_ == Exchange::alltoallw || !round.any_order) unpack_received(round);
 }
 
-void Messenger::complete_sends() {
-  for (Wait wait; !sends_.empty();) {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
-          "MPI_Testall");
-    if (done) sends_.clear();
-    else wait.poll();
-  }
+Task<> Messenger::complete_sends() {
+  co_await until(Expect::messages, [&] {
+    completed_.clear();
+    return sends_.empty() || !transport_->test_some(sends_, completed_);
+  });
+  sends_.clear();
 }
 
 void Messenger::send(const Parcel& parcel, const std::byte* from) {
-  sends_.emplace_back();
-  check(MPI_Isend(from, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer, context_.data_tag(),
-                  context_.comm.handle(), &sends_.back()),
-        "MPI_Isend");
+  sends_.push_back(transport_->send({from, static_cast<std::size_t>(parcel.bytes)}, parcel.peer,
+                                    context_.channel.data_tag()));
   ++context_.counts.messages;
   context_.counts.bytes_sent += parcel.bytes;
 }
 
 void Messenger::receive(const Parcel& parcel) {
-  receives_.emplace_back();
-  check(MPI_Irecv(in_.data() + parcel.place, checked_cast<int>(parcel.bytes), MPI_BYTE, parcel.peer,
-                  context_.data_tag(), context_.comm.handle(), &receives_.back()),
-        "MPI_Irecv");
+  receives_.push_back(
+      transport_->receive({in_.data() + parcel.place, static_cast<std::size_t>(parcel.bytes)},
+                          parcel.peer, context_.channel.data_tag()));
 }
 
 /// Of ranks that still do something, take those with the least distance: whom they send to does
 /// the same distance, so that the two meet. Hence no rank waits for ever, even if no message is
 /// buffered. Both are complete before the next begin, as in blocking calls, which would spin.
-void Messenger::ring(Round& round) {
+Task<> Messenger::ring(Round& round) {
   const int ranks = context_.comm.size(), me = context_.comm.rank();
   auto out = round.outgoing.begin();
   auto in = round.incoming.begin();
@@ -132,9 +137,9 @@ void Messenger::ring(Round& round) {
       send(*leaving, out_.data());
       ++out;
     }
-    complete_sends();
+    co_await complete_sends();
     if (!coming) continue;
-    Communicator::wait(receives_.back(), "MPI_Irecv");
+    co_await until(Expect::messages, [&] { return transport_->test(receives_.back()); });
     receives_.clear();
     if (round.any_order) porter_.unpack(*coming, in_.data() + coming->place);
     ++in;
@@ -153,58 +158,55 @@ void Messenger::post_receives(Round& round) {
 }
 
 /// Every receive of this round is posted before anybody's first send can wait for it.
-void Messenger::send_one_by_one(Round& round) {
+Task<> Messenger::send_one_by_one(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data());
     send(parcel, out_.data());
-    complete_sends();
-    take_arrived(round, /*wait_for_all=*/false);
+    co_await complete_sends();
+    take_arrived(round);
   }
 }
 
 void Messenger::start_alltoallw(Round& round) {
+  if (transport_ == nullptr) return;
   const auto ranks = static_cast<std::size_t>(context_.comm.size());
-  types_.assign(ranks, MPI_BYTE);
-  for (int side = 0; side < 2; ++side) {
-    counts_[side].assign(ranks, 0);
-    places_[side].assign(ranks, 0);
-    for (const Parcel& parcel : side == 0 ? round.outgoing : round.incoming) {
-      counts_[side][static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.bytes);
-      places_[side][static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.place);
+  const auto lay_out = [&](const std::vector<Parcel>& parcels, std::vector<int>& bytes,
+                           std::vector<int>& places) {
+    bytes.assign(ranks, 0);
+    places.assign(ranks, 0);
+    for (const Parcel& parcel : parcels) {
+      bytes[static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.bytes);
+      places[static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.place);
     }
-  }
+  };
+  lay_out(round.outgoing, to_all_.out_bytes, to_all_.out_places);
+  lay_out(round.incoming, to_all_.in_bytes, to_all_.in_places);
+  to_all_.out = out_.data();
+  to_all_.in = in_.data();
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data() + parcel.place);
     ++context_.counts.messages;
     context_.counts.bytes_sent += parcel.bytes;
   }
-  sends_.emplace_back();
   ++context_.counts.synchronisations;
-  check(MPI_Ialltoallw(out_.data(), counts_[0].data(), places_[0].data(), types_.data(), in_.data(),
-                       counts_[1].data(), places_[1].data(), types_.data(), context_.comm.handle(),
-                       &sends_.back()),
-        "MPI_Ialltoallw");
+  sends_.push_back(transport_->exchange_with_all(to_all_));
 }
 
-void Messenger::take_arrived(Round& round, bool wait_for_all) {
-  if (receives_.empty()) return;
-  arrived_.resize(receives_.size());
-  for (Wait wait;;) {
-    int count = 0;
-    check(MPI_Testsome(static_cast<int>(receives_.size()), receives_.data(), &count,
-                       arrived_.data(), MPI_STATUSES_IGNORE),
-          "MPI_Testsome");
-    if (count == MPI_UNDEFINED) break;  // all are here
-    if (round.any_order)
-      for (int i = 0; i < count; ++i) {
-        const Parcel& parcel =
-            round.incoming[static_cast<std::size_t>(arrived_[static_cast<std::size_t>(i)])];
-        porter_.unpack(parcel, in_.data() + parcel.place);
-      }
-    if (!wait_for_all) return;
-    if (count == 0) wait.poll();
-    else wait.restart();
-  }
+/// False: all are here.
+bool Messenger::take_arrived(Round& round) {
+  completed_.clear();
+  const bool under_way = !receives_.empty() && transport_->test_some(receives_, completed_);
+  if (round.any_order)
+    for (const int index : completed_) {
+      const Parcel& parcel = round.incoming[static_cast<std::size_t>(index)];
+      porter_.unpack(parcel, in_.data() + parcel.place);
+    }
+  return under_way;
+}
+
+Task<> Messenger::await_arrival(Round& round) {
+  while (take_arrived(round))
+    co_await until(Expect::messages, [&] { return !take_arrived(round) || !completed_.empty(); });
   receives_.clear();
 }
 

@@ -43,13 +43,13 @@ constexpr std::int64_t join_distance = 64 * 1024;
 
 std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
                                             LockKind kind) {
-  if (locks == Locks::never || !context.locks_work) return nullptr;
+  if (locks == Locks::never || !context.file.locks_work) return nullptr;
   int error = 0;
   std::unique_ptr<RangeLock> lock = context.storage.lock(range, kind, error);
   if (lock) return lock;
   if (error != ENOLCK && error != EOPNOTSUPP && error != ENOSYS && error != EINVAL)
     throw_transfer_error(context, "locking", range, {0, error});
-  context.locks_work = false;
+  context.file.locks_work = false;
   return nullptr;
 }
 
@@ -161,7 +161,7 @@ void WindowIo::move_out() {
     return write(trimmed_);
   }
   const bool sieve = sieve_writes_ == SieveWrites::always ||
-                     (sieve_writes_ == SieveWrites::automatic && context_.locks_work &&
+                     (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work &&
                       sieving_pays(trimmed_.length(), wanted_, runs_, true));
   if (sieve) read_modify_write();
   else write_runs();

@@ -29,7 +29,7 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
 WindowQueue::~WindowQueue() {
   // What threads are still reading into must stay.
   for (const auto& window : windows_)
-    if (window->ticket != 0) context_.worker.wait(window->ticket);
+    if (window->ticket != 0) context_.file.worker.wait(window->ticket);
   for (const auto& window : ahead_) context_.buffered->wait(window->ticket);
   for (const auto& window : open_) context_.buffered->wait(window->ticket);
   context_.pool.give(BufferPool::Use::sieve, std::move(sieve_));
@@ -102,7 +102,7 @@ void WindowQueue::start_fill_in_io_thread(Window& window) {
       const Permit permit(context_, writers_);
       window.io.fill();
     });
-    context_.background_counts.add(window.io.own_counts());
+    context_.file.background_counts.add(window.io.own_counts());
   };
   window.ticket = context_.buffered->submit(std::move(unit));
 }
@@ -118,7 +118,7 @@ void WindowQueue::start(Window& window, bool fill) {
     });
     if (window.error) failed_ = true;
   };
-  if (background_) window.ticket = context_.worker.submit(work, asked_placement_of(hints_));
+  if (background_) window.ticket = context_.file.worker.submit(work, asked_placement_of(hints_));
   else work();
 }
 
@@ -144,7 +144,7 @@ void WindowQueue::finish(Window& window) {
   if (window.ticket != 0) {
     const Stopwatch watch(context_.counts.time_wait);
     if (window.in_io_thread) context_.buffered->wait(window.ticket);
-    else context_.worker.wait(window.ticket);
+    else context_.file.worker.wait(window.ticket);
     window.ticket = 0;
   }
   if (window.error && !error_) error_ = window.error;
@@ -162,17 +162,19 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
   const std::int64_t unit_bytes = window->io.wanted();
   IoUnit unit;
   unit.extent = window->io.trimmed();
-  unit.owner = &context;
+  unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  unit.work = [&context, window = std::move(window), writers, owners, delay, unit_bytes] {
+  unit.work = [mine = context.shared_from_this(), window = std::move(window), writers, owners,
+               delay, unit_bytes] {
+    Context& context = *mine;
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     let_copy(context);
     {
       const Permit permit(context, writers);
       window->io.flush();
     }
-    context.background_counts.add(window->io.own_counts());
+    context.file.background_counts.add(window->io.own_counts());
     note_unit(context, unit_bytes, window->io.own_counts().time_storage, owners);
   };
   context.counts.bytes_buffered += unit_bytes;

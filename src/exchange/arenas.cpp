@@ -35,11 +35,11 @@ std::byte* map_once(std::int64_t process, std::int64_t number) {
 
 }  // namespace
 
-bool TeamArenas::fit(Team& team, ActiveBuffer& own, std::string& why) {
+Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string& why) {
   const bool opened = own.open_arena();
   if (!opened) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
   team.own_desk().arena = opened ? own.arena_descriptor() : -1;
-  team.meet([] {});
+  co_await team.meet(slot);
   std::vector<std::byte*> bases;
   bool all = opened;
   for (int place = 0; place < team.size() && all; ++place) {
@@ -51,9 +51,9 @@ bool TeamArenas::fit(Team& team, ActiveBuffer& own, std::string& why) {
     all = false;
     why = std::string("cannot reach the active buffer of another rank: ") + std::strerror(errno);
   }
-  team.meet([] {});  // nobody's descriptor changes before all have looked
+  co_await team.meet(slot);  // nobody's descriptor changes before all have looked
   if (all) bases_ = std::move(bases);
-  return all;
+  co_return all;
 }
 
 }  // namespace penstock

@@ -14,7 +14,8 @@ class TeamArenas {
  public:
   /// Collective over the team. `own`: this process's. False, and `why`, where this rank cannot have
   /// them all.
-  bool fit(Team& team, ActiveBuffer& own, std::string& why);
+  /// `slot`: of the team's meetings.
+  Task<bool> fit(Team& team, int slot, ActiveBuffer& own, std::string& why);
   bool there() const noexcept { return !bases_.empty(); }
   std::byte* base(int place) const noexcept { return bases_[static_cast<std::size_t>(place)]; }
 

@@ -1,28 +1,22 @@
 #include "exchange/slots.hpp"
 
-#include "base/checked.hpp"
-
 namespace penstock {
 
-Slots::Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes,
-             BufferPool& pool, MemoryGauge* gauge)
-    : comm_(comm),
+Slots::Slots(Transport* transport, int tag, int count, std::int64_t slot_bytes, BufferPool& pool,
+             MemoryGauge* gauge)
+    : transport_(transport),
       tag_(tag),
       slot_bytes_(slot_bytes),
       pool_(pool),
       gauge_(gauge),
-      requests_(static_cast<std::size_t>(count), MPI_REQUEST_NULL),
-      completed_(static_cast<std::size_t>(count)) {
+      requests_(static_cast<std::size_t>(count)) {
   for (int slot = count; slot-- > 0;) free_.push_back(slot);
 }
 
 Slots::~Slots() {
   // Only an exception (a defect) leaves requests behind; their memory must outlive them.
-  for (MPI_Request& request : requests_)
-    if (request != MPI_REQUEST_NULL) {
-      MPI_Cancel(&request);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
+  for (Transport::Request& request : requests_)
+    if (request.active()) transport_->cancel(request);
   pool_.give(BufferPool::Use::messages, std::move(memory_));
 }
 
@@ -40,17 +34,15 @@ std::byte* Slots::bytes(int slot) {
 }
 
 void Slots::send(int slot, const std::byte* from, std::int64_t bytes, int to) {
-  Communicator::check(MPI_Isend(from, checked_cast<int>(bytes), MPI_BYTE, to, tag_, comm_.handle(),
-                                &requests_[static_cast<std::size_t>(slot)]),
-                      "MPI_Isend");
+  requests_[static_cast<std::size_t>(slot)] =
+      transport_->send({from, static_cast<std::size_t>(bytes)}, to, tag_);
   ++messages_;
   bytes_sent_ += bytes;
 }
 
 void Slots::receive(int slot, std::byte* into, std::int64_t bytes, int from) {
-  Communicator::check(MPI_Irecv(into, checked_cast<int>(bytes), MPI_BYTE, from, tag_,
-                                comm_.handle(), &requests_[static_cast<std::size_t>(slot)]),
-                      "MPI_Irecv");
+  requests_[static_cast<std::size_t>(slot)] =
+      transport_->receive({into, static_cast<std::size_t>(bytes)}, from, tag_);
 }
 
 void Slots::release(int slot) {
@@ -61,22 +53,11 @@ bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, i
   bool any = false;
   for (Slots* pool : pools) {
     if (pool->idle()) continue;
-    int count = 0;
-    Communicator::check(
-        MPI_Testsome(static_cast<int>(pool->requests_.size()), pool->requests_.data(), &count,
-                     pool->completed_.data(), MPI_STATUSES_IGNORE),
-        "MPI_Testsome");
-    if (count == MPI_UNDEFINED) continue;  // taken, but nothing sent
-    any = true;
-    for (int i = 0; i < count; ++i)
-      done.emplace_back(pool, pool->completed_[static_cast<std::size_t>(i)]);
+    pool->completed_.clear();
+    any = pool->transport_->test_some(pool->requests_, pool->completed_) || any;
+    for (const int slot : pool->completed_) done.emplace_back(pool, slot);
   }
   return any;
-}
-
-// Not MPI_Waitsome, see Communicator::wait.
-void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done) {
-  for (Wait wait; test_some(pools, done) && done.empty();) wait.poll();
 }
 
 }  // namespace penstock

@@ -1,20 +1,20 @@
-// Slots: a fixed number of message buffers with their MPI requests. Bounded by construction: who
-// finds no free slot waits for one to complete.
+// Slots: a fixed number of message buffers with their requests. Bounded by construction: who finds
+// no free slot waits for one to complete.
 #pragma once
 
-#include <mpi.h>
-
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/transport.hpp"
 
 namespace penstock {
 
 class Slots {
  public:
   /// Memory is taken at the first use.
-  Slots(const Communicator& comm, int tag, int count, std::int64_t slot_bytes, BufferPool& pool,
+  /// `transport` may be null where no message is ever sent.
+  Slots(Transport* transport, int tag, int count, std::int64_t slot_bytes, BufferPool& pool,
         MemoryGauge* gauge);
   Slots(const Slots&) = delete;
   ~Slots();
@@ -35,14 +35,14 @@ class Slots {
   friend bool test_some(const std::vector<Slots*>& pools,
                         std::vector<std::pair<Slots*, int>>& done);
 
-  const Communicator& comm_;
+  Transport* transport_;
   int tag_;
   std::int64_t slot_bytes_;
   BufferPool& pool_;
   MemoryGauge* gauge_;
   Buffer memory_;
-  std::vector<MPI_Request> requests_;
-  std::vector<int> completed_;  // of MPI_Testsome
+  std::vector<Transport::Request> requests_;
+  std::vector<int> completed_;
   std::vector<int> free_;
   std::int64_t messages_ = 0, bytes_sent_ = 0;
 };
@@ -50,7 +50,5 @@ class Slots {
 /// Appends the slots whose messages have completed since; they stay taken until released. False
 /// when no message is under way.
 bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
-/// Waits until at least one has; returns at once when none is under way.
-void wait_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
 
 }  // namespace penstock

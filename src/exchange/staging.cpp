@@ -17,7 +17,7 @@ std::int64_t padded(std::int64_t slot_bytes) {
 
 }  // namespace
 
-bool NodeStaging::fit(Team& team, const Shape& shape, std::string& why) {
+Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::string& why) {
   int slots = 0;
   first_.clear();
   for (const int of_rank : shape.slots) {
@@ -31,22 +31,22 @@ bool NodeStaging::fit(Team& team, const Shape& shape, std::string& why) {
   const std::int64_t needed = boards_bytes_ + slots * padded(shape.slot_bytes);
   if (segment_.size() < needed) {
     segment_ = SharedSegment();  // given back first
-    segment_ = team.share(needed, why);
+    segment_ = co_await team.share(slot, needed, why);
     if (!segment_) {
       release();
-      return false;
+      co_return false;
     }
   }
   // Boards may lie where bytes were before.
-  team.meet([] {});
-  for (int slot = 0; slot < shape_.slots[static_cast<std::size_t>(team.rank())]; ++slot) {
-    Board* const b = new (&board(team.rank(), slot)) Board;
+  co_await team.meet(slot);
+  for (int i = 0; i < shape_.slots[static_cast<std::size_t>(team.rank())]; ++i) {
+    Board* const b = new (&board(team.rank(), i)) Board;
     b->missing.store(0, std::memory_order_relaxed);
     for (int place = 0; place < team.size(); ++place)
       (new (b->ranges() + place) Range)->ticket.store(no_ticket, std::memory_order_release);
   }
-  team.meet([] {});
-  return true;
+  co_await team.meet(slot);
+  co_return true;
 }
 
 std::int64_t NodeStaging::index(int owner, int slot) const noexcept {

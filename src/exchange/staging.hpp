@@ -55,8 +55,8 @@ class NodeStaging {
 
   /// Collective over the team. Makes room where there is too little. False on all ranks, and
   /// `why`, where it cannot be had.
-  bool fit(Team& team, const Shape& shape, std::string& why);
-  bool fits(const Shape& shape) const noexcept { return shape == shape_; }
+  /// `slot`: of the team's meetings.
+  Task<bool> fit(Team& team, int slot, const Shape& shape, std::string& why);
 
   int slots(int owner) const noexcept { return shape_.slots[static_cast<std::size_t>(owner)]; }
   Board& board(int owner, int slot) noexcept;

@@ -57,7 +57,7 @@ class TransferState : public Handle::State {
   TransferState(std::shared_ptr<ArrayFile::Impl> file, std::shared_ptr<InFlight::Begun> begun)
       : file_(std::move(file)), begun_(std::move(begun)) {}
   bool copied(bool wait) override { return file_->is_copied(*begun_, wait); }
-  bool test() override { return file_->is_done(*begun_); }
+  bool test() override { return file_->is_ready(*begun_); }
   void wait() override { file_->end(*begun_); }
 
  private:
@@ -129,9 +129,12 @@ void ArrayFile::take_part_with_error(bool reading, const Error& error) {
 void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
   Communicator own(comm);
   const std::string path;  // what it was may be what is wrong
-  const InCall in(own, path, {CallKind::open});
+  const Channel channel{own, path, {CallKind::open}};
+  const InCall in(own, path, channel.call);
   own.connect();
-  agree_on_opening(own, {{}, {}, error});
+  const std::vector<Common> nothing;
+  const Entry entry{nothing, {}, error};
+  drive(own, agree_on_opening(channel, entry));
   throw Error(error);
 }
 void ArrayFile::abandon() noexcept {

@@ -7,6 +7,7 @@
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/ballot.hpp"
+#include "mpi/drive.hpp"
 
 namespace penstock {
 namespace {
@@ -120,17 +121,16 @@ void ArrayFile::Impl::transfer(std::span<const Part<View>> parts, const Hints* c
   transfer(std::move(access), early, call_hints);
 }
 
-void ArrayFile::Impl::transfer(Access access, const std::optional<Error>& early,
-                               const Hints* call_hints) {
+void ArrayFile::Impl::transfer(Access access, std::optional<Error> early, const Hints* call_hints) {
   require_open();
-  const InCall in(comm_, path_, {Operation::kind(access.direction, std::nullopt)});
+  const InCall in(comm_, path_,
+                  {Operation::kind(access.direction, std::nullopt), file_->calls + 1});
   const StorageCounts before = storage_counts_;
-  const std::optional<Error> error = attempt([&] {
-    last_method_ =
-        in_flight_->run(std::move(access), call_hints ? *call_hints : hints_, early)->plan().method;
-  });
-  account(before);
-  if (error) throw Error(*error);
+  const auto done =
+      in_flight_->run(std::move(access), call_hints ? *call_hints : hints_, std::move(early));
+  account(*done, before);
+  if (done->error) throw Error(*done->error);
+  last_method_ = done->operation->plan().method;
 }
 
 template <class View>
@@ -144,29 +144,26 @@ std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(std::span<const Part<Vie
   return begin(std::move(access), early, call_hints, background);
 }
 
-std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(Access access,
-                                                        const std::optional<Error>& early,
+std::shared_ptr<InFlight::Begun> ArrayFile::Impl::begin(Access access, std::optional<Error> early,
                                                         const Hints* call_hints,
                                                         Background background) {
   require_open();
-  const InCall in(comm_, path_, {Operation::kind(access.direction, background)});
+  const InCall in(comm_, path_, {Operation::kind(access.direction, background), file_->calls + 1});
   const StorageCounts before = storage_counts_;
-  std::shared_ptr<InFlight::Begun> begun;
-  const std::optional<Error> error = attempt([&] {
-    begun =
-        in_flight_->begin(std::move(access), call_hints ? *call_hints : hints_, background, early);
-  });
-  if (background != Background::all) account(before);
-  if (error) throw Error(*error);
-  if (background != Background::all) last_method_ = begun->operation->plan().method;
+  const auto begun = in_flight_->begin(std::move(access), call_hints ? *call_hints : hints_,
+                                       background, std::move(early));
+  if (background == Background::all) return begun;
+  account(*begun, before);
+  if (begun->operation->has_failed_to_begin()) throw Error(*begun->error);
+  last_method_ = begun->operation->plan().method;
   return begun;
 }
 
 void ArrayFile::Impl::refuse_begin(const Error& error) {
   require_open();
   const InCall in(comm_, path_, {CallKind::unknown});
-  in_flight_->settle();
-  meet({}, error);
+  in_flight_->end_everything();
+  meet(next_channel(CallKind::unknown), {}, error);
   throw Error(error);
 }
 
@@ -177,58 +174,67 @@ void ArrayFile::Impl::end(InFlight::Begun& begun) {
   }
   const StorageCounts before = storage_counts_;
   const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
-  account(before);
+  if (storage_) account(begun, before);
   if (error) throw Error(*error);
 }
 
-void ArrayFile::Impl::account(const StorageCounts& before) {
-  last_ = context_->counts;
-  total_ += last_;
+/// What a call has come to.
+void ArrayFile::Impl::account(InFlight::Begun& begun, const StorageCounts& before) {
+  last_ = std::exchange(begun.counts, {});
   add_counts(last_, storage_counts_, before);
+}
+
+Channel ArrayFile::Impl::next_channel(CallKind kind) {
+  return file_->next_channel(kind);
 }
 
 /// What this rank has buffered is in the file when this returns, or something went wrong.
 void ArrayFile::Impl::drain() {
-  if (!closing_) in_flight_->settle();
+  in_flight_->end_everything();
   buffered_->drain();
 }
 
 /// The entry of a call that is no read or write: throws on every rank if the ranks are in different
 /// calls, if some rank brings an error, and what went wrong in the background.
-void ArrayFile::Impl::meet(const std::vector<Common>& common, const std::optional<Error>& error) {
-  enter(*context_, [&] { return Entry{common, {}, error ? error : context_->failure_to_tell()}; });
+void ArrayFile::Impl::meet(const Channel& channel, const std::vector<Common>& common,
+                           const std::optional<Error>& error) {
+  const Entry entry{common, {}, error ? error : file_->failure_to_tell()};
+  drive(comm_, enter(*file_, channel, entry));
 }
 
 void ArrayFile::Impl::sync() {
   require_open();
-  const InCall in(comm_, path_, {CallKind::sync});
   drain();
-  meet();
-  agree_on_exit(comm_, attempt([&] {
-                  const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
-                  if (code < 0) throw_errno("syncing", path_, code);
-                }));
+  const Channel channel = next_channel(CallKind::sync);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel);
+  drive(comm_, agree_on_exit(channel, attempt([&] {
+                               const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
+                               if (code < 0) throw_errno("syncing", path_, code);
+                             })));
   buffered_->settle();
 }
 
 std::int64_t ArrayFile::Impl::file_size() {
   require_open();
-  const InCall in(comm_, path_, {CallKind::file_size});
   drain();
-  meet();
+  const Channel channel = next_channel(CallKind::file_size);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel);
   std::int64_t size = 0;
-  agree_on_exit(comm_, attempt([&] {
-                  size = storage_->size();
-                  if (size < 0) throw_errno("finding out the size of", path_, size);
-                }));
+  drive(comm_, agree_on_exit(channel, attempt([&] {
+                               size = storage_->size();
+                               if (size < 0) throw_errno("finding out the size of", path_, size);
+                             })));
   return size;
 }
 
 void ArrayFile::Impl::truncate(std::int64_t bytes, const Error* found) {
   require_open();
-  const InCall in(comm_, path_, {CallKind::truncate});
   drain();
-  meet({{"the size to truncate to", std::to_string(bytes)}}, attempt([&] {
+  const Channel channel = next_channel(CallKind::truncate);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel, {{"the size to truncate to", std::to_string(bytes)}}, attempt([&] {
          if (found != nullptr) throw Error(*found);
          if (bytes < 0)
            throw Error(ErrorClass::argument,
@@ -236,10 +242,10 @@ void ArrayFile::Impl::truncate(std::int64_t bytes, const Error* found) {
          if (mode_ == Mode::read)
            throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only");
        }));
-  agree_on_exit(comm_, attempt([&] {
-                  if (comm_.rank() == 0) resize(*storage_, path_, bytes);
-                }));
-  context_->shortened = bytes < layout_.extent().end;
+  drive(comm_, agree_on_exit(channel, attempt([&] {
+                               if (comm_.rank() == 0) resize(*storage_, path_, bytes);
+                             })));
+  file_->shortened = bytes < layout_.extent().end;
 }
 
 void ArrayFile::Impl::close() {
@@ -259,11 +265,11 @@ void ArrayFile::Impl::finish_close() {
   in_flight_->end_everything();
   buffered_->drain();
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
-  const std::optional<Error> agreed = attempt([&] { meet(); });
+  const std::optional<Error> agreed = attempt([&] { meet(next_channel(CallKind::close)); });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
   buffered_->settle();
   total_ = statistics();
-  comm_.set_calls(context_->calls);
+  comm_.set_calls(file_->calls_before + file_->calls);
   let_go();
   if (!agreed || agreed->rank() >= 0) comm_.release();
   if (agreed) throw Error(*agreed);
@@ -274,12 +280,15 @@ void ArrayFile::Impl::abandon() noexcept {
   if (in_flight_) {
     in_flight_->await_threads();
   }
-  leave_for_good(comm_);
+  // Of a file that is not open, the ranks would have met for nothing else than opening it.
+  const std::int64_t next = file_ ? file_->calls + 1 : 1;
+  const std::int64_t oldest = in_flight_ && in_flight_->oldest() > 0 ? in_flight_->oldest() : next;
+  leave_for_good({comm_, path_, {}, comm_.calls() + next}, next - oldest);
   if (buffered_) {
     buffered_->drain();
     if (in_flight_) in_flight_->abandon();
-    if (context_ && context_->untold)  // the ranks have met in no call since
-      std::fprintf(stderr, "penstock: LOST DATA: %s\n", context_->untold->what());
+    if (file_ && file_->untold)  // the ranks have met in no call since
+      std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
     if (closing_) buffered_->settle();
     buffered_->tell();
   }
@@ -289,15 +298,15 @@ void ArrayFile::Impl::abandon() noexcept {
 /// Of what only an open file needs. After its last unit.
 void ArrayFile::Impl::let_go() noexcept {
   in_flight_.reset();
-  context_.reset();
+  file_.reset();
   storage_.reset();
   buffered_.reset();
 }
 
 Statistics ArrayFile::Impl::statistics() const {
   Statistics sum = total_;
-  if (!context_) return sum;
-  sum += context_->background_counts.sum();
+  if (!file_) return sum;
+  sum += file_->background_counts.sum();
   add_counts(sum, storage_counts_, opening_counts_);
   add_counts(sum, background_counts_, {});
   return sum;

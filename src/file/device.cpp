@@ -1,6 +1,7 @@
 #include "file/device.hpp"
 
 #include "mpi/agree.hpp"
+#include "mpi/drive.hpp"
 #include "mpi/segment.hpp"
 #include "storage/fault.hpp"
 
@@ -80,18 +81,20 @@ QueueKey Device::queue_key(const FileId& file, const Hints& hints) const noexcep
   return {file.device, modelled ? file.inode : 0, !past && (!pace || pace->page_cache)};
 }
 
-std::shared_ptr<PaceClock> share_clock(const Communicator& comm) {
+std::shared_ptr<PaceClock> share_clock(const Channel& channel) {
+  const Communicator& comm = channel.comm;
   if (comm.alone()) return std::make_shared<PaceClock>();
   std::string why = comm.why_no_team();
   SharedSegment segment;
   const std::optional<Error> failed = attempt([&] {
-    if (comm.team() != nullptr) segment = comm.team()->share(sizeof(PaceClock), why);
+    if (comm.team() != nullptr)
+      segment = drive(comm, comm.team()->share(channel.slot(), sizeof(PaceClock), why));
   });
   std::optional<Error> error = failed;
   if (!error && !segment)
     error.emplace("device paced: ranks of a machine cannot share memory, for its clock: " + why, "",
                   -1, 0);
-  agree_on_exit(comm, error);
+  drive(comm, agree_on_exit(channel, error));
   return clock_in(std::move(segment));
 }
 

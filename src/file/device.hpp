@@ -14,7 +14,7 @@
 #include <penstock/hints.hpp>
 
 #include "background/background_io.hpp"
-#include "mpi/communicator.hpp"
+#include "mpi/channel.hpp"
 #include "storage/paced.hpp"
 
 namespace penstock {
@@ -38,7 +38,7 @@ struct Device {
 
 /// A new clock that all ranks of one machine share, whatever the teams of their file: it has one
 /// disk. Collective, at the entrance. Throws on all ranks where memory cannot be shared.
-std::shared_ptr<PaceClock> share_clock(const Communicator& comm);
+std::shared_ptr<PaceClock> share_clock(const Channel& channel);
 
 /// Whether storage calls go past the page cache: asked for, and the file system can.
 bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept;

@@ -31,8 +31,8 @@ class ArrayFile::Impl {
                                          Direction direction, Background background,
                                          const Error* found = nullptr);
   /// The same for a request in bytes. `early`: what is wrong with it.
-  void transfer(Access access, const std::optional<Error>& early, const Hints* call_hints);
-  std::shared_ptr<InFlight::Begun> begin(Access access, const std::optional<Error>& early,
+  void transfer(Access access, std::optional<Error> early, const Hints* call_hints);
+  std::shared_ptr<InFlight::Begun> begin(Access access, std::optional<Error> early,
                                          const Hints* call_hints, Background background);
   /// Takes part in whatever begins on the other ranks with an error.
   [[noreturn]] void refuse_begin(const Error& error);
@@ -40,7 +40,7 @@ class ArrayFile::Impl {
   bool is_copied(InFlight::Begun& begun, bool wait) {
     return !storage_ || in_flight_->is_copied(begun, wait);
   }
-  bool is_done(InFlight::Begun& begun) { return !storage_ || in_flight_->is_done(begun); }
+  bool is_ready(InFlight::Begun& begun) { return !storage_ || in_flight_->is_ready(begun); }
 
   void sync();
   std::int64_t file_size();
@@ -76,10 +76,10 @@ class ArrayFile::Impl {
   void check_alone() const;
   void agree_to_open(const ArraySpec& spec);
   void open_storage(OpenFlag flag);
-  void open_on_first(const ArraySpec& spec);
-  void open_on_others();
+  void open_on_first(const Channel& channel, const ArraySpec& spec);
+  void open_on_others(const Channel& channel);
   void find_buffered();
-  void change_file();
+  void change_file(const Channel& channel);
   void complete();
   Machine machine() const;
 
@@ -93,12 +93,13 @@ class ArrayFile::Impl {
   template <class View>
   std::vector<std::int64_t> strides_of(const Part<View>& part) const;
   void drain();
-  void meet(const std::vector<Common>& common = {},
+  Channel next_channel(CallKind kind);
+  void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void require_open() const {
     if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
   }
-  void account(const StorageCounts& before);
+  void account(InFlight::Begun& begun, const StorageCounts& before);
   void let_go() noexcept;
 
   BackgroundIo& background_;
@@ -117,7 +118,7 @@ class ArrayFile::Impl {
   FileSystemFacts facts_;
   Described described_;
   ArrayLayout layout_;
-  std::optional<Context> context_;
+  std::optional<OpenFile> file_;
   std::optional<InFlight> in_flight_;
   Statistics total_, last_;
   Method last_method_ = Method::automatic;

@@ -10,62 +10,102 @@
 
 namespace penstock {
 
-std::shared_ptr<Operation> InFlight::run(Access access, const Hints& hints,
-                                         const std::optional<Error>& early) {
-  settle();
-  const auto operation = std::make_shared<Operation>(context_, std::move(access), hints);
-  operation->begin(early);
-  return operation;
-}
-
-std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
-                                                 const std::optional<Error>& early) {
-  const bool ahead =
-      !access.writes() && background == Background::storage && hints.active_buffer_size > 0;
-  // Reads may queue up behind each other; whatever else comes needs their exchanges done first.
-  if (ahead) thread_.wait_for_all();
-  else if (background != Background::all) settle();
-  if (background == Background::none) hints.active_buffer_size = 0;
-  const auto begun = std::make_shared<Begun>();
-  begun->operation = std::make_shared<Operation>(context_, std::move(access), hints, background);
-  if (background == Background::all) {
-    begin_in_thread(begun, asked_placement_of(hints), early);
-    return begun;
-  }
-  begun->operation->begin(early);
-  keep(begun);
+std::shared_ptr<InFlight::Begun> InFlight::add(Access access, const Hints& hints,
+                                               std::optional<Background> background,
+                                               std::optional<Error> early) {
+  auto begun = std::make_shared<Begun>();
+  begun->operation =
+      std::make_shared<Operation>(file_, std::move(access), hints, background, std::move(early));
+  begun_.push_back(begun);
   return begun;
 }
 
-void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
-                               const std::optional<Error>& early) {
-  if (!threads_allowed_) {
-    settle();
-    require_threads();
+/// One step of all, oldest first.
+Progress InFlight::go_on() {
+  Progress progress{false, false, Expect::meeting};
+  bool by_message = false, may_leave = true;
+  for (const std::shared_ptr<Begun>& begun : begun_) {
+    Operation& operation = *begun->operation;
+    if (operation.has_ended()) continue;
+    const std::int64_t before = operation.steps();
+    operation.advance();
+    progress.moved = progress.moved || operation.steps() != before || operation.has_ended();
+    if (operation.has_ended()) continue;
+    by_message = by_message || by_messages(operation.expects());
+    may_leave = may_leave && may_give_up(operation.expects());
   }
-  end_exchanges();
-  const Call call = InCall::current()->call();
-  const auto work = [this, begun, early, call] {
-    const InCall in(context_.comm, context_.storage.path(), call);
-    begun->error = attempt([&] { begun->operation->begin(early); });
-    context_.background_counts.add(context_.counts);
-    if (!begun->error) keep(begun);
-  };
-  begun->ticket = thread_.submit(work, placement);
+  if (may_leave) progress.expect = by_message ? Expect::meeting_by_messages : Expect::meeting;
+  else progress.expect = by_message ? Expect::messages : Expect::ring;
+  while (!begun_.empty() && begun_.front()->operation->has_ended()) {
+    take(*begun_.front());
+    begun_.pop_front();
+  }
+  return progress;
 }
 
-/// After its begin.
-void InFlight::keep(const std::shared_ptr<Begun>& begun) {
-  const std::lock_guard guard(mutex_);
-  if (begun->operation->must_meet()) begun_.push_back(begun);
-  else begun->error = begun->operation->end_alone();
+/// What it has to tell, and what it has counted.
+void InFlight::take(Begun& begun) {
+  if (begun.operation->has_ended() && !begun.taken) {
+    begun.error = begun.operation->error();
+    begun.taken = true;
+  }
+  const Statistics counts = begun.operation->take_counts();
+  begun.counts += counts;
+  count_(counts);
+}
+
+/// Where the ranks do not come, what is in flight never ends.
+template <class Over>
+void InFlight::go_on_until(Over&& over) {
+  try {
+    drive_until(file_.comm.bell(), file_.comm.crowded(), [&] {
+      if (over()) return Progress{true, false, Expect::ring};
+      return go_on();
+    });
+  } catch (...) {
+    if (file_.comm.is_broken_off()) abandon();
+    throw;
+  }
+}
+
+std::shared_ptr<InFlight::Begun> InFlight::run(Access access, const Hints& hints,
+                                               std::optional<Error> early) {
+  thread_.wait_for_all();
+  auto begun = add(std::move(access), hints, std::nullopt, std::move(early));
+  go_on_until([&] { return begun->operation->has_ended(); });
+  take(*begun);
+  return begun;
+}
+
+std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
+                                                 std::optional<Error> early) {
+  if (background == Background::none) hints.active_buffer_size = 0;
+  thread_.wait_for_all();
+  if (background == Background::all && !threads_allowed_) require_threads();
+  const Placement placement = asked_placement_of(hints);
+  auto begun = add(std::move(access), hints, background, std::move(early));
+  if (background == Background::all) {
+    begin_in_thread(begun, placement);
+    return begun;
+  }
+  go_on_until([&] { return begun->operation->has_begun(); });
+  take(*begun);
+  return begun;
+}
+
+void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement) {
+  const auto work = [this, begun, call = InCall::current()->call()] {
+    const InCall in(file_.comm, file_.storage.path(), call);
+    static_cast<void>(attempt([&] { go_on_until([&] { return begun->operation->has_begun(); }); }));
+  };
+  last_ticket_ = begun->ticket = thread_.submit(work, placement);
 }
 
 /// Collective, once a file.
 void InFlight::require_threads() {
   std::optional<Error> error;
   int level = MPI_THREAD_MULTIPLE;
-  if (!context_.comm.is_null()) MPI_Query_thread(&level);
+  if (!file_.comm.is_null()) MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
     const char* const names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                  "MPI_THREAD_SERIALIZED"};
@@ -79,85 +119,74 @@ void InFlight::require_threads() {
   }
   // An entry like any other: ranks that mean something else find out here.
   const std::vector<Common> nothing;
-  enter(context_, [&] { return Entry{nothing, {}, error}; });
+  const Channel channel = file_.next_channel(InCall::current()->call().kind);
+  const Entry entry{nothing, {}, error};
+  drive(file_.comm, enter(file_, channel, entry));
   threads_allowed_ = true;
 }
 
-void InFlight::settle() {
-  thread_.wait_for_all();
-  end_exchanges();
-}
-
-void InFlight::end_reads() {
-  thread_.wait_for_all();
-  while (any([](const Begun& begun) { return !begun.operation->access().writes(); }))
-    end_first(nullptr);
+void InFlight::end_first() {
+  const std::shared_ptr<Begun> first = begun_.front();
+  const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, first->operation->call()});
+  const BackgroundIo::Urge urge(file_.background);
+  go_on_until([&] { return first->operation->has_ended(); });
+  go_on();  // it is taken
 }
 
 void InFlight::end_everything() {
   thread_.wait_for_all();
-  while (oldest() != 0) end_first(nullptr);
+  while (!begun_.empty()) end_first();
 }
 
-void InFlight::abandon() noexcept {
-  const std::lock_guard guard(mutex_);
-  for (const std::shared_ptr<Begun>& begun : begun_)
-    if (!begun->error) begun->error = begun->operation->fate();
-  begun_.clear();
-}
-
-template <class Holds>
-bool InFlight::any(Holds&& holds) {
-  const std::lock_guard guard(mutex_);
-  return std::any_of(begun_.begin(), begun_.end(),
-                     [&](const auto& begun) { return holds(*begun); });
-}
-
-std::shared_ptr<InFlight::Begun> InFlight::first() {
-  const std::lock_guard guard(mutex_);
-  return begun_.empty() ? nullptr : begun_.front();
-}
-
-std::int64_t InFlight::oldest() {
-  const std::shared_ptr<Begun> begun = first();
-  return begun ? begun->operation->call() : 0;
-}
-
-/// The oldest. Its errors wait for the handle's own wait(), unless the ranks have not even met for
-/// it.
-void InFlight::end_first(const Begun* asked) {
-  const std::shared_ptr<Begun> begun = first();
-  std::optional<Error> error =
-      attempt([&] { begun->operation->end(/*asked=*/begun.get() == asked); });
-  if (!begun->operation->ended()) throw Error(*error);
-  begun->error = std::move(error);
-  const std::lock_guard guard(mutex_);
-  begun_.pop_front();
-}
-
-/// In order, up to the last one that has an exchange to do.
-void InFlight::end_exchanges() {
-  while (any([](const Begun& begun) { return begun.operation->has_exchange(); }))
-    end_first(nullptr);
+void InFlight::end_reads() {
+  thread_.wait_for_all();
+  const auto reads = [](const auto& begun) { return !begun->operation->access().writes(); };
+  while (std::any_of(begun_.begin(), begun_.end(), reads)) end_first();
 }
 
 void InFlight::end(Begun& begun) {
   thread_.wait_for_all();
-  context_.counts = {};
-  while (any([&](const Begun& other) { return &other == &begun; })) end_first(&begun);
-  if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
+  Operation& operation = *begun.operation;
+  operation.ask();
+  if (!operation.has_ended()) {
+    const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, operation.call()});
+    const BackgroundIo::Urge urge(file_.background);
+    go_on_until([&] { return operation.has_ended(); });
+  }
+  take(begun);
+  if (!begun.error) return;
+  operation.tell();
+  throw Error(*std::exchange(begun.error, std::nullopt));
 }
 
 bool InFlight::is_copied(Begun& begun, bool wait) {
-  if (wait) {
-    if (begun.ticket != 0) thread_.wait(begun.ticket);
-    begun.operation->await_copied();
+  if (begun.operation->is_copied()) return true;
+  if (wait) thread_.wait_for_all();
+  if (wait && begun.operation->is_aside()) {
+    const BackgroundIo::Urge urge(file_.background);
+    go_on_until([&] { return begun.operation->is_copied(); });
   }
-  return (begun.ticket == 0 || thread_.is_done(begun.ticket)) && begun.operation->is_copied();
+  if (!thread_is_busy()) go_on();
+  return begun.operation->is_copied();
 }
 
-bool InFlight::is_done(Begun& begun) {
-  return (begun.ticket == 0 || thread_.is_done(begun.ticket)) && begun.operation->is_done();
+bool InFlight::is_ready(Begun& begun) {
+  if (begun.operation->has_ended()) return true;
+  if (thread_is_busy()) return false;
+  go_on();
+  return begun.operation->is_ready();
+}
+
+void InFlight::abandon() noexcept {
+  for (const std::shared_ptr<Begun>& begun : begun_) {
+    begun->operation->abandon();
+    take(*begun);
+  }
+  begun_.clear();
+}
+
+std::int64_t InFlight::oldest() const noexcept {
+  return begun_.empty() ? 0 : begun_.front()->operation->call();
 }
 
 }  // namespace penstock

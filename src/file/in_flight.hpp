@@ -1,75 +1,74 @@
-// InFlight: the operations of one open file that have begun and not ended. They are carried out in
-// the order in which they began, and those for whose end the ranks have to meet end in that order,
-// too, whatever the order of the waits: so ranks that wait for different ones meet all the same.
+// InFlight: the operations of one open file that have begun and not ended. Whoever waits for one
+// goes on with all of them. So ranks that wait for different ones meet all the same.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include <penstock/handle.hpp>
 
 #include "engine/operation.hpp"
+#include "mpi/drive.hpp"
 
 namespace penstock {
 
-class InFlight : public Unended {
+class InFlight {
  public:
   struct Begun {
     std::shared_ptr<Operation> operation;
     Worker::Ticket ticket = 0;   // of its begin, where a thread does that
-    std::optional<Error> error;  // of what was done for it before its wait()
+    bool taken = false;          // it has ended, and
+    std::optional<Error> error;  // that is what the handle has to tell
+    Statistics counts;           // that no call has told yet
   };
+  using Count = std::function<void(const Statistics&)>;
 
-  explicit InFlight(Context& context) : context_(context) { context_.unended = this; }
+  /// `count` gets what operations have counted.
+  InFlight(OpenFile& file, Count count) : file_(file), count_(std::move(count)) {}
   InFlight(const InFlight&) = delete;
-  ~InFlight() override {
-    thread_.wait_for_all();
-    context_.unended = nullptr;
-  }
+  ~InFlight() { thread_.wait_for_all(); }
 
-  /// Collective: an operation from begin to end, or as far as it goes without storage.
-  std::shared_ptr<Operation> run(Access access, const Hints& hints,
-                                 const std::optional<Error>& early);
+  /// Collective: an operation until the call that began it returns.
+  std::shared_ptr<Begun> run(Access access, const Hints& hints, std::optional<Error> early);
   std::shared_ptr<Begun> begin(Access access, Hints hints, Background background,
-                               const std::optional<Error>& early);
-  /// Collective.
+                               std::optional<Error> early);
+  /// Collective. Throws what went wrong with it, once.
   void end(Begun& begun);
   bool is_copied(Begun& begun, bool wait);
-  bool is_done(Begun& begun);
+  /// Goes on with what is in flight. What is left of this one depends on other ranks alone.
+  bool is_ready(Begun& begun);
 
-  /// Collective, before anything else is done with the file: exchanges that have to be done by all
-  /// ranks are done, and no thread is in the middle of one.
-  void settle();
-  /// Collective, in the first half of close: the same for all reads, and for all that has begun.
-  /// Errors stay with what begin() returned.
-  void end_reads();
+  /// Collective: what has begun has ended then. What went wrong stays with the handles.
   void end_everything();
+  /// The same for all up to the last read.
+  void end_reads();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_.wait_for_all(); }
   /// Forgets what will never end: the handles know what has become of it. After the last unit.
   void abandon() noexcept;
-
-  std::int64_t oldest() override;
-  void end_oldest() override { end_first(nullptr); }
+  /// The call that began the oldest; 0: nothing is in flight.
+  std::int64_t oldest() const noexcept;
 
  private:
+  std::shared_ptr<Begun> add(Access access, const Hints& hints,
+                             std::optional<Background> background, std::optional<Error> early);
+  template <class Over>
+  void go_on_until(Over&& over);
+  Progress go_on();
+  void take(Begun& begun);
+  void end_first();
+  bool thread_is_busy() { return last_ticket_ != 0 && !thread_.is_done(last_ticket_); }
+  void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement);
   void require_threads();
-  void keep(const std::shared_ptr<Begun>& begun);
-  void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement,
-                       const std::optional<Error>& early);
-  std::shared_ptr<Begun> first();
-  void end_first(const Begun* asked);
-  template <class Holds>
-  bool any(Holds&& holds);
-  void end_exchanges();
 
-  Context& context_;
+  OpenFile& file_;
+  Count count_;
   bool threads_allowed_ = false;
-  std::mutex mutex_;                          // of begun_: the thread ends operations, too
   std::deque<std::shared_ptr<Begun>> begun_;  // oldest first
   Worker thread_;                             // of Background::all
+  Worker::Ticket last_ticket_ = 0;
 };
 
 }  // namespace penstock

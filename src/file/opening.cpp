@@ -16,6 +16,7 @@
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/drive.hpp"
 #include "mpi/finalize.hpp"
 #include "mpi/launch.hpp"
 #include "storage/facts.hpp"
@@ -104,9 +105,10 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
   agree_to_open(spec);
   const bool made = comm_.rank() == 0 && mode_ == Mode::create && !is_there(path_);
   try {
-    open_on_first(spec);
-    open_on_others();
-    if (described_.changes && mode_ != Mode::read) change_file();
+    const Channel channel{comm_, path_, {CallKind::open}, comm_.calls()};
+    open_on_first(channel, spec);
+    open_on_others(channel);
+    if (described_.changes && mode_ != Mode::read) change_file(channel);
     complete();
   } catch (...) {
     if (made && storage_) remove_file(path_);
@@ -124,10 +126,12 @@ void ArrayFile::Impl::agree_to_open(const ArraySpec& spec) {
     check(spec);
     find_buffered();
   });
-  const FreeLanes lanes = agree_on_opening(
-      comm_, {common_values(path_, mode_, spec, hints_), {}, error, 0, comm_.free_lanes(most)});
+  const std::vector<Common> common = common_values(path_, mode_, spec, hints_);
+  const Channel channel{comm_, path_, {CallKind::open}};
+  const Entry entry{common, {}, error, comm_.free_lanes(most)};
+  const FreeLanes lanes = drive(comm_, agree_on_opening(channel, entry));
   // All have one or none: they agreed on it.
-  if (device_.pace) clock_ = share_clock(comm_);
+  if (device_.pace) clock_ = share_clock(channel);
   const std::string why = comm_.take_lane(lanes, most);
   if (!why.empty() && comm_.rank() == 0)
     std::fprintf(stderr,
@@ -139,10 +143,11 @@ void ArrayFile::Impl::complete() {
   const ArraySpec& s = described_.spec;
   layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
   hints_ = settle_hints(hints_, machine(), layout_.element_size);
-  context_.emplace(*storage_, comm_, background_, layout_.units(), machine());
-  context_->buffered = buffered_;
-  context_->cache_speed = cache_speed_;
-  in_flight_.emplace(*context_);
+  file_.emplace(*storage_, comm_, background_, layout_.units(), machine());
+  file_->buffered = buffered_;
+  file_->cache_speed = cache_speed_;
+  in_flight_.emplace(*file_,
+                     [this](const Statistics& counts) { file_->background_counts.add(counts); });
   opening_counts_ = storage_counts_;
 }
 
@@ -186,7 +191,7 @@ void ArrayFile::Impl::open_storage(OpenFlag flag) {
 }
 
 /// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
-void ArrayFile::Impl::open_on_first(const ArraySpec& spec) {
+void ArrayFile::Impl::open_on_first(const Channel& channel, const ArraySpec& spec) {
   std::string told;
   std::optional<Error> error;
   if (comm_.rank() == 0)
@@ -201,7 +206,7 @@ void ArrayFile::Impl::open_on_first(const ArraySpec& spec) {
       attempt([&] { facts_ = find_facts(path_); });
       told = Announcement{described_, facts_}.packed();
     });
-  agree_and_tell(comm_, error, told);
+  drive(comm_, agree_and_tell(channel, error, told));
   if (comm_.rank() == 0) return;
   Announcement announced = Announcement::unpacked(told);
   described_ = std::move(announced.described);
@@ -210,7 +215,7 @@ void ArrayFile::Impl::open_on_first(const ArraySpec& spec) {
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before
 /// all ranks know that they have the same one.
-void ArrayFile::Impl::open_on_others() {
+void ArrayFile::Impl::open_on_others(const Channel& channel) {
   std::string identity;
   std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0)
@@ -224,7 +229,8 @@ void ArrayFile::Impl::open_on_others() {
       check_hints(hints_, described_.spec.element_size, comm_.size());
     });
   const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
-  agree_on_entry(comm_, {common, {}, error});
+  const Entry entry{common, {}, error};
+  drive(comm_, agree_on_entry(channel, entry));
 }
 
 /// Another handle of this process may have something of the file in its active buffer: it is
@@ -244,7 +250,7 @@ void ArrayFile::Impl::find_buffered() {
 }
 
 /// Rank 0 writes the header and sets the size.
-void ArrayFile::Impl::change_file() {
+void ArrayFile::Impl::change_file(const Channel& channel) {
   const ArraySpec& s = described_.spec;
   std::optional<Error> error;
   if (comm_.rank() == 0)
@@ -254,7 +260,7 @@ void ArrayFile::Impl::change_file() {
       if (mode_ == Mode::create) make_anew(*storage_, path_, described_, end);
       else extend(*storage_, path_, described_, end);
     });
-  agree_on_exit(comm_, error);
+  drive(comm_, agree_on_exit(channel, error));
 }
 
 }  // namespace penstock

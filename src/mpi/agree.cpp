@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mpi/ballot.hpp"
+#include "mpi/over_nodes.hpp"
 
 namespace penstock {
 namespace {
@@ -15,13 +16,13 @@ namespace {
 /// Set in Ballot::call beside the call: a rank that leaves never meets one that enters unnoticed.
 constexpr std::int64_t leaving = std::int64_t{1} << 62;
 
-Ballot ballot_of(const Communicator& comm, const std::optional<Error>& error) {
+Ballot ballot_of(const Channel& channel, const std::optional<Error>& error) {
   Ballot ballot;
-  ballot.first_rank = comm.rank();
-  if (const InCall* const in = InCall::current()) ballot.call = in->call().code();
+  ballot.first_rank = channel.comm.rank();
+  ballot.call = channel.call.code();
   if (error) {
     ballot.error_class = static_cast<std::int64_t>(error->error_class());
-    ballot.error_rank = comm.rank();
+    ballot.error_rank = channel.comm.rank();
   }
   return ballot;
 }
@@ -37,26 +38,25 @@ std::uint64_t hash_of(const std::vector<Common>& common) {
 }
 
 /// Of any length, from one rank to all.
-std::string shared_text(const Communicator& comm, int root, const std::string& text) {
+Task<std::string> shared_text(const Channel& channel, int root, std::string text) {
   auto size = static_cast<std::int64_t>(text.size());
-  comm.broadcast(std::as_writable_bytes(std::span(&size, 1)), root);
-  std::string shared = comm.rank() == root ? text : std::string();
-  shared.resize(static_cast<std::size_t>(size));
-  if (size > 0) comm.broadcast(std::as_writable_bytes(std::span(shared)), root);
-  return shared;
+  co_await broadcast(channel, std::as_writable_bytes(std::span(&size, 1)), root);
+  text.resize(static_cast<std::size_t>(size));
+  if (size > 0) co_await broadcast(channel, std::as_writable_bytes(std::span(text)), root);
+  co_return text;
 }
 
 /// The same on every rank, the failing one included: people compare outputs of ranks.
-[[noreturn]] void throw_everywhere(const Communicator& comm, int rank,
-                                   const std::optional<Error>& own) {
-  const bool mine = comm.rank() == rank && own;
+Task<> throw_everywhere(const Channel& channel, int rank, const std::optional<Error>& own) {
+  const bool mine = channel.comm.rank() == rank && own;
   std::array<std::int64_t, 3> numbers{};
   if (mine)
     numbers = {own->offset(), static_cast<std::int64_t>(own->error_class()), own->error_number()};
-  comm.broadcast(std::as_writable_bytes(std::span(numbers)), rank);
-  const std::string path = shared_text(comm, rank, mine ? own->path() : "");
-  std::string message = shared_text(comm, rank, mine ? own->what() : "");
-  if (!comm.alone()) message = "rank " + std::to_string(rank) + ": " + message;
+  co_await broadcast(channel, std::as_writable_bytes(std::span(numbers)), rank);
+  std::string path = mine ? own->path() : "", message = mine ? own->what() : "";
+  path = co_await shared_text(channel, rank, std::move(path));
+  message = co_await shared_text(channel, rank, std::move(message));
+  if (!channel.comm.alone()) message = "rank " + std::to_string(rank) + ": " + message;
   throw Error::from_rank(rank, static_cast<ErrorClass>(numbers[1]), message, path, numbers[0],
                          static_cast<int>(numbers[2]));
 }
@@ -83,10 +83,9 @@ std::vector<Common> unpacked(const std::string& text) {
   return common;
 }
 
-[[noreturn]] void throw_other_value(const Communicator& comm, const std::vector<Common>& mine,
-                                    int rank) {
-  const std::vector<Common> first = unpacked(shared_text(comm, 0, packed(mine)));
-  const std::vector<Common> other = unpacked(shared_text(comm, rank, packed(mine)));
+Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine, int rank) {
+  const std::vector<Common> first = unpacked(co_await shared_text(channel, 0, packed(mine)));
+  const std::vector<Common> other = unpacked(co_await shared_text(channel, rank, packed(mine)));
   std::size_t i = 0;
   while (i + 1 < std::min(first.size(), other.size()) && first[i].value == other[i].value) ++i;
   throw Error::from_rank(rank, ErrorClass::disagreement,
@@ -96,92 +95,116 @@ std::vector<Common> unpacked(const std::string& text) {
                          "", -1, 0);
 }
 
-[[noreturn]] void throw_other_call(const Ballot& all) {
+[[noreturn]] void throw_other_call(const Channel& channel, const Ballot& all) {
   const auto text = [](std::int64_t call) {
     return ((call & leaving) != 0 ? "the end of " : "") + Call::from_code(call & ~leaving).text();
   };
   const std::string rank = std::to_string(all.other_call_at);
-  const InCall* const in = InCall::current();
   throw Error::from_rank(
       static_cast<int>(all.other_call_at), ErrorClass::disagreement,
       "ranks disagree on the operation: rank 0 is in " + text(all.call) + ", rank " + rank +
           " in " + text(all.other_call) +
           "; nothing was done. All ranks must make the same calls of a file in the same order",
-      in != nullptr ? in->path() : "", -1, 0);
+      channel.path, -1, 0);
 }
 
-/// Those who wait meet the others again, once these have ended the same operation.
-bool all_can_end(const Ballot& all) {
-  return all.waits_for != Ballot::nobody && all.oldest_low == all.waits_for &&
-         all.oldest_high == all.waits_for;
-}
-
-std::optional<Ballot> agree(const Communicator& comm, const Entry& entry) {
-  Ballot mine = ballot_of(comm, entry.error);
-  const Call call = Call::from_code(mine.call);
+Task<Ballot> agree(const Channel& channel, const Entry& entry) {
+  Ballot mine = ballot_of(channel, entry.error);
   mine.demand = entry.demand;
   mine.common = hash_of(entry.common);
-  mine.oldest_low = mine.oldest_high = entry.oldest;
   mine.lanes = entry.lanes;
-  if (call.kind == CallKind::wait) mine.waits_for = call.number;
-  Ballot all = reduce(comm, mine);
-  while (all.other_call_at >= 0) {
-    if (!all_can_end(all)) throw_other_call(all);
-    if (call.kind != CallKind::wait) return std::nullopt;
-    all = reduce(comm, mine);
-  }
+  const Ballot all = co_await reduce(channel, mine);
+  if (all.other_call_at >= 0) throw_other_call(channel, all);
   // An error first: a rank that failed early may not know its common values.
-  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), entry.error);
+  if (all.error_class != 0)
+    co_await throw_everywhere(channel, static_cast<int>(all.error_rank), entry.error);
   if (all.other_common_at >= 0)
-    throw_other_value(comm, entry.common, static_cast<int>(all.other_common_at));
-  return all;
+    co_await throw_other_value(channel, entry.common, static_cast<int>(all.other_common_at));
+  co_return all;
 }
 
-Ballot reduce_inside(const Communicator& comm, Ballot mine, std::span<std::byte> aboard = {}) {
+Task<Ballot> reduce_inside(const Channel& channel, Ballot mine, std::span<std::byte> aboard = {}) {
   mine.call |= leaving;
-  const Ballot all = reduce(comm, mine, aboard);
-  if (all.other_call_at >= 0) throw_other_call(all);
-  return all;
+  const Ballot all = co_await reduce(channel, mine, aboard);
+  if (all.other_call_at >= 0) throw_other_call(channel, all);
+  co_return all;
 }
 
 }  // namespace
 
-std::optional<Demand> agree_on_entry(const Communicator& comm, const Entry& entry) {
-  const std::optional<Ballot> all = agree(comm, entry);
-  return all ? std::optional(all->demand) : std::nullopt;
+Task<Demand> agree_on_entry(const Channel& channel, const Entry& entry) {
+  const Ballot all = co_await agree(channel, entry);
+  co_return all.demand;
 }
 
-/// Nobody waits for the end of an operation there: the ranks agree, or it throws.
-FreeLanes agree_on_opening(const Communicator& comm, const Entry& entry) {
-  return agree(comm, entry).value().lanes;
+Task<FreeLanes> agree_on_opening(const Channel& channel, const Entry& entry) {
+  const Ballot all = co_await agree(channel, entry);
+  co_return all.lanes;
 }
 
-void agree_on_exit(const Communicator& comm, const std::optional<Error>& error) {
-  const Ballot all = reduce_inside(comm, ballot_of(comm, error));
-  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
+Task<> agree_on_exit(const Channel& channel, const std::optional<Error>& error) {
+  const Ballot all = co_await reduce_inside(channel, ballot_of(channel, error));
+  if (all.error_class != 0)
+    co_await throw_everywhere(channel, static_cast<int>(all.error_rank), error);
 }
 
-void agree_and_tell(const Communicator& comm, const std::optional<Error>& error,
-                    std::string& text) {
+Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
+                      std::string& text) {
   // Its size, and as much of it as can travel along.
   std::array<std::byte, most_aboard> aboard{};
   std::uint64_t size = text.size();
   constexpr std::size_t room = most_aboard - sizeof size;
   std::memcpy(aboard.data(), &size, sizeof size);
   std::memcpy(aboard.data() + sizeof size, text.data(), std::min(text.size(), room));
-  const Ballot all = reduce_inside(comm, ballot_of(comm, error), aboard);
-  if (all.error_class != 0) throw_everywhere(comm, static_cast<int>(all.error_rank), error);
+  const Ballot all = co_await reduce_inside(channel, ballot_of(channel, error), aboard);
+  if (all.error_class != 0)
+    co_await throw_everywhere(channel, static_cast<int>(all.error_rank), error);
+  if (channel.comm.alone()) co_return;
   std::memcpy(&size, aboard.data(), sizeof size);
   text.resize(size);
   const std::size_t told = std::min<std::size_t>(size, room);
   std::memcpy(text.data(), aboard.data() + sizeof size, told);
-  if (size > told) comm.broadcast(std::as_writable_bytes(std::span(text)).subspan(told), 0);
+  const std::span<std::byte> rest = std::as_writable_bytes(std::span(text)).subspan(told);
+  if (!rest.empty()) co_await broadcast(channel, rest, 0);
 }
 
-bool any_rank(const Communicator& comm, bool here) {
-  Ballot mine = ballot_of(comm, std::nullopt);
+Task<bool> any_rank(const Channel& channel, bool here) {
+  Ballot mine = ballot_of(channel, std::nullopt);
   mine.demand.words = here ? 1 : 0;  // of which the largest survives
-  return reduce_inside(comm, mine).demand.words != 0;
+  const Ballot all = co_await reduce_inside(channel, mine);
+  co_return all.demand.words != 0;
+}
+
+namespace {
+
+Task<> broadcast_in_teams(const Channel& channel, std::span<std::byte> part, int root) {
+  Team& team = *channel.comm.team();
+  const int slot = channel.slot();
+  if (channel.comm.rank() == root) std::copy(part.begin(), part.end(), team.own_note(slot));
+  const auto pass_on = [&]() -> Task<> {
+    const std::span<std::byte> passed(team.result(slot), part.size());
+    if (team.node_of(root) == team.node())
+      std::copy_n(team.desk(team.place_of(root)).note[slot], part.size(), passed.begin());
+    co_await broadcast_over_nodes(channel, passed, root);
+  };
+  const bool met = co_await team.meet(slot, pass_on);
+  if (!met) channel.comm.throw_gone(team.gone(), channel.path);
+  std::copy_n(team.result(slot), part.size(), part.begin());
+}
+
+}  // namespace
+
+Task<> broadcast(const Channel& channel, std::span<std::byte> bytes, int root) {
+  if (channel.comm.alone()) co_return;
+  if (channel.comm.team() == nullptr) {
+    co_await broadcast_over_nodes(channel, bytes, root);
+    co_return;
+  }
+  while (!bytes.empty()) {
+    const auto part = bytes.first(std::min<std::size_t>(bytes.size(), Team::note_bytes));
+    co_await broadcast_in_teams(channel, part, root);
+    bytes = bytes.subspan(part.size());
+  }
 }
 
 Error current_error() {

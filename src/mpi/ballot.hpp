@@ -1,29 +1,25 @@
-// Ballot: what one rank, or a range of ranks, brings to an agreement. Plain bytes: it travels
-// through MPI_Iallreduce and lies on desks.
+// Ballot: what one rank, or a range of ranks, brings to an agreement. Plain bytes: it travels in
+// messages and lies on desks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 
-#include "mpi/communicator.hpp"
+#include "base/task.hpp"
+#include "mpi/channel.hpp"
 #include "pattern/demand.hpp"
 
 namespace penstock {
 
 struct Ballot {
-  static constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
-
   Demand demand;
   std::int64_t error_class = 0;
   std::int64_t error_rank = -1;  // lowest rank of the gravest class
   std::int64_t first_rank = 0;
-  std::int64_t call = 0;                         // of the lowest rank: what it does, as one number
-  std::int64_t other_call_at = -1;               // lowest rank that does something else; -1: none
-  std::int64_t other_call = 0;                   // what it does
-  std::int64_t waits_for = nobody;               // least call whose operation a rank waits for
-  std::int64_t oldest_low = 0, oldest_high = 0;  // of the ranks' Entry::oldest
+  std::int64_t call = 0;              // of the lowest rank: what it does, as one number
+  std::int64_t other_call_at = -1;    // lowest rank that does something else; -1: none
+  std::int64_t other_call = 0;        // what it does
   std::int64_t gone = -1;             // a rank that will never meet the others again; -1: none
   FreeLanes lanes;                    // where files are opened: those of all ranks
   std::uint64_t common = 0;           // hash of the lowest rank's common values
@@ -38,10 +34,10 @@ constexpr std::size_t most_aboard = 768;
 
 /// The ballots of all ranks joined. Collective. Throws Error(state) where a rank has left.
 /// `aboard`: as many bytes on all ranks; rank 0's reach all.
-Ballot reduce(const Communicator& comm, const Ballot& mine, std::span<std::byte> aboard = {});
+Task<Ballot> reduce(const Channel& channel, Ballot mine, std::span<std::byte> aboard = {});
 
-/// Not collective: this rank will never meet the others again. Those who come to a reduction are
-/// told.
-void leave_for_good(const Communicator& comm) noexcept;
+/// Not collective: this rank will never meet the others again. Those who come to a reduction of the
+/// calls of `channel`, or of one of the `before` calls before it, are told.
+void leave_for_good(const Channel& channel, std::int64_t before) noexcept;
 
 }  // namespace penstock

@@ -1,8 +1,5 @@
 #include "mpi/communicator.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include <penstock/error.hpp>
 
 #include "base/cores.hpp"
@@ -73,6 +70,9 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
   check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
 }
 
+Communicator::Communicator(int rank, int size, std::unique_ptr<Lane> lane)
+    : rank_(rank), size_(size), lane_(std::move(lane)), place_(lane_.get()) {}
+
 void Communicator::connect() {
   if (alone()) return;
   group_ = Group::of(user_);
@@ -115,38 +115,7 @@ void Communicator::release() noexcept {
 }
 
 Communicator::~Communicator() {
-  if (lane_) group_->retire(std::move(lane_));
-}
-
-void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
-  if (alone()) return;
-  if (team() != nullptr) return broadcast_in_teams(bytes, root);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(
-      MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, root, handle(), &request),
-      "MPI_Ibcast");
-  wait(request, "MPI_Ibcast");
-}
-
-void Communicator::broadcast_in_teams(std::span<std::byte> bytes, int root) const {
-  Team& team = *this->team();
-  while (!bytes.empty()) {
-    const auto part = bytes.first(std::min<std::size_t>(bytes.size(), Team::note_bytes));
-    if (rank_ == root) std::memcpy(team.own_desk().note, part.data(), part.size());
-    const bool met = team.meet([&] {
-      if (team.node_of(root) == team.node())
-        std::memcpy(team.result(), team.desk(team.place_of(root)).note, part.size());
-      if (team.nodes() == 1) return;
-      MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Ibcast(team.result(), static_cast<int>(part.size()), MPI_BYTE, team.node_of(root),
-                       team.leaders(), &request),
-            "MPI_Ibcast");
-      wait(request, "MPI_Ibcast");
-    });
-    if (!met) throw_gone(team.gone());
-    std::memcpy(part.data(), team.result(), part.size());
-    bytes = bytes.subspan(part.size());
-  }
+  if (lane_ && group_) group_->retire(std::move(lane_));
 }
 
 void Communicator::check_usable() const {
@@ -158,9 +127,7 @@ void Communicator::check_usable() const {
                       "not come to it; open files with another one, such as a duplicate of it");
 }
 
-void Communicator::throw_gone(int rank) const {
-  const InCall* const in = InCall::current();
-  const std::string path = in != nullptr ? in->path() : std::string();
+void Communicator::throw_gone(int rank, const std::string& path) const {
   break_off();
   throw Error::from_rank(
       rank, ErrorClass::state,

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,8 @@ class Communicator {
   Communicator() = default;
   /// Not collective. Throws Error(argument) for what is no intra-communicator.
   explicit Communicator(MPI_Comm comm);
+  /// For tests and simulations: ranks that are no processes of MPI, and where they meet.
+  Communicator(int rank, int size, std::unique_ptr<Lane> lane);
   /// Collective: to the entrance. Before, only rank() and size() may be called.
   void connect();
   /// At the entrance: what this rank could take.
@@ -55,12 +56,12 @@ class Communicator {
   int writers() const noexcept { return place_ != nullptr ? place_->writers : 1; }
   /// Every rank's I/O thread can have a core of its own, too.
   bool idle_cores() const noexcept;
-  /// Reads and writes of the files before in this lane, as far as tags tell them apart.
-  int calls() const noexcept { return lane_ ? lane_->calls : 0; }
-  static constexpr int different_calls = 1024;
-  void set_calls(int calls) noexcept {
-    if (lane_) lane_->calls = calls % different_calls;
+  /// Collective calls of the files before in this lane.
+  std::int64_t calls() const noexcept { return lane_ ? lane_->calls : 0; }
+  void set_calls(std::int64_t calls) noexcept {
+    if (lane_) lane_->calls = calls;
   }
+  static constexpr int different_calls = 1024;  // as far as tags tell them apart
 
   /// Some ranks did not come, and this one has not waited for them any longer: it cannot meet the
   /// others here again.
@@ -70,11 +71,18 @@ class Communicator {
   bool is_broken_off() const noexcept { return place_ != nullptr && place_->broken_off; }
   /// Throws Error(state) after break_off().
   void check_usable() const;
-  /// One rank will not come. Breaks off.
-  [[noreturn]] void throw_gone(int rank) const;
+  /// One rank will not come to a call of `path`. Breaks off.
+  [[noreturn]] void throw_gone(int rank, const std::string& path) const;
 
-  /// In common memory, and by messages between nodes.
-  void broadcast(std::span<std::byte> bytes, int root) const;
+  /// What this rank sleeps on, see drive.hpp.
+  Bell& bell() const noexcept { return team() != nullptr ? team()->own_desk().bell : *bell_; }
+  bool crowded() const noexcept { return team() != nullptr && team()->crowded(); }
+  /// Messages to the others. Not of a process alone.
+  Transport& transport() const noexcept { return *place_->transport; }
+  /// Lets MPI send what it still holds.
+  void let_work() const noexcept {
+    if (place_ != nullptr && place_->transport) place_->transport->work();
+  }
 
   /// Waits for a request and leaves the core to others meanwhile (wait.hpp): MPI libraries that
   /// spin in MPI_Wait keep a rank with work to do from running wherever ranks outnumber cores.
@@ -86,25 +94,13 @@ class Communicator {
   static bool mpi_is_running() noexcept;
 
  private:
-  void broadcast_in_teams(std::span<std::byte> bytes, int root) const;
-
   MPI_Comm user_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::shared_ptr<Group> group_;  // null: alone
   std::unique_lock<std::mutex> opening_;
   std::unique_ptr<Lane> lane_;
-  Place* place_ = nullptr;  // where it meets the others
+  Place* place_ = nullptr;                                 // where it meets the others
+  std::unique_ptr<Bell> bell_ = std::make_unique<Bell>();  // where there is no team
 };
-
-struct Letter {
-  int rank;
-  std::vector<std::int64_t> words;
-};
-
-/// Sparse exchange: each rank sends its letters, knowing nothing of who writes to it, and gets
-/// those addressed to it, in rank order. Costs messages only between those who talk, and one
-/// barrier (Hoefler, Siebert, Lumsdaine: non-blocking consensus, PPoPP 2010). A letter to oneself
-/// is delivered too. `tag` must differ between two exchanges in a row.
-std::vector<Letter> deliver(const Communicator& comm, const std::vector<Letter>& letters, int tag);
 
 }  // namespace penstock

@@ -7,8 +7,11 @@
 #include <type_traits>
 #include <utility>
 
+#include <penstock/error.hpp>
+
 #include "base/cores.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/drive.hpp"
 #include "mpi/team.hpp"
 
 namespace penstock {
@@ -18,15 +21,26 @@ namespace {
 SharedSegment share_by_messages(MPI_Comm node, std::int64_t bytes, std::string& why) {
   int rank = 0;
   MPI_Comm_rank(node, &rank);
-  const auto tell = [&](SharedSegment::Invitation& invitation) {
-    Communicator::check(MPI_Bcast(&invitation, sizeof invitation, MPI_BYTE, 0, node), "MPI_Bcast");
-  };
-  const auto gravest = [&](int error) {
-    int all = 0;
-    Communicator::check(MPI_Allreduce(&error, &all, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce");
-    return all;
-  };
-  return SharedSegment::make(rank == 0, bytes, tell, gravest, why);
+  SharedSegment segment;
+  SharedSegment::Invitation invitation;
+  if (rank == 0) invitation = segment.create(bytes);
+  Communicator::check(MPI_Bcast(&invitation, sizeof invitation, MPI_BYTE, 0, node), "MPI_Bcast");
+  const int error = rank == 0 ? invitation.error : segment.join(invitation, bytes);
+  int gravest = 0;
+  Communicator::check(MPI_Allreduce(&error, &gravest, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce");
+  return SharedSegment::complete(std::move(segment), gravest, why);
+}
+
+/// The first rank of each node, ordered by the ranks of `comm`; MPI_COMM_NULL on the others.
+MPI_Comm split_leaders(MPI_Comm comm, MPI_Comm node) {
+  int rank = 0, place = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_rank(node, &place);
+  MPI_Comm leaders = MPI_COMM_NULL;
+  Communicator::check(MPI_Comm_split(comm, place == 0 ? 0 : MPI_UNDEFINED, rank, &leaders),
+                      "MPI_Comm_split");
+  if (leaders != MPI_COMM_NULL) MPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN);
+  return leaders;
 }
 
 }  // namespace
@@ -36,7 +50,8 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
   MPI_Comm node = MPI_COMM_NULL;
   Communicator::check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
                       "MPI_Comm_split_type");
-  team->find_node(comm, node);
+  MPI_Comm leaders = split_leaders(comm, node);
+  team->find_node(comm, node, leaders);
   const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
                              team->size_ * static_cast<std::int64_t>(sizeof(Desk)) +
                              Table::bytes(team->comm_size_);
@@ -46,47 +61,36 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
   Communicator::check(MPI_Allreduce(&works, &all_work, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   if (!all_work) {
     if (works) why = "another node cannot";
-    team->free_leaders();
+    if (leaders != MPI_COMM_NULL) MPI_Comm_free(&leaders);
     return nullptr;
   }
   std::byte* const rest = team->lay_out(std::move(segment), 1, 0, team->size_, team->rank_);
   team->table_ = Table::at(rest, team->comm_size_);
-  team->tell_nodes(comm);
+  team->tell_nodes(comm, leaders);
+  if (leaders != MPI_COMM_NULL) MPI_Comm_free(&leaders);
   Cores cores = Cores::own();
-  team->join_notes(cores, [](Cores& all, const Cores& next) { all.join(next); });
+  drive(*team, team->join_notes(0, cores, [](Cores& all, const Cores& next) { all.join(next); }));
   team->cores_ = cores.count();
   team->crowded_ = team->size_ > team->cores_;
   return team;
 }
 
-void Team::find_node(MPI_Comm comm, MPI_Comm node) {
+void Team::find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders) {
   MPI_Comm_rank(comm, &comm_rank_);
   MPI_Comm_size(comm, &comm_size_);
   MPI_Comm_rank(node, &rank_);
   MPI_Comm_size(node, &size_);
-  join_leaders(comm);
-  int node_and_nodes[2] = {node_, nodes_};
+  int node_and_nodes[2] = {};
+  if (leaders != MPI_COMM_NULL) {
+    MPI_Comm_rank(leaders, &node_and_nodes[0]);
+    MPI_Comm_size(leaders, &node_and_nodes[1]);
+  }
   Communicator::check(MPI_Bcast(node_and_nodes, 2, MPI_INT, 0, node), "MPI_Bcast");
   node_ = node_and_nodes[0];
   nodes_ = node_and_nodes[1];
   members_.resize(static_cast<std::size_t>(size_));
   Communicator::check(MPI_Allgather(&comm_rank_, 1, MPI_INT, members_.data(), 1, MPI_INT, node),
                       "MPI_Allgather");
-}
-
-void Team::join_leaders(MPI_Comm comm) {
-  Communicator::check(MPI_Comm_split(comm, rank_ == 0 ? 0 : MPI_UNDEFINED, comm_rank_, &leaders_),
-                      "MPI_Comm_split");
-  if (leaders_ == MPI_COMM_NULL) return;
-  MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(leaders_, &node_);
-  MPI_Comm_size(leaders_, &nodes_);
-  if (nodes_ == 1) free_leaders();
-}
-
-void Team::free_leaders() noexcept {
-  if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
-  leaders_ = MPI_COMM_NULL;
 }
 
 /// Zeroed memory is a valid start for all of it. Returns what comes behind.
@@ -115,13 +119,13 @@ void Team::Table::index(int comm_size) noexcept {
 }
 
 /// Everybody sends to rank 0 of the communicator, whose table the leaders pass on.
-void Team::tell_nodes(MPI_Comm comm) {
+void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
   std::vector<int> all;
   const int mine[2] = {node_, rank_};
   if (leads()) all.resize(2 * static_cast<std::size_t>(comm_size_));
   Communicator::check(MPI_Gather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, 0, comm), "MPI_Gather");
-  if (leaders_ != MPI_COMM_NULL)
-    Communicator::check(MPI_Bcast(all.data(), 2 * comm_size_, MPI_INT, 0, leaders_), "MPI_Bcast");
+  if (leaders != MPI_COMM_NULL)
+    Communicator::check(MPI_Bcast(all.data(), 2 * comm_size_, MPI_INT, 0, leaders), "MPI_Bcast");
   if (leads()) {
     for (int rank = 0; rank < comm_size_; ++rank) {
       table_.node_of[rank] = all[2 * static_cast<std::size_t>(rank)];
@@ -129,17 +133,17 @@ void Team::tell_nodes(MPI_Comm comm) {
     }
     table_.index(comm_size_);
   }
-  meet([] {});
+  drive(*this, meet(0));
 }
 
-std::unique_ptr<Team> Team::make_another(int most, std::string& why) {
+Task<std::unique_ptr<Team>> Team::make_another(int most, std::string& why) {
   const bool whole = most == 0;
   const int widest = whole ? size_ : most, teams = (size_ + widest - 1) / widest;
   const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(Common)) +
                              size_ * static_cast<std::int64_t>(sizeof(Desk)) +
                              (whole ? 0 : Table::bytes(comm_size_));
-  SharedSegment segment = share(bytes, why);
-  if (!segment) return nullptr;
+  SharedSegment segment = co_await share(0, bytes, why);
+  if (!segment) co_return nullptr;
   std::unique_ptr<Team> team(new Team);
   const int begin = rank_ / widest * widest;
   team->comm_rank_ = comm_rank_;
@@ -158,10 +162,57 @@ std::unique_ptr<Team> Team::make_another(int most, std::string& why) {
     team->nodes_ = 0;
     for (int node = 0; node < nodes_; ++node) team->nodes_ += (size_of(node) + most - 1) / most;
     if (leads()) team->split_table(*this, most);
-    meet([] {});
+    co_await meet(0);
     team->node_ = team->node_of(comm_rank_);
   }
-  return team;
+  co_return team;
+}
+
+std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& node_of) {
+  const int ranks = static_cast<int>(node_of.size());
+  std::vector<std::vector<int>> members;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto node = static_cast<std::size_t>(node_of[static_cast<std::size_t>(rank)]);
+    if (node == members.size()) members.emplace_back();
+    members[node].push_back(rank);
+  }
+  std::vector<std::unique_ptr<Team>> teams(node_of.size());
+  for (std::size_t node = 0; node < members.size(); ++node) {
+    const int size = static_cast<int>(members[node].size());
+    const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
+                               size * static_cast<std::int64_t>(sizeof(Desk)) + Table::bytes(ranks);
+    SharedSegment first;
+    const SharedSegment::Invitation invitation = first.create(bytes);
+    for (int place = 0; place < size; ++place) {
+      std::unique_ptr<Team> team(new Team);
+      team->comm_rank_ = members[node][static_cast<std::size_t>(place)];
+      team->comm_size_ = ranks;
+      team->rank_ = place;
+      team->size_ = size;
+      team->node_ = static_cast<int>(node);
+      team->nodes_ = static_cast<int>(members.size());
+      team->crowded_ = true;
+      team->members_ = members[node];
+      SharedSegment mine;
+      std::string why;
+      const int error = invitation.error != 0 ? invitation.error : mine.join(invitation, bytes);
+      mine = SharedSegment::complete(std::move(mine), error, why);
+      if (!mine) throw Error(ErrorClass::internal, "no memory for simulated ranks: " + why);
+      team->table_ = Table::at(team->lay_out(std::move(mine), 1, 0, size, place), ranks);
+      if (place == 0) team->fill_table(node_of);
+      teams[static_cast<std::size_t>(team->comm_rank_)] = std::move(team);
+    }
+  }
+  return teams;
+}
+
+void Team::fill_table(const std::vector<int>& node_of) {
+  std::vector<int> places(node_of.size());
+  for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
+    table_.node_of[rank] = node_of[rank];
+    table_.place_of[rank] = places[static_cast<std::size_t>(node_of[rank])]++;
+  }
+  table_.index(comm_size_);
 }
 
 /// Teams are numbered by their lowest ranks, as their leaders are.
@@ -183,32 +234,35 @@ void Team::split_table(const Team& whole, int most) {
 }
 
 template <class T, class Join>
-bool Team::join_notes(T& value, Join&& join) {
+Task<bool> Team::join_notes(int slot, T& value, Join join) {
   static_assert(sizeof(T) <= note_bytes && std::is_trivially_copyable_v<T>);
-  std::memcpy(own_desk().note, &value, sizeof value);
-  const bool met = meet([&] {
+  std::memcpy(own_note(slot), &value, sizeof value);
+  const auto joined = [&]() -> Task<> {
     T all, next;
-    std::memcpy(&all, desk(0).note, sizeof all);
+    std::memcpy(&all, desk(0).note[slot], sizeof all);
     for (int place = 1; place < size_; ++place) {
-      std::memcpy(&next, desk(place).note, sizeof next);
+      std::memcpy(&next, desk(place).note[slot], sizeof next);
       join(all, next);
     }
-    std::memcpy(result(), &all, sizeof all);
-  });
-  if (met) std::memcpy(&value, result(), sizeof value);
-  return met;
+    std::memcpy(result(slot), &all, sizeof all);
+    co_return;
+  };
+  const bool met = co_await meet(slot, joined);
+  if (met) std::memcpy(&value, result(slot), sizeof value);
+  co_return met;
 }
 
-SharedSegment Team::share(std::int64_t bytes, std::string& why) {
-  const auto tell = [&](SharedSegment::Invitation& first) {
-    if (!join_notes(first, [](auto&, const auto&) {})) first.error = EOWNERDEAD;
-  };
-  const auto gravest = [&](int error) {
-    int all = error;
-    const bool met = join_notes(all, [](int& a, int b) { a = std::max(a, b); });
-    return met ? all : EOWNERDEAD;
-  };
-  return SharedSegment::make(leads(), bytes, tell, gravest, why);
+Task<SharedSegment> Team::share(int slot, std::int64_t bytes, std::string& why) {
+  SharedSegment segment;
+  SharedSegment::Invitation first;
+  if (leads()) first = segment.create(bytes);
+  const auto keep_first = [](auto&, const auto&) {};
+  if (!co_await join_notes(slot, first, keep_first)) first.error = EOWNERDEAD;
+  int error = first.error;
+  if (!leads() && error == 0) error = segment.join(first, bytes);
+  const auto gravest = [](int& a, int b) { a = std::max(a, b); };
+  if (!co_await join_notes(slot, error, gravest)) error = EOWNERDEAD;
+  co_return SharedSegment::complete(std::move(segment), error, why);
 }
 
 void Team::clear_own_desk() noexcept {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/communicator.hpp"
+#include "mpi/drive.hpp"
 
 namespace penstock {
 namespace {
@@ -89,6 +90,7 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
   const Held group(new Group);
   group->home_ = group->entrance_.comm = duplicate(user);
   wait_for_all(group->home_);
+  group->entrance_.transport = make_mpi_transport(group->home_);
   group->entrance_.team = Team::of_nodes(group->home_, group->why_no_team_);
   auto held = std::make_unique<Held>(group);
   Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
@@ -108,7 +110,6 @@ void Group::release() noexcept {
   if (Communicator::mpi_is_running() && !left_alone_) {
     for (Slot& slot : slots_)
       if (slot.idle) free_lane(*slot.idle);
-    if (entrance_.team && !entrance_.broken_off) entrance_.team->free_leaders();
     if (home_ != MPI_COMM_NULL && !entrance_.broken_off) MPI_Comm_free(&home_);
   }
   for (Slot& slot : slots_) slot.idle.reset();
@@ -147,11 +148,13 @@ std::unique_ptr<Lane> Group::make_lane(MPI_Comm user, int most, std::string& why
   auto lane = std::make_unique<Lane>();
   lane->most = most;
   Team* const whole = entrance_.team.get();
-  // Without a team the entrance needs the duplicate for its own messages.
-  lane->comm = whole != nullptr && home_ != MPI_COMM_NULL ? std::exchange(home_, MPI_COMM_NULL)
-                                                          : duplicate(user);
+  // Where ranks exchange messages at the entrance it needs the duplicate itself.
+  const bool by_memory = whole != nullptr && whole->nodes() == 1;
+  lane->comm =
+      by_memory && home_ != MPI_COMM_NULL ? std::exchange(home_, MPI_COMM_NULL) : duplicate(user);
+  lane->transport = make_mpi_transport(lane->comm);
   why = why_no_team_;
-  if (whole != nullptr) lane->team = whole->make_another(most, why);
+  if (whole != nullptr) lane->team = drive(*whole, whole->make_another(most, why));
   const Team* const team = lane->team.get();
   // Without a team nothing is known of the nodes: take it that every rank has its own.
   const int mine[3] = {team == nullptr || team->rank() < team->cores() ? 1 : 0,
@@ -168,14 +171,11 @@ std::unique_ptr<Lane> Group::make_lane(MPI_Comm user, int most, std::string& why
     if (team != nullptr) why = "another node cannot";
     lane->team.reset();
     MPI_Comm_size(lane->comm, &lane->writers);
-  } else if (team->nodes() > 1) {
-    lane->team->join_leaders(lane->comm);
   }
   return lane;
 }
 
 void Group::free_lane(Lane& lane) noexcept {
-  if (lane.team) lane.team->free_leaders();
   MPI_Comm_free(&lane.comm);
 }
 

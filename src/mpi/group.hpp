@@ -1,7 +1,7 @@
 // Group: what the files of one communicator have in common, made at the first open and kept with
 // the user's communicator (as an attribute) until that is freed or MPI ends.
 //
-//   entrance  where all ranks meet to open a file: the team of whole nodes, and their leaders
+//   entrance  where all ranks meet to open a file: the team of whole nodes
 //   lanes     where the ranks of one open file meet: a duplicate, and a team of its own
 //
 // Files do not share a lane: operations of different files may be in threads, whose order differs
@@ -27,23 +27,25 @@
 #include <string>
 
 #include "mpi/team.hpp"
+#include "mpi/transport.hpp"
 
 namespace penstock {
 
 /// Where ranks meet.
 struct Place {
   MPI_Comm comm = MPI_COMM_NULL;
-  std::unique_ptr<Team> team;  // null: ranks of a node cannot share memory
-  int writers = 1;             // ranks that can use a core of their own, summed over the nodes
-  bool idle_cores = false;     // every rank's I/O thread can have a core of its own, too
-  bool broken_off = false;     // this rank will not meet the others here any more
+  std::unique_ptr<Transport> transport;  // null: ranks never exchange messages here
+  std::unique_ptr<Team> team;            // null: ranks of a node cannot share memory
+  int writers = 1;          // ranks that can use a core of their own, summed over the nodes
+  bool idle_cores = false;  // every rank's I/O thread can have a core of its own, too
+  bool broken_off = false;  // this rank will not meet the others here any more
 };
 
 /// Where the ranks of an open file meet.
 struct Lane : Place {
-  int slot = -1;  // of the group; -1: of none, made for one file
-  int most = 0;   // ranks of a team at most; 0: whole nodes
-  int calls = 0;  // reads and writes of its files so far: their messages have different tags
+  int slot = -1;           // of the group; -1: of none, made for one file
+  int most = 0;            // ranks of a team at most; 0: whole nodes
+  std::int64_t calls = 0;  // collective calls of its files so far
 };
 
 /// Of a rank, or what is so on all of them: one bit per slot.

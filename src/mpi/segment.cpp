@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace penstock {
@@ -37,6 +38,13 @@ int SharedSegment::map(std::int64_t bytes) {
   data_ = static_cast<std::byte*>(data);
   size_ = bytes;
   return 0;
+}
+
+SharedSegment SharedSegment::complete(SharedSegment segment, int error, std::string& why) {
+  segment.seal();
+  if (error == 0) return segment;
+  why = std::strerror(error);
+  return {};
 }
 
 void SharedSegment::seal() noexcept {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 namespace penstock {
@@ -25,33 +24,22 @@ class SharedSegment {
   SharedSegment& operator=(SharedSegment&& other) noexcept;
   ~SharedSegment();
 
-  /// Collective over the ranks of a node, of which one is `first`. `bytes` zeroed bytes at a page
-  /// boundary; all of them are there, so that touching one never ends the program. On failure no
-  /// rank has any, and `why` says why. `tell(invitation)` gives all ranks the first one's,
-  /// `gravest(error)` the largest number of any.
-  template <class Tell, class Gravest>
-  static SharedSegment make(bool first, std::int64_t bytes, Tell&& tell, Gravest&& gravest,
-                            std::string& why) {
-    SharedSegment segment;
-    Invitation invitation;
-    if (first) invitation = segment.create(bytes);
-    tell(invitation);
-    int error = invitation.error;
-    if (!first && error == 0) error = segment.join(invitation, bytes);
-    error = gravest(error);
-    segment.seal();
-    if (error == 0) return segment;
-    why = std::strerror(error);
-    return {};
-  }
+  /// How the ranks of a node come to have one, of which the first makes it:
+  ///   1. the first: create(), and tells the others its invitation
+  ///   2. the others: join(), unless it has an error
+  ///   3. all: complete(), with the gravest error of all. Where there is one, no rank has any
+  ///      memory, and `why` says why.
+  /// `bytes` are zeroed and at a page boundary; all of them are there, so that touching one never
+  /// ends the program.
+  Invitation create(std::int64_t bytes);
+  int join(const Invitation& invitation, std::int64_t bytes);
+  static SharedSegment complete(SharedSegment segment, int error, std::string& why);
 
   explicit operator bool() const noexcept { return data_ != nullptr; }
   std::byte* data() const noexcept { return data_; }
   std::int64_t size() const noexcept { return size_; }
 
  private:
-  Invitation create(std::int64_t bytes);
-  int join(const Invitation& invitation, std::int64_t bytes);
   int map(std::int64_t bytes);
   /// Nobody else needs to come in.
   void seal() noexcept;

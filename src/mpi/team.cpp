@@ -27,99 +27,60 @@ void futex_wake(Word& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
-/// About 10 microseconds: what going to sleep and being woken costs.
-constexpr int patience = 400;
-
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 std::atomic<std::int64_t> meetings_so_far{0};
 
 }  // namespace
 
-std::byte* Team::result() noexcept {
-  return common_->result;
+std::byte* Team::result(int slot) noexcept {
+  return common_->slots[slot].result;
 }
 
 std::int64_t Team::meetings() noexcept {
   return meetings_so_far.load(std::memory_order_relaxed);
 }
 
-void Team::count_meeting() noexcept {
+/// Whose arrival completes a meeting rings who does its work.
+Team::Meeting Team::arrive(int slot) noexcept {
   meetings_so_far.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::uint32_t Team::this_meeting() const noexcept {
-  return common_->meeting.load(std::memory_order_acquire);
-}
-
-/// True on the one rank that does the work, once all are here.
-bool Team::arrive() {
+  Slot& here = common_->slots[slot];
+  const std::uint32_t number = here.meetings.load(std::memory_order_acquire);
   const auto everybody = static_cast<std::uint32_t>(size_);
-  const bool last = common_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == everybody;
-  if (nodes_ == 1) return last;
-  if (rank_ != 0) {
-    if (last) futex_wake(common_->arrived, 1);
-    return false;
-  }
-  for (Wait wait(Wait::OutOfPatience::throws);;) {
-    const std::uint32_t here = common_->arrived.load(std::memory_order_acquire);
-    if (here == everybody) return true;
-    if (gone() >= 0) return false;
-    wait.on(common_->arrived, here);
-  }
+  const bool last = here.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == everybody;
+  const bool works = nodes_ == 1 ? last : leads();
+  if (last && !works) ring(0);
+  return {slot, number, works};
 }
 
-void Team::dismiss(std::uint32_t meeting) noexcept {
-  common_->arrived.store(0, std::memory_order_relaxed);
-  common_->meeting.store(meeting + 1, std::memory_order_release);
-  if (size_ > 1) futex_wake(common_->meeting, INT_MAX);
+bool Team::all_here(const Meeting& meeting) const noexcept {
+  return common_->slots[meeting.slot].arrived.load(std::memory_order_acquire) ==
+         static_cast<std::uint32_t>(size_);
 }
 
-bool Team::await(std::uint32_t meeting) {
-  for (int i = 0; !crowded_ && i < patience; ++i, pause())
-    if (this_meeting() != meeting) return true;
-  for (Wait wait(Wait::OutOfPatience::throws); this_meeting() == meeting;) {
-    if (gone() >= 0) return this_meeting() != meeting;
-    wait.on(common_->meeting, meeting);
-  }
-  return true;
+bool Team::is_over(const Meeting& meeting) const noexcept {
+  return common_->slots[meeting.slot].meetings.load(std::memory_order_acquire) != meeting.number;
+}
+
+void Team::dismiss(const Meeting& meeting) noexcept {
+  Slot& here = common_->slots[meeting.slot];
+  here.arrived.store(0, std::memory_order_relaxed);
+  here.meetings.store(meeting.number + 1, std::memory_order_release);
+  for (int place = 0; place < size_; ++place)
+    if (place != rank_) ring(place);
+}
+
+Task<bool> Team::meet(int slot) {
+  co_return co_await meet(slot, []() -> Task<> { co_return; });
 }
 
 void Team::leave(int comm_rank) noexcept {
   std::uint32_t nobody = 0;
   common_->gone.compare_exchange_strong(nobody, static_cast<std::uint32_t>(comm_rank) + 1);
-  futex_wake(common_->arrived, INT_MAX);
-  futex_wake(common_->meeting, INT_MAX);
+  for (int place = 0; place < size_; ++place)
+    if (place != rank_) ring(place);
 }
 
 int Team::gone() const noexcept {
   return static_cast<int>(common_->gone.load(std::memory_order_acquire)) - 1;
-}
-
-std::uint32_t Team::heard() const noexcept {
-  return desks_[rank_].bell.load(std::memory_order_acquire);
-}
-
-// Sequentially consistent on both sides: either the ringer sees the sleeper, or the sleeper sees
-// that the bell has rung.
-void Team::ring(int place) noexcept {
-  Desk& desk = desks_[place];
-  desk.bell.fetch_add(1, std::memory_order_seq_cst);
-  if (desk.asleep.load(std::memory_order_seq_cst) != 0) futex_wake(desk.bell, 1);
-}
-
-void Team::sleep(std::uint32_t heard_before, Wait& wait, bool messages) {
-  for (int i = 0; !crowded_ && i < patience; ++i, pause())
-    if (heard() != heard_before) return;
-  Desk& desk = own_desk();
-  desk.asleep.store(1, std::memory_order_seq_cst);
-  if (desk.bell.load(std::memory_order_seq_cst) == heard_before)
-    wait.on(desk.bell, heard_before, messages);
-  desk.asleep.store(0, std::memory_order_relaxed);
 }
 
 namespace {

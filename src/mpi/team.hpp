@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "base/task.hpp"
+#include "mpi/bell.hpp"
 #include "mpi/segment.hpp"
 #include "mpi/wait.hpp"
 
@@ -33,17 +35,15 @@ class Team {
   /// Collective over this team, which is of whole nodes and outlives what is made. `most`: no team
   /// is larger (0: as large as the node). Null on all ranks of a node that has no memory for it;
   /// `why` then says why.
-  std::unique_ptr<Team> make_another(int most, std::string& why);
-  /// Collective over `comm`: the first ranks of the teams find each other.
-  void join_leaders(MPI_Comm comm);
+  Task<std::unique_ptr<Team>> make_another(int most, std::string& why);
+  /// For tests and simulations: teams of ranks that are all in this process, one team for each. Of
+  /// each rank its node; nodes are numbered in the order of their lowest ranks.
+  static std::vector<std::unique_ptr<Team>> in_one_process(const std::vector<int>& node_of);
   Team(const Team&) = delete;
-  /// Gives no communicator back: something may be under way.
   ~Team() = default;
-  /// Gives the communicator of the leaders back. Nothing is under way in it.
-  void free_leaders() noexcept;
   /// Collective over the team: zeroed memory for all of it. Null on all ranks, and `why`, where it
   /// cannot be had.
-  SharedSegment share(std::int64_t bytes, std::string& why);
+  Task<SharedSegment> share(int slot, std::int64_t bytes, std::string& why);
   /// As if nothing had been done here yet, as far as this rank is concerned. The others will not
   /// look before they have met.
   void clear_own_desk() noexcept;
@@ -61,15 +61,16 @@ class Team {
   int rank_at(int node, int place) const noexcept {
     return table_.by_node[table_.start_of[node] + place];
   }
-  /// One rank of every team, ordered by node; MPI_COMM_NULL on the others, and with one node.
-  MPI_Comm leaders() const noexcept { return leaders_; }
   /// That the ranks of this node may use.
   int cores() const noexcept { return cores_; }
 
   static constexpr std::int64_t note_bytes = 1024, letter_words = 380;
+  /// Calls whose ranks may meet at a time.
+  static constexpr int slots = 16;
   struct alignas(64) Desk {
-    std::atomic<std::uint32_t> bell, asleep, wants_permit;
-    alignas(64) std::byte note[note_bytes];
+    Bell bell;
+    std::atomic<std::uint32_t> wants_permit;
+    alignas(64) std::byte note[slots][note_bytes];
     // Of this call and of the one before: a rank that is ahead must not change what another reads.
     std::int64_t words[2];
     std::int64_t letter[2][letter_words];
@@ -83,36 +84,38 @@ class Team {
   };
   Desk& desk(int place) noexcept { return desks_[place]; }
   Desk& own_desk() noexcept { return desks_[rank_]; }
-  /// What the last meeting came to.
-  std::byte* result() noexcept;
+  /// What this rank brings to the next meeting of a slot, and what the last one came to.
+  std::byte* own_note(int slot) noexcept { return own_desk().note[slot]; }
+  std::byte* result(int slot) noexcept;
   /// Meetings of all teams of this process.
   static std::int64_t meetings() noexcept;
 
-  /// Returns when all of the team are here. `work` runs once before anybody leaves: on the leader
-  /// if there are other teams (it may call MPI), else on whoever comes last. False: one of the team
-  /// is gone and will not come, nor will there be another meeting.
+  /// Ends when all of the team are here. `work`, which makes a task, is done once before anybody
+  /// leaves: on the leader if there are other teams (it may send messages), else on whoever comes
+  /// last. False: one of the team is gone and will not come, nor will there be another meeting.
   template <class Work>
-  bool meet(Work&& work) {
-    count_meeting();
-    const std::uint32_t meeting = this_meeting();
-    if (arrive()) {
-      work();
-      dismiss(meeting);
-      return true;
+  Task<bool> meet(int slot, Work work) {
+    const Meeting meeting = arrive(slot);
+    if (!meeting.works) {
+      co_await until(Expect::meeting, [&] { return is_over(meeting) || gone() >= 0; });
+      co_return is_over(meeting);
     }
-    return await(meeting);
+    co_await until(Expect::meeting, [&] { return all_here(meeting) || gone() >= 0; });
+    if (!all_here(meeting)) co_return false;
+    co_await work();
+    dismiss(meeting);
+    co_return true;
   }
+  Task<bool> meet(int slot);
   /// This rank (of the communicator) will come to no meeting any more.
   void leave(int comm_rank) noexcept;
   /// One that has left; -1: none.
   int gone() const noexcept;
   bool leads() const noexcept { return rank_ == 0; }
 
-  std::uint32_t heard() const noexcept;  // rings so far
-  void ring(int place) noexcept;
-  /// Returns once the bell has rung more often than `heard`, or after a while: the caller looks
-  /// whether what it waits for is there. `messages`: also for messages of this rank.
-  void sleep(std::uint32_t heard, Wait& wait, bool messages);
+  void ring(int place) noexcept { desks_[place].bell.ring(); }
+  /// More ranks than cores: spinning only delays others.
+  bool crowded() const noexcept { return crowded_; }
 
   /// At most `most` threads of the team's ranks hold a permit at a time. False: not now; the bell
   /// rings when it is worth another try.
@@ -128,14 +131,22 @@ class Team {
   bool await_end_of_copying() noexcept;
 
  private:
-  struct Common {
+  struct Slot {
     alignas(64) std::atomic<std::uint32_t> arrived;
-    alignas(64) std::atomic<std::uint32_t> meeting;
+    alignas(64) std::atomic<std::uint32_t> meetings;
+    alignas(64) std::byte result[note_bytes];
+  };
+  struct Meeting {
+    int slot;
+    std::uint32_t number;  // in its slot
+    bool works;            // this rank, once all are here
+  };
+  struct Common {
+    Slot slots[Team::slots];
     alignas(64) std::atomic<std::uint32_t> permits_out;
     std::atomic<std::uint32_t> waiting;  // for one, in take_permit
     alignas(64) std::atomic<std::uint32_t> copying;
     alignas(64) std::atomic<std::uint32_t> gone;  // 1 + the first rank that has left
-    alignas(64) std::byte result[note_bytes];
   };
   /// Where every rank lives: one table per node, not per rank.
   struct Table {
@@ -153,22 +164,21 @@ class Team {
   };
 
   Team() = default;
-  void find_node(MPI_Comm comm, MPI_Comm node);
+  void find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders);
   std::byte* lay_out(SharedSegment segment, int teams, int team, int desks, int own_desk) noexcept;
-  void tell_nodes(MPI_Comm comm);
+  void tell_nodes(MPI_Comm comm, MPI_Comm leaders);
   void split_table(const Team& whole, int most);
+  void fill_table(const std::vector<int>& node_of);
   template <class T, class Join>
-  bool join_notes(T& value, Join&& join);
-  std::uint32_t this_meeting() const noexcept;
-  bool arrive();
-  void dismiss(std::uint32_t meeting) noexcept;
-  bool await(std::uint32_t meeting);
-  static void count_meeting() noexcept;
+  Task<bool> join_notes(int slot, T& value, Join join);
+  Meeting arrive(int slot) noexcept;
+  bool all_here(const Meeting& meeting) const noexcept;
+  bool is_over(const Meeting& meeting) const noexcept;
+  void dismiss(const Meeting& meeting) noexcept;
 
-  MPI_Comm leaders_ = MPI_COMM_NULL;
   int comm_rank_ = 0, comm_size_ = 1;
   int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1, cores_ = 1;
-  bool crowded_ = false;  // more ranks than cores: spinning only delays others
+  bool crowded_ = false;
   std::vector<int> members_;
   SharedSegment segment_;
   Common* common_ = nullptr;

@@ -1,7 +1,6 @@
 #include "mpi/wait.hpp"
 
 #include <linux/futex.h>
-#include <mpi.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,13 +39,6 @@ std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
   return std::clamp(waited / 256, shortest_sleep, longest_sleep);
 }
 
-/// Lets the MPI library send what it still holds.
-void let_mpi_work(const Communicator& comm) noexcept {
-  if (comm.handle() == MPI_COMM_NULL) return;
-  int waiting = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm.handle(), &waiting, MPI_STATUS_IGNORE);
-}
-
 }  // namespace
 
 Wait::~Wait() {
@@ -78,7 +70,7 @@ void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messag
   const Nanoseconds most = messages ? sleep_after(waited)
                            : alone  ? longest_sleep_in_node
                                     : longest_sleep;
-  if (!wait_on_futex(word, value, most) && call != nullptr && !messages) let_mpi_work(call->comm());
+  if (!wait_on_futex(word, value, most) && call != nullptr && !messages) call->comm().let_work();
 }
 
 void Wait::look_around(Nanoseconds waited) {

@@ -24,6 +24,7 @@ class Wait {
 
   explicit Wait(OutOfPatience then = OutOfPatience::aborts) noexcept
       : begin_(Clock::now()), then_(then) {}
+  void may_throw(bool may) noexcept { then_ = may ? OutOfPatience::throws : OutOfPatience::aborts; }
   Wait(const Wait&) = delete;
   ~Wait();
 

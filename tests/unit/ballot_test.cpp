@@ -34,8 +34,6 @@ class Ranks {
       ballot.error_class = 1 + below(3);
       ballot.error_rank = rank;
     }
-    if (below(2) == 0) ballot.waits_for = 1 + below(4);
-    ballot.oldest_low = ballot.oldest_high = below(4);
     if (below(5) == 0) ballot.gone = rank;
     ballot.lanes = {static_cast<std::uint64_t>(below(8)), static_cast<std::uint64_t>(below(8))};
     ballot.demand.words = below(9);
@@ -75,9 +73,6 @@ void expect_same(const Ballot& a, const Ballot& b) {
   EXPECT_EQ(a.call, b.call);
   EXPECT_EQ(a.other_call_at, b.other_call_at);
   EXPECT_EQ(a.other_call, b.other_call);
-  EXPECT_EQ(a.waits_for, b.waits_for);
-  EXPECT_EQ(a.oldest_low, b.oldest_low);
-  EXPECT_EQ(a.oldest_high, b.oldest_high);
   EXPECT_EQ(a.gone, b.gone);
   EXPECT_EQ(a.lanes.idle, b.lanes.idle);
   EXPECT_EQ(a.lanes.vacant, b.lanes.vacant);

@@ -1,0 +1,208 @@
+// Task: a function that is left off where it would have to wait, and gone on with later (a C++20
+// coroutine). Whoever drives it looks now and then whether what it waits for is there; looking
+// never waits. So one thread goes on with any number of them, and nothing but the driver sleeps.
+//
+//   Task<int> both(...) {
+//     co_await until(Expect::ring, [&] { return first_is_there(); });
+//     co_return co_await another_task(...);
+//   }
+//
+// Invariants:
+//   1. A task does nothing before it is awaited or driven, and is destroyed with all it awaits.
+//   2. What is thrown in a task, or while one looks, is thrown to who awaits it.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace penstock {
+
+/// By what one learns that the wait is over.
+enum class Expect {
+  ring,      // another rank or thread rings this rank's bell
+  messages,  // MPI has to be asked
+  meeting,   // as ring; ranks meet, and may give up
+  meeting_by_messages
+};
+constexpr bool by_messages(Expect expect) noexcept {
+  return expect == Expect::messages || expect == Expect::meeting_by_messages;
+}
+constexpr bool may_give_up(Expect expect) noexcept {
+  return expect == Expect::meeting || expect == Expect::meeting_by_messages;
+}
+
+/// Where a task that is driven has left off.
+class Strand {
+ public:
+  using Look = bool (*)(void* awaited);
+
+  void leave_off(std::coroutine_handle<> here, Look look, void* awaited,
+                 const Expect* expect) noexcept {
+    at_ = here;
+    look_ = look;
+    awaited_ = awaited;
+    expect_ = expect;
+  }
+  /// False: what it waits for is not there.
+  bool go_on() {
+    try {
+      if (look_ != nullptr && !look_(awaited_)) return false;
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    look_ = nullptr;
+    at_.resume();
+    return true;
+  }
+  void throw_failure() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  Expect expects() const noexcept { return expect_ != nullptr ? *expect_ : Expect::ring; }
+
+ private:
+  std::coroutine_handle<> at_;
+  Look look_ = nullptr;
+  void* awaited_ = nullptr;
+  const Expect* expect_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+namespace task {
+
+struct PromiseBase {
+  Strand* strand = nullptr;
+  std::coroutine_handle<> caller;
+  std::exception_ptr failure;
+
+  struct Final {
+    bool await_ready() noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) noexcept {
+      const std::coroutine_handle<> caller = ended.promise().caller;
+      return caller ? caller : std::noop_coroutine();
+    }
+    void await_resume() noexcept {}
+  };
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  Final final_suspend() noexcept { return {}; }
+  void unhandled_exception() noexcept { failure = std::current_exception(); }
+};
+
+template <class T>
+struct Promise : PromiseBase {
+  std::optional<T> value;
+  void return_value(T result) { value.emplace(std::move(result)); }
+  T result() {
+    if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+    return std::move(*value);
+  }
+};
+
+template <>
+struct Promise<void> : PromiseBase {
+  void return_void() noexcept {}
+  void result() {
+    if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+  }
+};
+
+}  // namespace task
+
+template <class T = void>
+class [[nodiscard]] Task {
+ public:
+  struct promise_type : task::Promise<T> {
+    Task get_return_object() noexcept {
+      return Task(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+  };
+
+  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task& operator=(Task&&) = delete;
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    handle_.promise().caller = caller;
+    handle_.promise().strand = caller.promise().strand;
+    return handle_;
+  }
+  T await_resume() { return handle_.promise().result(); }
+
+ private:
+  template <class>
+  friend class Running;
+  explicit Task(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+/// Leaves the task off until `holds()`. What it expects may change while it waits.
+template <class Holds>
+class [[nodiscard]] Until {
+ public:
+  Until(const Expect* expect, Holds holds) : holds_(std::move(holds)), expect_(expect) {}
+  Until(Expect expect, Holds holds) : holds_(std::move(holds)), own_(expect), expect_(&own_) {}
+  Until(const Until&) = delete;
+
+  bool await_ready() { return holds_(); }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> here) noexcept {
+    strand_ = here.promise().strand;
+    const auto look = [](void* self) -> bool { return static_cast<Until*>(self)->holds_(); };
+    strand_->leave_off(here, look, this, expect_);
+  }
+  void await_resume() {
+    if (strand_ != nullptr) strand_->throw_failure();
+  }
+
+ private:
+  Holds holds_;
+  Expect own_ = Expect::ring;
+  const Expect* expect_;
+  Strand* strand_ = nullptr;
+};
+
+template <class Holds>
+Until<Holds> until(Expect expect, Holds holds) {
+  return Until<Holds>(expect, std::move(holds));
+}
+template <class Holds>
+Until<Holds> until(const Expect* expect, Holds holds) {
+  return Until<Holds>(expect, std::move(holds));
+}
+
+/// A task that somebody drives.
+template <class T>
+class Running {
+ public:
+  explicit Running(Task<T> task) : task_(std::move(task)) {
+    task_.handle_.promise().strand = &strand_;
+    strand_.leave_off(task_.handle_, nullptr, nullptr, nullptr);
+  }
+  Running(const Running&) = delete;
+
+  /// Goes on as far as it can. True: to the end.
+  bool advance() {
+    while (!done() && strand_.go_on()) ++steps_;
+    return done();
+  }
+  bool done() const noexcept { return task_.handle_.done(); }
+  /// How often it has gone on.
+  std::int64_t steps() const noexcept { return steps_; }
+  Expect expects() const noexcept { return strand_.expects(); }
+  /// Once, after the end.
+  T result() { return task_.handle_.promise().result(); }
+
+ private:
+  Strand strand_;
+  Task<T> task_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace penstock

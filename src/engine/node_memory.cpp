@@ -1,0 +1,58 @@
+#include <cstdio>
+
+#include "engine/node.hpp"
+#include "engine/operation.hpp"
+
+namespace penstock {
+namespace {
+
+/// Says once what does not work as wished, on one rank.
+void notice(const Context& context, const std::string& text) {
+  if (context.comm.rank() == 0) std::fprintf(stderr, "penstock: %s\n", text.c_str());
+}
+
+}  // namespace
+
+Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
+  OpenFile& file = context.file;
+  Team& team = *context.comm.team();
+  const int slot = context.channel.slot();
+  const StagingKey key{plan.domains.aggregators(), plan.domains.buffer(), plan.depth,
+                       plan.buffered};
+  const bool lacks_arenas = arenas && !file.arenas.there();
+  if (key == file.staging_key && !lacks_arenas) co_return true;
+  std::string why;
+  bool works = key == file.staging_key;
+  if (!works) {
+    const NodeStaging::Shape shape = NodeRoles(team, plan).shape();
+    works = co_await file.staging.fit(team, slot, shape, why);
+  }
+  // Both are collective: every rank does the second, whatever the first came to.
+  if (lacks_arenas) {
+    const bool reached = co_await file.arenas.fit(team, slot, context.background.memory(), why);
+    works = works && reached;
+  }
+  ++context.counts.allocations;
+  context.counts.synchronisations += 2;
+  const std::optional<Error> error =
+      works ? std::nullopt : std::optional(Error(ErrorClass::internal, why));
+  std::optional<Error> failed;
+  try {
+    co_await agree_on_exit(context.channel, error);
+  } catch (const Error& agreed) {
+    failed = agreed;
+  }
+  if (!failed) {
+    file.staging_key = key;
+    co_return true;
+  }
+  file.machine.shared_memory = false;
+  file.staging.release();
+  file.staging_key = {};
+  notice(context, std::string("no shared memory for the staging buffers (") + failed->what() +
+                      "); exchanging by messages instead. A larger /dev/shm, or a smaller "
+                      "buffer_size, helps");
+  co_return false;
+}
+
+}  // namespace penstock

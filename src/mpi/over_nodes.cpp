@@ -1,0 +1,147 @@
+#include "mpi/over_nodes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+namespace penstock {
+namespace {
+
+/// Who takes part, in the order of the nodes.
+struct Peers {
+  explicit Peers(const Communicator& comm)
+      : team(comm.team()),
+        count(team != nullptr ? team->nodes() : comm.size()),
+        me(team != nullptr ? team->node() : comm.rank()) {}
+  int rank_of(int peer) const { return team != nullptr ? team->rank_at(peer, 0) : peer; }
+  int of_rank(int rank) const { return team != nullptr ? team->node_of(rank) : rank; }
+
+  const Team* team;
+  int count, me;
+};
+
+/// Messages under way and their bytes. Where they are left so, MPI still has the memory: it stays.
+class Transit {
+ public:
+  explicit Transit(const Channel& channel) : channel_(channel), held_(std::make_unique<Held>()) {}
+  Transit(const Transit&) = delete;
+  ~Transit() {
+    if (held_->out.active() || held_->in.active()) static_cast<void>(held_.release());
+  }
+
+  void send(int rank, std::span<const std::byte> bytes) {
+    held_->sent.assign(bytes.begin(), bytes.end());
+    held_->out = transport().send(held_->sent, rank, channel_.agreement_tag());
+  }
+  void receive(int rank, std::size_t bytes) {
+    held_->received.resize(bytes);
+    held_->in = transport().receive(held_->received, rank, channel_.agreement_tag());
+  }
+  bool is_over() { return transport().test(held_->in) && transport().test(held_->out); }
+  std::span<std::byte> received() { return held_->received; }
+  /// Nobody waits for what is under way.
+  static void forget(const Channel& channel, int rank, const std::vector<std::byte>& bytes) {
+    Transit(channel).send(rank, bytes);
+  }
+
+ private:
+  struct Held {
+    Transport::Request out, in;
+    std::vector<std::byte> sent, received;
+  };
+  Transport& transport() const { return channel_.comm.transport(); }
+
+  const Channel& channel_;
+  std::unique_ptr<Held> held_;
+};
+
+constexpr Expect expect = Expect::meeting_by_messages;
+
+/// Recursive doubling (Thakur, Rabenseifner, Gropp, *Optimization of Collective Communication
+/// Operations in MPICH*, 2005) among the largest power of two of peers; before it, each of the
+/// first ones takes in the next, which gets the result after it. Neighbours are joined first, so
+/// that the order is kept.
+struct Doubling {
+  explicit Doubling(const Peers& peers)
+      : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(peers.count)))),
+        folded(peers.count - count),
+        outside(peers.me < 2 * folded && peers.me % 2 == 1),
+        partner(peers.me < 2 * folded ? peers.me ^ 1 : -1),
+        index(peers.me < 2 * folded ? peers.me / 2 : peers.me - folded) {}
+  int peer_at(int other) const { return other < folded ? 2 * other : other + folded; }
+
+  int count, folded;
+  bool outside;  // this peer is taken in by `partner`
+  int partner;   // -1: none
+  int index;
+};
+
+}  // namespace
+
+Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinBytes join) {
+  const Peers peers(channel.comm);
+  const Doubling doubling(peers);
+  Transit transit(channel);
+  const auto is_over = [&] { return transit.is_over(); };
+  if (doubling.partner >= 0) {
+    const int partner = peers.rank_of(doubling.partner);
+    if (doubling.outside) transit.send(partner, bytes);
+    transit.receive(partner, bytes.size());
+    co_await until(expect, is_over);
+    if (doubling.outside) {
+      std::copy_n(transit.received().begin(), bytes.size(), bytes.begin());
+      co_return;
+    }
+    join(bytes, transit.received());
+  }
+  for (int step = 1; step < doubling.count; step *= 2) {
+    const int other = doubling.index ^ step;
+    const int rank = peers.rank_of(doubling.peer_at(other));
+    transit.send(rank, bytes);
+    transit.receive(rank, bytes.size());
+    co_await until(expect, is_over);
+    if (other > doubling.index) {
+      join(bytes, transit.received());
+    } else {
+      join(transit.received(), bytes);
+      std::copy_n(transit.received().begin(), bytes.size(), bytes.begin());
+    }
+  }
+  if (doubling.partner < 0) co_return;
+  transit.send(peers.rank_of(doubling.partner), bytes);
+  co_await until(expect, is_over);
+}
+
+/// A binomial tree.
+Task<> broadcast_over_nodes(const Channel& channel, std::span<std::byte> bytes, int root) {
+  const Peers peers(channel.comm);
+  const int first = peers.of_rank(root);
+  const int index = (peers.me - first + peers.count) % peers.count;
+  const auto rank_at = [&](int i) { return peers.rank_of((i + first) % peers.count); };
+  Transit transit(channel);
+  const auto is_over = [&] { return transit.is_over(); };
+  int step = 1;
+  while (step < peers.count && (index & step) == 0) step *= 2;
+  if (index != 0) {
+    transit.receive(rank_at(index - step), bytes.size());
+    co_await until(expect, is_over);
+    std::copy_n(transit.received().begin(), bytes.size(), bytes.begin());
+  }
+  while (step > 1) {
+    step /= 2;
+    if (index + step >= peers.count) continue;
+    transit.send(rank_at(index + step), bytes);
+    co_await until(expect, is_over);
+  }
+}
+
+void tell_nodes(const Channel& channel, const std::vector<std::byte>& bytes) {
+  const Peers peers(channel.comm);
+  const Doubling doubling(peers);
+  if (doubling.partner >= 0) Transit::forget(channel, peers.rank_of(doubling.partner), bytes);
+  if (doubling.outside) return;
+  for (int step = 1; step < doubling.count; step *= 2)
+    Transit::forget(channel, peers.rank_of(doubling.peer_at(doubling.index ^ step)), bytes);
+}
+
+}  // namespace penstock

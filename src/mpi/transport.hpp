@@ -1,0 +1,76 @@
+// Transport: messages between the ranks of a communicator. No call waits for another rank. MPI is
+// the one that programs use; tests and simulations have another, whose ranks are in one process.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace penstock {
+
+/// Words that somebody has sent, knowing nothing of whether they are expected.
+struct Letter {
+  int rank;
+  std::vector<std::int64_t> words;
+};
+
+class Transport {
+ public:
+  /// A message under way. Who forgets one that is active must leave its memory alone for ever.
+  class Request {
+   public:
+    bool active() const noexcept { return active_; }
+
+   private:
+    friend class Transport;
+    bool active_ = false;
+    std::uintptr_t handle_ = 0;
+  };
+  /// What one rank exchanges with all others at a time: bytes and their places, of each rank.
+  struct ToAll {
+    const std::byte* out = nullptr;
+    std::byte* in = nullptr;
+    std::vector<int> out_bytes, out_places, in_bytes, in_places;
+  };
+
+  virtual ~Transport() = default;
+
+  virtual Request send(std::span<const std::byte> bytes, int to, int tag) = 0;
+  /// Complete only when the other rank has begun to receive it.
+  virtual Request send_synchronously(std::span<const std::byte> bytes, int to, int tag) = 0;
+  virtual Request receive(std::span<std::byte> into, int from, int tag) = 0;
+  /// Collective: all ranks begin these in the same order. `what` must stay until it is complete.
+  virtual Request exchange_with_all(const ToAll& what) = 0;
+  /// A letter from any rank that has arrived.
+  virtual std::optional<Letter> take_letter(int tag) = 0;
+
+  /// Whether it is complete, or not active. Afterwards it is not active.
+  virtual bool test(Request& request) = 0;
+  /// Appends the indices of those that have completed since. False: none is active.
+  virtual bool test_some(std::span<Request> requests, std::vector<int>& completed) = 0;
+  /// Returns when it is complete or will not be: its memory is free.
+  virtual void cancel(Request& request) noexcept = 0;
+  /// Lets the library send what it still holds.
+  virtual void work() noexcept = 0;
+
+ protected:
+  static Request make(std::uintptr_t handle) noexcept {
+    Request request;
+    request.active_ = true;
+    request.handle_ = handle;
+    return request;
+  }
+  static std::uintptr_t handle_of(const Request& request) noexcept { return request.handle_; }
+  static void renew(Request& request, std::uintptr_t handle) noexcept { request.handle_ = handle; }
+  static void end(Request& request) noexcept { request.active_ = false; }
+};
+
+/// `comm` must live longer, and return errors.
+std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm);
+
+}  // namespace penstock
