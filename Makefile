@@ -11,6 +11,7 @@
 #   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
 #   make bench-opens [MPI=...] [RANKS=16] [ARGS="FILES FOLDER"]  opening and closing files, beside
 #                           MPI_File_open and MPI_File_close
+#   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
 #   make build, make bench, make test-slow, make clean
@@ -24,7 +25,7 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens format clean
+.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens bench-simulate format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -73,6 +74,12 @@ bench-opens: setup
 	@scripts/build.sh $(FLAVOUR) opens
 	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && \
 	  $$PENSTOCK_MPIEXEC -n $(if $(RANKS),$(RANKS),16) build/$(FLAVOUR)/bench/opens $(ARGS)
+
+bench-simulate: setup
+	@scripts/build.sh $(FLAVOUR) simulate
+	@. build/$(FLAVOUR)/env.sh && build/$(FLAVOUR)/bench/simulate --json build/$(FLAVOUR)/simulated.jsonl $(ARGS) && \
+	  python bench/plot_simulated.py build/$(FLAVOUR)/simulated.jsonl build/$(FLAVOUR)/simulated.png && \
+	  echo "plot: build/$(FLAVOUR)/simulated.png"
 
 clean:
 	rm -rf build .venv .venv-*
