@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mpi.h>
@@ -17,11 +18,26 @@
 #include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
+#include <penstock/statistics.hpp>
 
 namespace penstock {
 
-enum class Mode { read, read_write, create };
-enum class Container { automatic, raw, npy };
+/// How a file is opened.
+enum class Mode {
+  read,        ///< "r"
+  read_write,  ///< "r+": it exists, and grows if the array does not fit yet
+  create,      ///< "w": made anew, its old content dropped
+};
+/// What is around the array in the file.
+enum class Container {
+  automatic,  ///< "auto": npy for names that end in .npy, and where the file begins as one
+  raw,        ///< "raw": bare elements
+  npy,        ///< "npy": NumPy's header before them
+};
+PENSTOCK_EXPORT std::string_view to_string(Mode mode) noexcept;
+PENSTOCK_EXPORT std::string_view to_string(Container container) noexcept;
+PENSTOCK_EXPORT Mode parse_mode(std::string_view text);  ///< throws Error(argument), as the next
+PENSTOCK_EXPORT Container parse_container(std::string_view text);
 
 /// What the array in the file looks like. Where the file says so itself (.npy), fields may be
 /// left empty, and those given must agree with it.
@@ -46,30 +62,6 @@ struct MemoryView {
 };
 using ReadView = MemoryView<std::byte>;         // a read fills it
 using WriteView = MemoryView<const std::byte>;  // a write takes from it
-
-/// What this rank did since the file was opened, or during one call. All counts are exact.
-struct PENSTOCK_EXPORT Statistics {
-  std::int64_t reads = 0, writes = 0;              ///< system calls that moved data
-  std::int64_t other_calls = 0;                    ///< locks, size queries, truncations, syncs
-  std::int64_t bytes_read = 0, bytes_written = 0;  ///< moved between memory and file
-  std::int64_t bytes_wanted = 0;                   ///< asked for by this rank
-  /// To other ranks: what is written or read, and the descriptions of requests for aggregators.
-  std::int64_t messages = 0, bytes_sent = 0;
-  std::int64_t rounds = 0;            ///< fills of this rank's staging buffer
-  std::int64_t sieved_windows = 0;    ///< rounds that had holes and were read first
-  std::int64_t staging_peak = 0;      ///< bytes of staging memory at most
-  std::int64_t synchronisations = 0;  ///< times that all ranks waited for each other
-  std::int64_t allocations = 0;       ///< buffers taken from the system
-  std::int64_t bytes_buffered = 0;    ///< that went through the active buffer
-  std::int64_t buffer_peak = 0;       ///< bytes of this process in the active buffer at most
-  std::int64_t buffer_waits = 0;      ///< times that a write had to wait for room there
-  /// Seconds of this rank: agreeing and planning; sending and receiving; copying between memory,
-  /// messages and staging buffer; storage calls (in the background ones too); waiting for others;
-  /// waiting for room in the active buffer.
-  double time_plan = 0, time_exchange = 0, time_copy = 0, time_storage = 0, time_wait = 0,
-         time_room = 0;
-  Statistics& operator+=(const Statistics& other);
-};
 
 /// One piece of a request: a section and its memory.
 template <class View>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include <penstock/export.hpp>
 
@@ -16,6 +17,9 @@ enum class Background {
             ///< reads and wait exchanges. Nothing, where a page cache is as near as memory
   all,      ///< the exchange too, in a thread of the file; needs MPI_THREAD_MULTIPLE
 };
+
+PENSTOCK_EXPORT std::string_view to_string(Background background) noexcept;
+PENSTOCK_EXPORT Background parse_background(std::string_view text);  ///< throws Error(argument)
 
 class PENSTOCK_EXPORT Handle {
  public:

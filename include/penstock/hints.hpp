@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +108,28 @@ struct Hints {
   PENSTOCK_EXPORT std::map<std::string, std::string> text() const;
   friend bool operator==(const Hints&, const Hints&) = default;
 };
+
+/// What a hint is a setting of.
+enum class HintScope {
+  call,  ///< of each call; those that open() gets are for calls that say nothing else
+  file,  ///< of the file, given to open(); a call cannot change it
+};
+
+/// All that there is to know of a hint: documents, bindings and commands are made of this.
+struct HintDescription {
+  std::string name;
+  std::string values;                     ///< what may be given, in words
+  std::vector<std::string_view> choices;  ///< of a hint that is one of several names
+  std::optional<std::int64_t> minimum;    ///< of a hint that is a number
+  std::optional<std::int64_t> maximum;  ///< none: no bound, or one that is not known before open()
+  std::string_view unit;                ///< "bytes", "ranks"...; empty: none
+  std::string default_value;            ///< as text
+  HintScope scope = HintScope::call;
+  bool common = true;     ///< all ranks must pass the same
+  bool planned = false;   ///< a plan depends on it: explain() shows what it changes
+  std::string_view help;  ///< a few sentences
+};
+PENSTOCK_EXPORT std::vector<HintDescription> describe_hints();
 
 /// Whether all ranks must pass the same value of a hint.
 PENSTOCK_EXPORT bool must_be_common(std::string_view hint) noexcept;

@@ -5,5 +5,7 @@
 #include <penstock/error.hpp>
 #include <penstock/explain.hpp>
 #include <penstock/file_system.hpp>
+#include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
+#include <penstock/statistics.hpp>

@@ -18,7 +18,12 @@ inline constexpr int max_dimensions = 8;
 inline constexpr std::int64_t max_element_size = 64 * 1024;
 
 /// Order in which the elements of an array lie in the file.
-enum class Order { c, fortran };
+enum class Order {
+  c,        ///< "C": the last index runs fastest
+  fortran,  ///< "F": the first index runs fastest
+};
+PENSTOCK_EXPORT std::string_view to_string(Order order) noexcept;
+PENSTOCK_EXPORT Order parse_order(std::string_view text);  ///< throws Error(argument)
 
 /// Half-open range of indices, lower:upper:stride, taking `block` neighbours at every step:
 /// { lower + j*stride + b : 0 <= b < block } below `upper`. block = 1 is the usual section.

@@ -16,17 +16,21 @@ from ._core import (
     DisagreementError,
     Error,
     FormatError,
+    Hint,
     InternalError,
     Section,
     SectionError,
     StateError,
+    Statistics,
+    StatisticsField,
     StorageError,
     parse_bytes,
 )
 from ._distribution import Distribution, distribute
 from ._explain import explain
-from ._file import File, Statistics, open
+from ._file import File, open
 from ._handle import Handle
+from ._hints import hints
 from ._sections import extents, inclusive, section
 
 __version__ = "0.1.0"
@@ -39,15 +43,18 @@ __all__ = [
     "File",
     "FormatError",
     "Handle",
+    "Hint",
     "InternalError",
     "Section",
     "SectionError",
     "StateError",
     "Statistics",
+    "StatisticsField",
     "StorageError",
     "distribute",
     "explain",
     "extents",
+    "hints",
     "inclusive",
     "open",
     "parse_bytes",

@@ -17,8 +17,9 @@ import numpy as np
 from mpi4py import MPI
 
 import penstock as ps
+from penstock._hints import choices
 
-METHODS = ("direct", "sieved", "gather", "two-phase", "extended", "auto")
+METHODS = (*choices("method"), "auto")
 REPEATS = 7
 
 

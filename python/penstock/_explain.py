@@ -9,9 +9,8 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._core import ArgumentError
 from ._distribution import Distribution
-from ._file import _hint_text
+from ._hints import check_hints, hint_text
 from ._sections import normalize
 
 
@@ -30,12 +29,12 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
     seconds, and whether auto may choose it), bounding_section, span, domains (one dictionary per
     aggregator: bytes, rounds, holes), flows (rank, aggregator, bytes), and all as `text`.
     """
-    if order not in ("C", "F"):
-        raise ArgumentError(f"order {order!r} is not known; orders are C and F")
+    text = hint_text(hints)
+    check_hints(text, "a hint")
     per_rank = []
     for entry in sections:
         entries = entry if isinstance(entry, list) else [] if entry is None else [entry]
         per_rank.append([e.section if isinstance(e, Distribution) else normalize(e, shape).section
                          for e in entries])
     return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
-                          cores or os.cpu_count() or 1, nodes, per_rank, _hint_text(hints))
+                          cores or os.cpu_count() or 1, nodes, per_rank, text)

@@ -5,52 +5,17 @@ from __future__ import annotations
 import ast
 import operator
 import os
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
 
 from . import _core
-from ._core import ArgumentError, FormatError, Section, SectionError
+from ._core import ArgumentError, FormatError, Section, SectionError, Statistics
 from ._distribution import Distribution
 from ._handle import Handle
+from ._hints import check_hints, hint_text, plain_text, warn_of_unknown
 from ._sections import Normalized, normalize
-
-_warned: set[str] = set()
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What one rank did. All counts are exact; sizes are bytes, times are seconds."""
-
-    reads: int = 0  #: system calls that read data
-    writes: int = 0  #: system calls that wrote data
-    other_calls: int = 0  #: locks, size queries, truncations, syncs
-    bytes_read: int = 0
-    bytes_written: int = 0
-    bytes_wanted: int = 0  #: asked for by this rank
-    messages: int = 0  #: to other ranks: data, and the descriptions of requests for aggregators
-    bytes_sent: int = 0  #: in these messages
-    rounds: int = 0  #: fills of this rank's staging buffer
-    sieved_windows: int = 0  #: rounds with holes that were read as well
-    staging_peak: int = 0  #: staging memory at most
-    synchronisations: int = 0  #: times that all ranks waited for each other
-    allocations: int = 0  #: staging and message buffers taken from the system
-    bytes_buffered: int = 0  #: that went through the active buffer of this process
-    buffer_peak: int = 0  #: bytes of this process in the active buffer at most
-    buffer_waits: int = 0  #: times that a write had to wait for room there
-    time_plan: float = 0.0  #: seconds: agreeing and planning
-    time_exchange: float = 0.0  #: seconds: sending and receiving
-    time_copy: float = 0.0  #: seconds: copying between memory, messages and staging buffer
-    time_storage: float = 0.0  #: seconds: storage calls, in the background ones too
-    time_wait: float = 0.0  #: seconds: waiting for other ranks
-    time_room: float = 0.0  #: seconds: waiting for room in the active buffer
-
-    @property
-    def system_calls(self) -> int:
-        return self.reads + self.writes + self.other_calls
 
 
 def _comm_address(comm: Any) -> int:
@@ -75,38 +40,9 @@ def _whole_number(value: Any, name: str) -> int:
     return number
 
 
-def _plain_text(value: Any, name: str) -> str:
-    text = str(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ArgumentError(f"{name} {text!r} is no text that can be told") from None
-    return text
-
-
 def _tellable(value: Any) -> str:
     """As text that the library takes, whatever is in it."""
     return str(value).encode(errors="backslashreplace").decode()
-
-
-def _hint_text(hints: Mapping[str, Any]) -> dict[str, str]:
-    text = {}
-    for name, value in hints.items():
-        if value is None:
-            continue
-        if isinstance(value, (bool, np.integer)):
-            value = int(value)
-        text[_plain_text(name, "hint")] = _plain_text(value, f"hint {name}")
-    return text
-
-
-def _warn_of_unknown(hints: Mapping[str, str]) -> None:
-    for name in _core._unknown_hints(dict(hints)):
-        if name in _warned:
-            continue
-        _warned.add(name)
-        known = ", ".join(_core._hint_names())
-        warnings.warn(f"hint {name!r} is not known and has no effect; known are {known}", stacklevel=4)
 
 
 def _descr_of(dtype: np.dtype) -> str:
@@ -162,22 +98,22 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
         offset = _whole_number(offset, "offset")
         extents = [] if shape is None else [
             _whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
-        mode, container = _plain_text(mode, "mode"), _plain_text(container, "container")
-        order_text = _plain_text(order or "", "order")
+        mode, container = plain_text(mode, "mode"), plain_text(container, "container")
+        order_text = plain_text(order or "", "order")
         if shape is not None and not extents:
             raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
         if dtype is not None:
             kind = np.dtype(dtype)
             if kind.hasobject:
                 raise ArgumentError(f"dtype {kind} holds Python objects, which have no fixed size in a file")
-            descr, element_size = _plain_text(_descr_of(kind), "dtype"), kind.itemsize
+            descr, element_size = plain_text(_descr_of(kind), "dtype"), kind.itemsize
             if element_size == 0:
                 raise ArgumentError(f"dtype {kind} has elements of 0 bytes; give them a size, as in 'S8'")
-        text = _hint_text(hints or {})
+        text = hint_text(hints or {})
     except Exception as error:  # the other ranks must hear of it
         problem = _tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
-        _warn_of_unknown(text)
+        warn_of_unknown(text)
     if problem is not None:  # what could not be read must not stop this rank from telling
         name, mode, order_text, container = b"", "r", "", "auto"
         extents, offset, text, descr = [], 0, {}, ""
@@ -309,11 +245,8 @@ class File:
             return self._settings[key]
         except (KeyError, TypeError):  # not seen before; not hashable
             pass
-        text = _hint_text({"method": method, **hints})
-        unknown = _core._unknown_hints(text)
-        if unknown:
-            raise ArgumentError(f"{unknown[0]!r} is not a setting of a call; known are "
-                                + ", ".join(_core._hint_names()))
+        text = hint_text({"method": method, **hints})
+        check_hints(text, "a setting of a call")
         try:
             if len(self._settings) < 100:
                 self._settings[key] = text
@@ -419,12 +352,12 @@ class File:
     @property
     def statistics(self) -> Statistics:
         """What this rank did since the file was opened."""
-        return Statistics(**self._inner.statistics)
+        return self._inner.statistics
 
     @property
     def last_call(self) -> Statistics:
         """What this rank did in its last read or write."""
-        return Statistics(**self._inner.last_call)
+        return self._inner.last_call
 
     @property
     def last_method(self) -> str:

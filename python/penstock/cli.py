@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import typer
 
-from . import Error, __version__
+from . import Error, __version__, hints
 from ._bench.background import app as bench
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
@@ -51,7 +54,25 @@ def demo(
     raise typer.Exit(mpirun("penstock._demo", arguments, ranks))
 
 
+def with_hint_options(command: Callable[..., None]) -> Callable[..., None]:
+    """An option for each hint that a plan depends on, from the library's table, in place of `**hints`."""
+    planned = [hint for hint in hints() if hint.planned]
+
+    @functools.wraps(command)
+    def wrapped(**arguments: Any) -> None:
+        command(**arguments)
+
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind != p.VAR_KEYWORD]
+    options = [inspect.Parameter(hint.name, inspect.Parameter.KEYWORD_ONLY, annotation=str, default=typer.Option(
+        hint.default, metavar="|".join(hint.choices) or hint.unit.upper(), help=hint.help)) for hint in planned]
+    wrapped.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *options]}
+    del wrapped.__wrapped__
+    return wrapped
+
+
 @app.command()
+@with_hint_options
 def explain(
     shape: str = typer.Option(..., help="Shape of the array: 4096,4096."),
     dtype: str = typer.Option("f8", help="Type of its elements, as NumPy names it."),
@@ -67,13 +88,7 @@ def explain(
     read: bool = typer.Option(False, "--read", help="Explain a read; default: a write."),
     cores: Optional[int] = typer.Option(None, help="Processors of a node; default: this machine's."),
     nodes: int = typer.Option(1, min=1, help="Nodes that the ranks are spread over."),
-    method: str = typer.Option("auto", help="auto, direct, sieved, gather, two-phase or extended."),
-    exchange: str = typer.Option("auto", help="auto, step1 to step5, sparse, alltoallw or node."),
-    aggregators: str = typer.Option("auto", help="Number of aggregators."),
-    buffer_size: str = typer.Option("auto", help="Staging buffer of an aggregator."),
-    domains: str = typer.Option("auto", help="auto, static, dynamic, block-cyclic or aligned."),
-    stripe_size: str = typer.Option("0", help="For block-cyclic and aligned domains; 0: the buffer size."),
-    sieve_writes: str = typer.Option("auto", help="auto, always or never."),
+    **hints: str,
 ) -> None:
     """Print the plan for a described request without running it."""
     from . import ArgumentError, Section, distribute
@@ -89,9 +104,7 @@ def explain(
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
     plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
-                           nodes=nodes, method=method, exchange=exchange, aggregators=aggregators,
-                           buffer_size=buffer_size, domains=domains, stripe_size=stripe_size,
-                           sieve_writes=sieve_writes)
+                           nodes=nodes, **hints)
     typer.echo(plan["text"], nl=False)
 
 

@@ -74,9 +74,9 @@ class Race {
     for (std::size_t i = 0; i < methods_.size(); ++i) methods_[i]->open(paths[i], false);
   }
 
-  /// Each method of `order` in its turn. Ten numbers for each: begin and end of opening, of the
-  /// write (read), of closing; and what Penstock tells of the call's phases. `fresh`: each makes
-  /// the file at `fresh` anew; else all are open, and stay so.
+  /// Each method of `order` in its turn. Numbers for each: begin and end of opening, of the write
+  /// (read), of closing; and the times that Penstock's statistics have of the call. `fresh`: each
+  /// makes the file at `fresh` anew; else all are open, and stay so.
   std::vector<double> round(const std::vector<std::size_t>& order, bool writes,
                             const std::optional<std::string>& fresh) {
     std::vector<double> told;
@@ -91,9 +91,11 @@ class Race {
       if (fresh) closed = span_of(barrier_, [&] { method.close(); });
       else method.settle();
       const Statistics call = method.last_call();
-      told.insert(told.end(), {opened.begin, opened.end, moved.begin, moved.end, closed.begin,
-                               closed.end, call.time_plan, call.time_exchange, call.time_copy,
-                               call.time_storage, call.time_wait});
+      told.insert(told.end(),
+                  {opened.begin, opened.end, moved.begin, moved.end, closed.begin, closed.end});
+      for (const StatisticsField& field : statistics_fields)
+        if (const auto* const member = std::get_if<double Statistics::*>(&field.member))
+          told.push_back(call.**member);
     }
     barrier_.wait();
     return told;
@@ -113,22 +115,6 @@ class Race {
   std::vector<std::unique_ptr<Method>> methods_;
 };
 
-nb::dict counts_of(const Statistics& s) {
-  nb::dict d;
-  d["reads"] = s.reads;
-  d["writes"] = s.writes;
-  d["other_calls"] = s.other_calls;
-  d["messages"] = s.messages;
-  d["synchronisations"] = s.synchronisations;
-  d["allocations"] = s.allocations;
-  d["bytes_sent"] = s.bytes_sent;
-  d["bytes_read"] = s.bytes_read;
-  d["bytes_written"] = s.bytes_written;
-  d["rounds"] = s.rounds;
-  d["sieved_windows"] = s.sieved_windows;
-  return d;
-}
-
 }  // namespace
 
 void bind_bench(nb::module_& m) {
@@ -143,8 +129,7 @@ void bind_bench(nb::module_& m) {
       .def("open", &Race::open, "paths"_a, WithoutGil())
       .def("round", &Race::round, "order"_a, "writes"_a, "fresh"_a.none(), WithoutGil())
       .def("close_files", &Race::close_files, WithoutGil())
-      .def("counts",
-           [](const Race& race, std::size_t i) { return counts_of(race.method(i).last_call()); })
+      .def("last_call", [](const Race& race, std::size_t i) { return race.method(i).last_call(); })
       .def("carried_out_by",
            [](const Race& race, std::size_t i) { return race.method(i).carried_out_by(); });
 }

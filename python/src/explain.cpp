@@ -57,9 +57,8 @@ void bind_explain(nb::module_& m) {
                        const std::string& order, std::int64_t offset, bool write, int cores,
                        int nodes, const std::vector<std::vector<Section>>& sections,
                        const std::map<std::string, std::string>& hints) {
-    RequestDescription request{shape,    element_size, order == "F" ? Order::fortran : Order::c,
-                               offset,   write,        cores,
-                               sections, nodes};
+    RequestDescription request{shape, element_size, parse_order(order), offset,
+                               write, cores,        sections,           nodes};
     Hints parsed;
     parsed.set(hints);
     return to_dict(explain(request, parsed));

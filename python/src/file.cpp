@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -114,13 +115,14 @@ struct PinnedHandle {
   std::vector<Pinned> pinned;
 };
 
+/// None where the name is not known: that is then what is wrong with the call, if nothing else is.
 std::optional<Background> background_of(const std::string& name, Problem& problem) {
-  if (name == "none") return Background::none;
-  if (name == "storage") return Background::storage;
-  if (name == "all") return Background::all;
-  if (!problem)
-    problem = {"argument", "background '" + name + "' is not known; known are none, storage, all"};
-  return std::nullopt;
+  try {
+    return parse_background(name);
+  } catch (const Error& error) {
+    if (!problem) problem = {"argument", error.what()};
+    return std::nullopt;
+  }
 }
 
 template <class View>
@@ -138,55 +140,6 @@ PinnedHandle* begin(ArrayFile& file, nb::list arrays, nb::list sections,
   return new PinnedHandle(begun(), std::move(request.pinned));
 }
 
-nb::dict to_dict(const Statistics& s) {
-  nb::dict d;
-  d["reads"] = s.reads;
-  d["writes"] = s.writes;
-  d["other_calls"] = s.other_calls;
-  d["bytes_read"] = s.bytes_read;
-  d["bytes_written"] = s.bytes_written;
-  d["bytes_wanted"] = s.bytes_wanted;
-  d["messages"] = s.messages;
-  d["bytes_sent"] = s.bytes_sent;
-  d["rounds"] = s.rounds;
-  d["sieved_windows"] = s.sieved_windows;
-  d["staging_peak"] = s.staging_peak;
-  d["synchronisations"] = s.synchronisations;
-  d["allocations"] = s.allocations;
-  d["bytes_buffered"] = s.bytes_buffered;
-  d["buffer_peak"] = s.buffer_peak;
-  d["buffer_waits"] = s.buffer_waits;
-  d["time_plan"] = s.time_plan;
-  d["time_exchange"] = s.time_exchange;
-  d["time_copy"] = s.time_copy;
-  d["time_storage"] = s.time_storage;
-  d["time_wait"] = s.time_wait;
-  d["time_room"] = s.time_room;
-  return d;
-}
-
-Mode mode_of(const std::string& mode) {
-  if (mode == "r") return Mode::read;
-  if (mode == "r+") return Mode::read_write;
-  if (mode == "w") return Mode::create;
-  throw Error(ErrorClass::argument, "mode '" + mode + "' is not known; modes are r, r+ and w");
-}
-
-Container container_of(const std::string& name) {
-  if (name == "auto") return Container::automatic;
-  if (name == "raw") return Container::raw;
-  if (name == "npy") return Container::npy;
-  throw Error(ErrorClass::argument,
-              "container '" + name + "' is not known; known are auto, raw, npy");
-}
-
-std::optional<Order> order_of(const std::string& order) {
-  if (order.empty()) return std::nullopt;
-  if (order == "C") return Order::c;
-  if (order == "F") return Order::fortran;
-  throw Error(ErrorClass::argument, "order '" + order + "' is not known; orders are C and F");
-}
-
 ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                      const std::vector<std::int64_t>& shape, const std::string& dtype,
                      std::int64_t element_size, const std::string& order, std::int64_t offset,
@@ -201,8 +154,9 @@ ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const s
   std::optional<Error> error;
   try {
     if (problem) throw Error(ErrorClass::argument, *problem);
-    parsed_mode = mode_of(mode);
-    spec = {shape, element_size, dtype, order_of(order), offset, container_of(container)};
+    parsed_mode = parse_mode(mode);
+    spec = {shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
+    if (!order.empty()) spec.order = parse_order(order);
     parsed.set(hints);
   } catch (const Error& found) {
     error = found;
@@ -218,22 +172,6 @@ ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const s
 
 void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership);
-  m.def("_unknown_hints", [](const HintText& hints) {
-    std::vector<std::string> unknown;
-    try {
-      Hints().set(hints, &unknown);
-    } catch (const Error&) {  // told by open
-    }
-    return unknown;
-  });
-  m.def("_hint_names", [] {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : Hints().text()) names.push_back(name);
-    return names;
-  });
-  m.def(
-      "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
-      "'64', '64K', '4M' or '1G' in bytes. Raises ArgumentError.");
   nb::class_<PinnedHandle>(m, "_Handle")
       .def("copied",
            [](PinnedHandle& h, bool wait) {
@@ -275,15 +213,13 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
       .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
       .def_prop_ro("order",
-                   [](const ArrayFile& f) { return f.spec().order == Order::fortran ? "F" : "C"; })
-      .def_prop_ro(
-          "container",
-          [](const ArrayFile& f) { return f.spec().container == Container::npy ? "npy" : "raw"; })
+                   [](const ArrayFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
+      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); })
       .def_prop_ro("data_offset", &ArrayFile::data_offset)
       .def_prop_ro("end_offset", &ArrayFile::end_offset)
       .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
       .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
-      .def_prop_ro("statistics", [](const ArrayFile& f) { return to_dict(f.statistics()); })
+      .def_prop_ro("statistics", &ArrayFile::statistics)
       .def_prop_ro("device", &ArrayFile::device)
       .def_prop_ro("file_system",
                    [](const ArrayFile& f) {
@@ -295,9 +231,8 @@ void bind_file(nb::module_& m) {
                      d["direct_alignment"] = facts.direct_alignment;
                      return d;
                    })
-      .def_prop_ro("last_call", [](const ArrayFile& f) { return to_dict(f.last_call()); })
-      .def_prop_ro("last_method",
-                   [](const ArrayFile& f) { return std::string(to_string(f.last_method())); });
+      .def_prop_ro("last_call", [](const ArrayFile& f) { return f.last_call(); })
+      .def_prop_ro("last_method", [](const ArrayFile& f) { return to_string(f.last_method()); });
 }
 
 }  // namespace penstock::python

@@ -4,6 +4,8 @@ NB_MODULE(_core, m) {
   m.doc() = "The engine of penstock. Use the names of the package penstock.";
   penstock::python::bind_errors(m);
   penstock::python::bind_sections(m);
+  penstock::python::bind_hints(m);
+  penstock::python::bind_statistics(m);
   penstock::python::bind_file(m);
   penstock::python::bind_explain(m);
   penstock::python::bind_bench(m);

@@ -11,6 +11,8 @@ namespace penstock::python {
 
 void bind_errors(nb::module_& m);
 void bind_sections(nb::module_& m);
+void bind_hints(nb::module_& m);
+void bind_statistics(nb::module_& m);
 void bind_file(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_bench(nb::module_& m);

@@ -1,8 +1,21 @@
 #include "array/layout.hpp"
 
 #include "base/checked.hpp"
+#include "base/names.hpp"
 
 namespace penstock {
+namespace {
+
+constexpr Name<Order> order_names[] = {{"C", Order::c}, {"F", Order::fortran}};
+
+}  // namespace
+
+std::string_view to_string(Order order) noexcept {
+  return name_of(order, order_names);
+}
+Order parse_order(std::string_view text) {
+  return parse_name<Order>("order", text, order_names);
+}
 
 void ArrayLayout::check() const {
   if (shape.empty() || shape.size() > max_dimensions)

@@ -6,32 +6,6 @@
 
 namespace penstock {
 
-Statistics& Statistics::operator+=(const Statistics& o) {
-  reads += o.reads;
-  writes += o.writes;
-  other_calls += o.other_calls;
-  bytes_read += o.bytes_read;
-  bytes_written += o.bytes_written;
-  bytes_wanted += o.bytes_wanted;
-  messages += o.messages;
-  bytes_sent += o.bytes_sent;
-  rounds += o.rounds;
-  sieved_windows += o.sieved_windows;
-  staging_peak = std::max(staging_peak, o.staging_peak);
-  synchronisations += o.synchronisations;
-  allocations += o.allocations;
-  bytes_buffered += o.bytes_buffered;
-  buffer_peak = std::max(buffer_peak, o.buffer_peak);
-  buffer_waits += o.buffer_waits;
-  time_plan += o.time_plan;
-  time_exchange += o.time_exchange;
-  time_copy += o.time_copy;
-  time_storage += o.time_storage;
-  time_wait += o.time_wait;
-  time_room += o.time_room;
-  return *this;
-}
-
 class Handle::State {
  public:
   virtual ~State() = default;

@@ -8,6 +8,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/ballot.hpp"
 #include "mpi/drive.hpp"
+#include "plan/hint_table.hpp"
 
 namespace penstock {
 namespace {
@@ -32,17 +33,11 @@ void throw_errno(const std::string& what, const std::string& path, std::int64_t 
 
 /// A call cannot change how the file was opened; ignoring the wish in silence would be worse.
 void ArrayFile::Impl::refuse_settings_of_the_file(const Hints& call) const {
-  const Hints unset;
-  const auto check = [&](const char* name, auto field) {
-    if (call.*field != unset.*field && call.*field != hints_.*field)
-      throw Error(ErrorClass::argument, std::string(name) +
-                                            " is a setting of the file and not of a call; pass "
-                                            "it in the hints of open");
-  };
-  check("storage", &Hints::storage);
-  check("io_depth", &Hints::io_depth);
-  check("ranks_per_node", &Hints::ranks_per_node);
-  check("device", &Hints::device);
+  const std::string_view changed = changed_setting_of_file(call, hints_);
+  if (!changed.empty())
+    throw Error(ErrorClass::argument, std::string(changed) +
+                                          " is a setting of the file and not of a call; pass "
+                                          "it in the hints of open");
 }
 
 template <class View>

@@ -74,7 +74,7 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
     differ("element size", std::to_string(header.element_size), std::to_string(given.element_size));
   // Arrays of one dimension have both orders.
   if (given.order && *given.order != header.order && header.shape.size() > 1)
-    differ("order", header.order == Order::c ? "C" : "F", *given.order == Order::c ? "C" : "F");
+    differ("order", std::string(to_string(header.order)), std::string(to_string(*given.order)));
 }
 
 Described existing_npy(Storage& storage, const std::string& path, const ArraySpec& given) {

@@ -28,20 +28,16 @@ constexpr auto unknown_device = ~std::uint64_t{0};
 
 std::vector<Common> common_values(const std::string& path, Mode mode, const ArraySpec& spec,
                                   const Hints& hints) {
-  const char* const modes[] = {"r", "r+", "w"};
-  const char* const containers[] = {"auto", "raw", "npy"};
   std::string hint_text;
   for (const auto& [name, value] : hints.text())
     if (must_be_common(name)) hint_text.append(name).append("=").append(value).append(" ");
   return {{"path", "'" + path + "'"},
-          {"mode", modes[static_cast<int>(mode)]},
+          {"mode", std::string(to_string(mode))},
           {"shape", text_of(spec.shape)},
           {"dtype", spec.dtype + " (" + std::to_string(spec.element_size) + " bytes)"},
-          {"order", !spec.order               ? "auto"
-                    : *spec.order == Order::c ? "C"
-                                              : "F"},
+          {"order", spec.order ? std::string(to_string(*spec.order)) : "auto"},
           {"offset", std::to_string(spec.offset)},
-          {"container", containers[static_cast<int>(spec.container)]},
+          {"container", std::string(to_string(spec.container))},
           {"hints", hint_text},
           {"device", "'" + Device::common_part(hints.device) + "'"}};
 }

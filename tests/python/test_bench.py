@@ -92,7 +92,7 @@ def test_peers(tmp_path):
             assert 0 < r["open_times"][0] < 60 and 0 < r["close_times"][0] < 60
         if r["method"] == "penstock":
             moved = r["counts"]["bytes_written" if r["operation"] == "write" else "bytes_read"]
-            assert moved >= r["bytes"] and set(r["phases"]) == {"plan", "exchange", "copy", "storage", "wait"}
+            assert moved >= r["bytes"] and set(r["phases"]) == {"plan", "exchange", "copy", "storage", "wait", "room"}
             assert r["hints"] == {"active_buffer_size": "0"}
     assert "penstock, buffered" not in {r["method"] for r in found if r["operation"] == "read"}
     for operation in ("write", "read"):
@@ -139,13 +139,15 @@ def test_errors_say_what_is_known(tmp_path):
                              (["peers", "--files", "old"], "known are new, existing"),
                              (["steps", "--sizes", "64Q"], "is not a size"),
                              (["steps", "--ranks", "0"], "ranks must be at least 1"),
-                             (["peers", "--hint", "buffer_size"], "name=value")):
+                             (["peers", "--hint", "buffer_size"], "name=value"),
+                             (["peers", "--hint", "bufer_size=1M"], "is not a hint; known are method, "),
+                             (["split", "--hint", "method=magic"], "method 'magic' is not known; known are auto, direct")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("penstock: ") and words in text
     assert not list(tmp_path.iterdir())
-    text = bench("peers", "--ranks", "2", "--size", "1M", "--patterns", "gaps", "--hint", "method=magic", *SMALL,
+    text = bench("peers", "--ranks", "2", "--size", "1M", "--patterns", "gaps", "--hint", "aggregators=9", *SMALL,
                  cwd=tmp_path, expect=1)
-    assert text.count("penstock bench: ") == 1 and "extended" in text and "Traceback" not in text
+    assert text.count("penstock bench: ") == 1 and "number of ranks (2)" in text and "Traceback" not in text
 
 
 def test_an_error_of_the_storage_ends_it(tmp_path):
@@ -199,6 +201,7 @@ import time
 import numpy as np
 from mpi4py import MPI
 from penstock import section
+from penstock._bench.methods import COLUMNS
 from penstock._core import _Race
 
 comm = MPI.COMM_WORLD
@@ -209,7 +212,7 @@ race.engine([3, 100], 1, {}, section((comm.rank, comm.rank + 1), (0, 100)), half
 for repetition in range(3):
     time.sleep(0.3 * (comm.rank == repetition))
     before, cpu = time.monotonic(), time.process_time()
-    told = np.reshape(race.round([0, 1], True, "made-anew"), (2, 11))
+    told = np.reshape(race.round([0, 1], True, "made-anew"), (2, COLUMNS))
     assert before < told[0, 0] and told[-1, 5] < time.monotonic()
     assert (np.diff(told[:, :6]) >= 0).all() and (np.diff(told[:, :6].ravel()) >= 0).all()
     begins, ends = np.array(comm.allgather(told[0, 0])), np.array(comm.allgather(told[0, 1]))

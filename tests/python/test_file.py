@@ -10,7 +10,8 @@ import pytest
 
 import penstock as ps
 
-METHODS = ("auto", "direct", "sieved", "gather", "two-phase", "extended")
+HINTS = {hint.name: hint for hint in ps.hints()}
+METHODS = HINTS["method"].choices
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -143,7 +144,8 @@ def test_bad_arguments(tmp_path):
             (lambda: f.read(..., aggregators=2), "number of ranks"),
             (lambda: f.read(..., aggregators=0), "at least 1"),
             (lambda: f.read(..., buffer_size=4), "at least one element"),
-            (lambda: f.read(..., cb_nodes=4), "not a setting"),
+            (lambda: f.read(..., cb_nodes=4), "not a setting of a call; known are method, aggregators, "),
+            (lambda: f.read(..., bufer_size=4), "did you mean buffer_size"),
             (lambda: f.read(..., exchange="step9"), "known are auto, step1, .*, sparse, alltoallw, node"),
             (lambda: f.read(..., storage="direct"), "setting of the file"),
             (lambda: f.read(..., stagger=-1), "microseconds"),
@@ -159,9 +161,9 @@ def test_bad_arguments(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "error", "words"), [
-    ({"mode": "x"}, ps.ArgumentError, "modes are r"), ({"shape": (10, 6)}, ps.FormatError, r"shape \(10, 5\)"),
+    ({"mode": "x"}, ps.ArgumentError, r"known are r, r\+, w"), ({"shape": (10, 6)}, ps.FormatError, r"shape \(10, 5\)"),
     ({"dtype": "f4"}, ps.FormatError, "dtype <f8"), ({"order": "F"}, ps.FormatError, "order C"),
-    ({"order": "Z"}, ps.ArgumentError, "orders are"), ({"dtype": object}, ps.ArgumentError, "Python objects"),
+    ({"order": "Z"}, ps.ArgumentError, "known are C, F"), ({"dtype": object}, ps.ArgumentError, "Python objects"),
     ({"offset": -1}, ps.ArgumentError, "offset"), ({"offset": "x"}, ps.ArgumentError, "whole number"),
     ({"shape": "abc"}, ps.ArgumentError, "whole number"), ({"offset": 8}, ps.FormatError, "no .npy header"),
     ({"comm": 3}, ps.ArgumentError, "communicator"), ({"hints": {"buffer_size": "x"}}, ps.ArgumentError, "buffer_size"),
@@ -208,8 +210,11 @@ def test_disk_full_names_how_far_it_got(tmp_path, active_buffer_size):
 def test_unknown_hints_are_warned_of_once(tmp_path):
     path = tmp_path / "hints.npy"
     np.save(path, np.ones(3))
-    with pytest.warns(UserWarning, match="romio_cb_write"):
+    with pytest.warns(UserWarning, match="romio_cb_write") as caught:
         ps.open(path, hints={"romio_cb_write": "enable"}).close()
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="did you mean exchange"):
+        ps.open(path, hints={"exchanges": "node"}).close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ps.open(path, hints={"romio_cb_write": "enable"}).close()

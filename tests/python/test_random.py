@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import penstock as ps
 
-METHODS = st.sampled_from(["auto", "direct", "sieved", "gather", "two-phase", "extended"])
-RULES = st.sampled_from(["auto", "static", "dynamic", "block-cyclic", "aligned"])
+HINTS = {hint.name: hint for hint in ps.hints()}
+METHODS = st.sampled_from(HINTS["method"].choices)
+RULES = st.sampled_from(HINTS["domains"].choices)
 
 
 @st.composite
@@ -29,7 +30,7 @@ def requests(draw):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
           print_blob=True)
 @given(request=requests(), dtype=st.sampled_from(["u1", "f4", "c16", "V5"]), order=st.sampled_from("CF"),
-       method=METHODS, rule=RULES, buffer=st.integers(16, 400), sieve=st.sampled_from(["auto", "always", "never"]),
+       method=METHODS, rule=RULES, buffer=st.integers(16, 400), sieve=st.sampled_from(HINTS["sieve_writes"].choices),
        budget=st.sampled_from([0, 1, 1000, 64 << 20]))
 def test_like_numpy(tmp_path, request, dtype, order, method, rule, buffer, sieve, budget):
     shape, index = request

@@ -3,9 +3,40 @@
 #include <penstock/error.hpp>
 #include <penstock/hints.hpp>
 
+#include "plan/hint_table.hpp"
+#include "unit/member_count.hpp"
+
 using namespace penstock;
 
 namespace {
+
+std::string message(const std::string& name, const std::string& value) {
+  try {
+    Hints().set({{name, value}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// A value of each kind that is not the default.
+std::string another_value(const HintDescription& hint) {
+  if (!hint.choices.empty()) return std::string(hint.choices.back());
+  return hint.minimum ? "17" : "fault:sync@0=EIO";
+}
+
+TEST(Hints, TableHasARowForEachMember) {
+  static_assert(has_members<Hints, 19>);
+  EXPECT_EQ(hint_table().size(), 19u);
+  // Each row has a member of its own: what is set by one name is the only thing that changes.
+  const auto defaults = Hints().text();
+  for (const HintDescription& hint : describe_hints()) {
+    Hints hints;
+    hints.set({{hint.name, another_value(hint)}});
+    for (const auto& [name, value] : hints.text())
+      EXPECT_EQ(value != defaults.at(name), name == hint.name) << hint.name << ", " << name;
+  }
+}
 
 TEST(Hints, ReadWhatTheyPrint) {
   Hints hints;
@@ -15,8 +46,12 @@ TEST(Hints, ReadWhatTheyPrint) {
              {"domains", "block-cyclic"},
              {"stripe_size", "1M"},
              {"sieve_writes", "never"},
-             {"locks", "never"}});
+             {"locks", "never"},
+             {"io_core", "0"},
+             {"io_depth", "1024"},
+             {"device", "paced:seed=1"}});
   EXPECT_EQ(hints.buffer_size, 16 << 20);
+  EXPECT_EQ(hints.io_depth, 1024);
   Hints again;
   again.set(hints.text());
   EXPECT_EQ(again, hints);
@@ -25,19 +60,33 @@ TEST(Hints, ReadWhatTheyPrint) {
   EXPECT_EQ(defaults, Hints());
 }
 
+TEST(Hints, AutomaticValuesArePrintedWhereTheyAreNumbersThatMayBeGiven) {
+  Hints hints;
+  hints.set({{"aggregators", "auto"},
+             {"buffer_size", "auto"},
+             {"io_core", "auto"},
+             {"io_depth", "auto"}});
+  EXPECT_EQ(hints, Hints());
+  const auto text = hints.text();
+  for (const char* name : {"aggregators", "buffer_size", "io_core"})
+    EXPECT_EQ(text.at(name), "auto") << name;
+  EXPECT_EQ(text.at("io_depth"), "8");
+}
+
 TEST(Hints, SayWhichValueAndWhatIsKnown) {
-  const auto message = [](const std::string& name, const std::string& value) -> std::string {
-    try {
-      Hints().set({{name, value}});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_NE(message("method", "fast").find("direct, sieved, gather, two-phase, extended"),
-            std::string::npos);
+  EXPECT_EQ(message("method", "fast"),
+            "method 'fast' is not known; known are auto, direct, sieved, gather, two-phase, "
+            "extended");
   EXPECT_NE(message("buffer_size", "many").find("buffer_size: 'many'"), std::string::npos);
-  for (const char* value : {"0", "-1", "x", ""})
+  EXPECT_NE(message("buffer_size", "0").find("at least one element"), std::string::npos);
+  EXPECT_EQ(message("aggregators", "0"),
+            "aggregators must be a number of at least 1 (ranks), or auto; not '0'");
+  EXPECT_EQ(message("io_depth", "1025"),
+            "io_depth must be a number from 1 to 1024 (pieces), or auto; not '1025'");
+  EXPECT_EQ(message("io_nice", "20"), "io_nice must be a number from 0 to 19; not '20'");
+  EXPECT_EQ(message("stagger", "1s"),
+            "stagger must be a number from 0 to 60000000 (microseconds); not '1s'");
+  for (const char* value : {"0", "-1", "x", "", "3x", "99999999999999999999"})
     EXPECT_NE(message("aggregators", value), "") << value;
 }
 
@@ -45,6 +94,55 @@ TEST(Hints, UnknownNamesAreReportedNotRefused) {
   std::vector<std::string> unknown;
   Hints().set({{"cb_nodes", "4"}, {"method", "auto"}}, &unknown);
   EXPECT_EQ(unknown, (std::vector<std::string>{"cb_nodes"}));
+}
+
+TEST(Hints, RanksMayDifferInTheirThreadsAndFaultsOnly) {
+  for (const HintDescription& hint : describe_hints()) {
+    const bool own = hint.name == "device" || hint.name == "io_policy" || hint.name == "io_nice" ||
+                     hint.name == "io_core";
+    EXPECT_EQ(must_be_common(hint.name), !own) << hint.name;
+    EXPECT_EQ(hint.common, !own) << hint.name;
+  }
+}
+
+TEST(Hints, ACallChangesNoSettingOfTheFile) {
+  for (const HintDescription& hint : describe_hints()) {
+    Hints call;
+    call.set({{hint.name, another_value(hint)}});
+    const bool of_file = hint.scope == HintScope::file;
+    EXPECT_EQ(changed_setting_of_file(call, Hints()), of_file ? hint.name : "");
+    EXPECT_EQ(changed_setting_of_file(call, call), "") << "it is what the file has: " << hint.name;
+    EXPECT_EQ(changed_setting_of_file(Hints(), call), "") << "nothing is asked: " << hint.name;
+  }
+}
+
+TEST(Hints, DescriptionsHaveDefaultsAsPeopleWriteThem) {
+  std::map<std::string, std::string> defaults;
+  for (const HintDescription& hint : describe_hints()) defaults[hint.name] = hint.default_value;
+  EXPECT_EQ(defaults["active_buffer_size"], "64M");
+  EXPECT_EQ(defaults["stripe_size"], "0");
+  EXPECT_EQ(defaults["buffer_size"], "auto");
+  EXPECT_EQ(defaults["io_depth"], "8");
+}
+
+TEST(Hints, DescriptionsAreWhole) {
+  for (const HintDescription& hint : describe_hints()) {
+    EXPECT_FALSE(hint.values.empty()) << hint.name;
+    EXPECT_TRUE(hint.help.ends_with('.')) << hint.name;
+    Hints hints;
+    hints.set({{hint.name, hint.default_value}});
+    EXPECT_EQ(hints, Hints()) << hint.name;
+    for (const std::string_view choice : hint.choices)
+      EXPECT_EQ(message(hint.name, std::string(choice)), "") << hint.name;
+    if (hint.maximum) {
+      EXPECT_EQ(message(hint.name, std::to_string(*hint.maximum)), "");
+      EXPECT_NE(message(hint.name, std::to_string(*hint.maximum + 1)), "");
+    }
+    if (hint.minimum) {
+      EXPECT_EQ(message(hint.name, std::to_string(*hint.minimum)), "");
+      EXPECT_NE(message(hint.name, std::to_string(*hint.minimum - 1)), "");
+    }
+  }
 }
 
 }  // namespace

@@ -33,7 +33,6 @@ from .ranks import BenchError, Worker, barrier, main
 
 DISTRIBUTIONS = {"conforming": CONFORMING, "block3": PATTERNS["block3"]}
 BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}  #: room in the active buffer, in data of a write
-STATISTICS = ("bytes_buffered", "buffer_peak", "buffer_waits", "time_room")
 
 
 class Copy:
@@ -60,7 +59,7 @@ class Writer:
         self._hints = {**worker.device.hints, **worker.job["hints"], **room}
         self._file: Any = None
         self.words = ""  #: the library's for the device
-        self.told: dict[str, float] = {}  #: what the active buffer did
+        self.told: dict[str, float] = {}  #: statistics of the file
         self.written = 0.0  #: when the write call returned
 
     def open(self) -> None:
@@ -83,7 +82,7 @@ class Writer:
 
     def close(self) -> None:
         statistics = self._file.statistics
-        self.told = {name: float(getattr(statistics, name)) for name in STATISTICS if hasattr(statistics, name)}
+        self.told = {field.name: getattr(statistics, field.name) for field in statistics.fields()}
         self.words = of_file(self._file, self._worker.device)
         self._file.close()
 

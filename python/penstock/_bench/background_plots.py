@@ -7,10 +7,8 @@ from typing import Any
 
 from .background_report import experiment, rank_sizes
 from .plots import plt, save
-from .report import Record, distinct
+from .report import MODES, Record, distinct
 
-MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
-         "all": "all: exchange and storage"}
 WAYS = {"memcpy": "plain memory copy", "unbuffered": "unbuffered", "half": "room for half the data",
         "twice": "room for twice the data"}
 COLORS = {"none": "C7", "storage": "C0", "all": "C1", "memcpy": "black", "unbuffered": "C7", "half": "C9", "twice": "C0"}

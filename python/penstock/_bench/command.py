@@ -10,12 +10,13 @@ from typing import Any, Optional
 
 import typer
 
+from .._hints import choices
 from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, byte_count, numbers, parse_hints
 
 app = typer.Typer(no_args_is_help=True, help="Measure the engine: against a rod, and against the MPI library's MPI-IO.")
 
-EXCHANGES = ("step1", "step2", "step3", "step4", "step5", "sparse", "alltoallw", "node")
-STEPS = {"direct": {"method": "direct"}, **{name: {"method": "extended", "exchange": name} for name in EXCHANGES}}
+STEPS = {"direct": {"method": "direct"},
+         **{name: {"method": "extended", "exchange": name} for name in choices("exchange")}}
 OPERATIONS = ["write", "read"]
 FILES = ["new", "existing"]
 # The exchange is measured, to the storage and back: a write that is only copied would hide it.

@@ -34,11 +34,10 @@ from .foreground import FOREGROUNDS, calibrate
 from .methods import Memory
 from .patterns import PATTERNS, SLABS, Pattern
 from .ranks import BenchError, Worker, barrier, main
+from .report import MODES
 
 LONGER = 1.1  # the foreground's length to that of the I/O
 MOST = 20  # calls in a sample
-MODES = ("none", "storage", "all")
-STATISTICS = ("bytes_buffered", "buffer_peak", "buffer_waits")
 
 
 class Way:
@@ -87,7 +86,7 @@ class Overlap(Worker):
         total = self.job["slab"] * self.comm.size if alone else self.job["size"]
         memory = Memory(pattern.part(total, self.comm.size, self.comm.rank))
         foreground = FOREGROUNDS["computation" if alone else experiment](self.comm)
-        modes, missing = self.modes(MODES[:2] if alone else MODES)
+        modes, missing = self.modes(list(MODES)[:2] if alone else list(MODES))
         self.make(pattern, total)
         # Without exchange every rank writes its own part: independent, but for agreeing on errors.
         with ps.open(self.path, "r+", shape=memory.part.shape, dtype=memory.part.dtype, comm=self.comm,
@@ -104,10 +103,10 @@ class Overlap(Worker):
         foreground.close()
 
     @staticmethod
-    def modes(wanted: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    def modes(wanted: list[str]) -> tuple[list[str], dict[str, str]]:
         """Those that the MPI library can carry out, and why not the others."""
         if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
-            return list(wanted), {}
+            return wanted, {}
         why = "needs MPI_THREAD_MULTIPLE"
         return [m for m in wanted if m != "all"], {m: why for m in wanted if m == "all"}
 
@@ -174,11 +173,10 @@ class Overlap(Worker):
         self.record(ways, self.elapsed(stamps) / rounds, self.mean(parts),
                     {**record, "rounds": rounds, "units": units[: len(stamps)], "counts": self.counts(file)})
 
-    def counts(self, file: Any) -> dict[str, int]:
-        """Of the file so far, the most of any rank; a library without active buffering tells nothing."""
+    def counts(self, file: Any) -> dict[str, float]:
+        """Of the file so far, the most of any rank."""
         told = file.statistics
-        return {name: self.comm.allreduce(int(getattr(told, name)), MPI.MAX) for name in STATISTICS
-                if hasattr(told, name)}
+        return {field.name: self.comm.allreduce(getattr(told, field.name), MPI.MAX) for field in told.fields()}
 
     def record(self, ways: list[Way], times: np.ndarray, parts: np.ndarray, common: dict[str, Any]) -> None:
         """`times` of [repetition, way]; `parts`, the same for begin, foreground and wait."""

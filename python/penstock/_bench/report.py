@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Optional
 
+from .._core import Statistics
 from .ratios import Record
 
 KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
-PHASES = ("plan", "exchange", "copy", "storage", "wait")
+# What `background` may be, in words.
+MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
+         "all": "all: exchange and storage"}
+PHASES = tuple(f.name.removeprefix("time_") for f in Statistics.fields() if f.unit == "seconds")
 COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisations", "synchronisations"),
           ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
 

@@ -13,11 +13,14 @@ from typing import Any, Optional
 
 import typer
 
+from .. import hints
+
 PATIENCE = typer.Option(60.0, min=0, help="Seconds of repetitions after which three are enough.")
 OUTPUT = typer.Option(Path("penstock-bench"), help="Folder for results and plots.")
 FOLDER = typer.Option(None, "--folder", "--device", exists=True, file_okay=False,
                       help="Folder for the file that is written and read; default: a temporary one in --output.")
-HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for several.")
+HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for several. There are: "
+                          f"{', '.join(hint.name for hint in hints())}.")
 TIMEOUT = typer.Option(3600.0, min=1, help="Seconds after which an mpiexec is ended.")
 
 
@@ -57,11 +60,14 @@ def byte_count(name: str, text: str) -> int:
 
 def parse_hints(given: list[str]) -> dict[str, str]:
     from .. import ArgumentError
+    from .._hints import check_hints
 
     for text in given:
         if not re.fullmatch(r"[^=]+=.*", text):
             raise ArgumentError(f"hint '{text}' must be name=value, as in buffer_size=16M")
-    return dict(text.split("=", 1) for text in given)
+    settings = dict(text.split("=", 1) for text in given)
+    check_hints(settings, "a hint")
+    return settings
 
 
 class Progress:

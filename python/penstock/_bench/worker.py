@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .._core import _Race
+from .._core import Statistics, _Race
 from .devices import has_o_direct
 from .methods import COLUMNS, Engine, Memory, MpiIo, Rod
 from .patterns import PATTERNS, Pattern
@@ -166,9 +166,10 @@ class Bench(Worker):
             self.append(line)
 
     def told_by_engine(self, case: Case, i: int) -> dict[str, Any]:
-        counts = self.comm.allgather(case.race.counts(i))
+        told = self.comm.allgather(case.race.last_call(i))
         return {"hints": case.methods[i].hints, "carried_out_by": case.race.carried_out_by(i),
-                "counts": {name: sum(c[name] for c in counts) for name in counts[0]}}
+                "counts": {f.name: sum(getattr(one, f.name) for one in told) for f in Statistics.fields()
+                           if f.unit != "seconds" and not f.peak}}
 
 
 if __name__ == "__main__":

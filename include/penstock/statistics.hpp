@@ -1,0 +1,73 @@
+// Statistics: what a rank did. One list of the counts serves sums, bindings and documents.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include <penstock/export.hpp>
+
+namespace penstock {
+
+/// What this rank did since the file was opened, or during one call. All counts are exact. What
+/// each member counts says `statistics_fields`.
+struct PENSTOCK_EXPORT Statistics {
+  std::int64_t reads = 0, writes = 0, other_calls = 0;
+  std::int64_t bytes_read = 0, bytes_written = 0, bytes_wanted = 0;
+  std::int64_t messages = 0, bytes_sent = 0, synchronisations = 0;
+  std::int64_t rounds = 0, sieved_windows = 0, staging_peak = 0, allocations = 0;
+  std::int64_t bytes_buffered = 0, buffer_peak = 0, buffer_waits = 0;
+  double time_plan = 0, time_exchange = 0, time_copy = 0;
+  double time_storage = 0, time_wait = 0, time_room = 0;
+
+  /// The sum; of peaks the larger.
+  Statistics& operator+=(const Statistics& more);
+  friend bool operator==(const Statistics&, const Statistics&) = default;
+};
+
+/// One member of Statistics, described.
+struct StatisticsField {
+  std::string_view name;
+  std::variant<std::int64_t Statistics::*, double Statistics::*> member;
+  std::string_view unit;  ///< of one: "bytes", "seconds"; of counts what is counted
+  std::string_view help;  ///< a sentence
+  bool peak = false;      ///< the most at any time, which is not summed
+};
+
+inline constexpr std::array<StatisticsField, 22> statistics_fields{{
+    {"reads", &Statistics::reads, "calls", "System calls that read data."},
+    {"writes", &Statistics::writes, "calls", "System calls that wrote data."},
+    {"other_calls", &Statistics::other_calls, "calls",
+     "Other system calls on the file: locks, size queries, truncations, syncs."},
+    {"bytes_read", &Statistics::bytes_read, "bytes", "Moved from the file to memory."},
+    {"bytes_written", &Statistics::bytes_written, "bytes", "Moved from memory to the file."},
+    {"bytes_wanted", &Statistics::bytes_wanted, "bytes", "Asked for by this rank."},
+    {"messages", &Statistics::messages, "messages",
+     "To other ranks: what is written or read, and the descriptions of requests for aggregators."},
+    {"bytes_sent", &Statistics::bytes_sent, "bytes", "In these messages."},
+    {"rounds", &Statistics::rounds, "windows", "Fills of this rank's staging buffer."},
+    {"sieved_windows", &Statistics::sieved_windows, "windows",
+     "Rounds that had holes and were read first."},
+    {"staging_peak", &Statistics::staging_peak, "bytes", "Staging memory at most.", true},
+    {"synchronisations", &Statistics::synchronisations, "meetings",
+     "Times that all ranks waited for each other."},
+    {"allocations", &Statistics::allocations, "buffers",
+     "Staging and message buffers taken from the system."},
+    {"bytes_buffered", &Statistics::bytes_buffered, "bytes",
+     "That went through the active buffer of this process."},
+    {"buffer_peak", &Statistics::buffer_peak, "bytes",
+     "Of this process in the active buffer at most.", true},
+    {"buffer_waits", &Statistics::buffer_waits, "waits",
+     "Times that a write had to wait for room in the active buffer."},
+    {"time_plan", &Statistics::time_plan, "seconds", "Agreeing and planning."},
+    {"time_exchange", &Statistics::time_exchange, "seconds", "Sending and receiving."},
+    {"time_copy", &Statistics::time_copy, "seconds",
+     "Copying between memory, messages and staging buffer."},
+    {"time_storage", &Statistics::time_storage, "seconds",
+     "Storage calls, in the background ones too."},
+    {"time_wait", &Statistics::time_wait, "seconds", "Waiting for other ranks."},
+    {"time_room", &Statistics::time_room, "seconds", "Waiting for room in the active buffer."},
+}};
+
+}  // namespace penstock

@@ -1,0 +1,56 @@
+// Hints as Python sees them: their descriptions, and what is wrong with given ones.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "module.hpp"
+
+namespace penstock::python {
+namespace {
+
+std::string represent(const HintDescription& hint) {
+  return "<penstock.Hint " + hint.name + ": " + hint.values + "; default " +
+         (hint.default_value.empty() ? "\"\"" : hint.default_value) + ">";
+}
+
+/// Throws Error(argument) for a value that no file takes.
+std::vector<std::string> unknown_hints(const std::map<std::string, std::string>& hints) {
+  std::vector<std::string> unknown;
+  Hints().set(hints, &unknown);
+  return unknown;
+}
+
+}  // namespace
+
+void bind_hints(nb::module_& m) {
+  using Hint = HintDescription;
+  nb::class_<Hint>(m, "Hint", "A setting of files and calls, described. See `penstock.hints`.")
+      .def_ro("name", &Hint::name)
+      .def_ro("values", &Hint::values, "What may be given, in words.")
+      .def_prop_ro(
+          "choices", [](const Hint& hint) { return nb::tuple(nb::cast(hint.choices)); },
+          nb::sig("def choices(self) -> tuple[str, ...]"),
+          "Of a hint that is one of several names: these; else empty.")
+      .def_ro("minimum", &Hint::minimum, "Of a number; else None.")
+      .def_ro("maximum", &Hint::maximum,
+              "Of a number; None where there is no bound, or where only a file knows it.")
+      .def_ro("unit", &Hint::unit, "\"bytes\", \"microseconds\", \"ranks\"...; or empty.")
+      .def_ro("default", &Hint::default_value, "As text; sizes with K, M or G.")
+      .def_prop_ro(
+          "scope", [](const Hint& hint) { return hint.scope == HintScope::file ? "file" : "call"; },
+          "\"file\": for `penstock.open` alone; \"call\": for single calls, too.")
+      .def_ro("common", &Hint::common, "Whether all ranks must pass the same value.")
+      .def_ro("planned", &Hint::planned,
+              "Whether a plan depends on it: `penstock.explain` shows what it changes.")
+      .def_ro("help", &Hint::help, "What it does, in a few sentences.")
+      .def("__repr__", &represent);
+  m.def("_hints", &describe_hints);
+  m.def("_unknown_hints", &unknown_hints);
+  m.def(
+      "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, nb::arg("text"),
+      "'64', '64K', '4M' or '1G' (powers of 1024) in bytes. Raises ArgumentError.");
+}
+
+}  // namespace penstock::python

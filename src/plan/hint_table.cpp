@@ -1,0 +1,200 @@
+#include "plan/hint_table.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace penstock {
+namespace {
+
+constexpr Name<Method> method_names[] = {
+    {"auto", Method::automatic}, {"direct", Method::direct},       {"sieved", Method::sieved},
+    {"gather", Method::gather},  {"two-phase", Method::two_phase}, {"extended", Method::extended}};
+constexpr Name<DomainRule> rule_names[] = {{"auto", DomainRule::automatic},
+                                           {"static", DomainRule::static_},
+                                           {"dynamic", DomainRule::dynamic},
+                                           {"block-cyclic", DomainRule::block_cyclic},
+                                           {"aligned", DomainRule::aligned}};
+constexpr Name<Exchange> exchange_names[] = {
+    {"auto", Exchange::automatic}, {"step1", Exchange::step1},         {"step2", Exchange::step2},
+    {"step3", Exchange::step3},    {"step4", Exchange::step4},         {"step5", Exchange::step5},
+    {"sparse", Exchange::sparse},  {"alltoallw", Exchange::alltoallw}, {"node", Exchange::node}};
+constexpr Name<SieveWrites> sieve_names[] = {{"auto", SieveWrites::automatic},
+                                             {"always", SieveWrites::always},
+                                             {"never", SieveWrites::never}};
+constexpr Name<Pipeline> pipeline_names[] = {
+    {"auto", Pipeline::automatic}, {"always", Pipeline::always}, {"never", Pipeline::never}};
+constexpr Name<StorageKind> storage_names[] = {{"auto", StorageKind::automatic},
+                                               {"posix", StorageKind::posix},
+                                               {"direct", StorageKind::direct},
+                                               {"uring", StorageKind::uring},
+                                               {"uring-direct", StorageKind::uring_direct}};
+constexpr Name<IoPolicy> policy_names[] = {{"auto", IoPolicy::automatic},
+                                           {"other", IoPolicy::other},
+                                           {"batch", IoPolicy::batch},
+                                           {"idle", IoPolicy::idle}};
+constexpr Name<Locks> lock_names[] = {{"auto", Locks::automatic}, {"never", Locks::never}};
+
+constexpr auto of_call = HintScope::call, of_file = HintScope::file;
+constexpr auto alike = Ranks::alike, may_differ = Ranks::may_differ;
+constexpr auto plans = Plans::with_it, no_plan = Plans::without_it;
+constexpr auto any = Number::unbounded;
+
+constexpr HintRow rows[] = {
+    {"method", Choice{&Hints::method, method_names}, of_call, alike, plans,
+     "How a call is carried out. All give byte-identical files."},
+    {"aggregators", Number{&Hints::aggregators, 1, any, 0, "ranks"}, of_call, alike, plans,
+     "Ranks that touch the file in the collective methods. auto: on each node one rank per core; "
+     "of a buffered write every rank, as far as there is a window's worth for each."},
+    {"buffer_size", Bytes{&Hints::buffer_size, true}, of_call, alike, plans,
+     "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
+     "element. auto: 4M, with direct I/O and modelled devices 16M."},
+    {"exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
+     "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
+     "share memory, else sparse."},
+    {"pipeline", Choice{&Hints::pipeline, pipeline_names}, of_call, alike, plans,
+     "Whether one round is exchanged while another is at the storage. always: with a thread even "
+     "for small windows."},
+    {"ranks_per_node", Number{&Hints::ranks_per_node, 1, any, 0, "ranks"}, of_file, alike, no_plan,
+     "At most so many ranks share memory, which makes several nodes of one. auto: all of a node."},
+    {"storage", Choice{&Hints::storage, storage_names}, of_file, alike, no_plan,
+     "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
+     "What a system does not have is replaced, with one line of notice. auto: posix."},
+    {"io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
+     "Pieces of an access that io_uring has under way."},
+    {"writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
+     "At most so many ranks of a node are at the storage at a time (where ranks of a node share "
+     "memory). auto: any number; where ranks crowd the cores, an aggregator that can copy "
+     "meanwhile lets another write first."},
+    {"stagger", Number{&Hints::stagger, 0, 60'000'000, {}, "microseconds"}, of_call, alike, no_plan,
+     "The n-th aggregator waits n times this, in microseconds, before its first write of a call."},
+    {"domains", Choice{&Hints::domains, rule_names}, of_call, alike, plans,
+     "How file domains are cut. auto: dynamic for extended, else static."},
+    {"stripe_size", Bytes{&Hints::stripe_size}, of_call, alike, plans,
+     "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
+     "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
+    {"sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
+     "Whether a write may read a range with holes, overlay the new bytes and write it back. auto: "
+     "where that is cheaper than writing each run. never: only asked-for bytes are written."},
+    {"locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
+     "Byte-range locks around writes. auto: where the file system has them."},
+    {"active_buffer_size", Bytes{&Hints::active_buffer_size}, of_call, alike, plans,
+     "How much of a process's data, in bytes, may be on its way to files while the program goes "
+     "on. 0: a write returns when its bytes are in the file."},
+    {"io_policy", Choice{&Hints::io_policy, policy_names}, of_call, may_differ, no_plan,
+     "How the system schedules I/O threads (SCHED_OTHER, SCHED_BATCH, SCHED_IDLE). auto: batch "
+     "where the program is other."},
+    {"io_nice", Number{&Hints::io_nice, 0, 19, {}, ""}, of_call, may_differ, no_plan,
+     "Added to the nice value of I/O threads."},
+    {"io_core", Number{&Hints::io_core, 0, 1023, -1, "core"}, of_call, may_differ, no_plan,
+     "Core that I/O threads are bound to. auto: any."},
+    {"device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"}, of_file,
+     may_differ, no_plan,
+     "The pace of a shared file system, to measure on; faults on purpose, for tests. All ranks "
+     "must pass the same pace; faults may differ."},
+};
+
+/// Whether all of the text is a number; else `number` has no meaning.
+bool read_number(std::string_view text, std::int64_t& number) noexcept {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return status == std::errc() && end == text.data() + text.size();
+}
+
+/// In the largest unit that leaves no rest.
+std::string short_size(std::int64_t bytes) {
+  constexpr std::string_view units = "KMG";
+  std::size_t unit = 0;
+  for (; unit < units.size() && bytes != 0 && bytes % 1024 == 0; ++unit) bytes /= 1024;
+  return std::to_string(bytes) + (unit == 0 ? "" : std::string(1, units[unit - 1]));
+}
+
+}  // namespace
+
+std::int64_t Number::parse(std::string_view hint, std::string_view text) const {
+  if (automatic && text == "auto") return *automatic;
+  std::int64_t number = 0;
+  if (read_number(text, number) && number >= least && number <= most) return number;
+  const std::string bounds = most == unbounded
+                                 ? " of at least " + std::to_string(least)
+                                 : " from " + std::to_string(least) + " to " + std::to_string(most);
+  throw Error(ErrorClass::argument, std::string(hint) + " must be a number" + bounds +
+                                        (unit.empty() ? "" : " (" + std::string(unit) + ")") +
+                                        (automatic ? ", or auto" : "") + "; not '" +
+                                        std::string(text) + "'");
+}
+
+std::string Number::text(std::int64_t value) const {
+  const bool may_be_given = value >= least && value <= most;
+  return automatic == value && !may_be_given ? "auto" : std::to_string(value);
+}
+
+void Number::describe(HintDescription& to, std::int64_t value) const {
+  to.default_value = text(value);
+  to.minimum = least;
+  if (most != unbounded) to.maximum = most;
+  to.unit = unit;
+  to.values = (automatic ? "auto, " : "") + std::to_string(least) + " …" +
+              (most != unbounded ? " " + std::to_string(most) : "") +
+              (unit.empty() ? "" : " " + std::string(unit));
+}
+
+std::int64_t Bytes::parse(std::string_view hint, std::string_view text) const {
+  if (may_be_auto && text == "auto") return 0;
+  std::int64_t bytes = 0;
+  try {
+    bytes = parse_bytes(text);
+  } catch (const Error& error) {
+    throw Error(ErrorClass::argument, std::string(hint) + ": " + error.what());
+  }
+  if (may_be_auto && bytes == 0)
+    throw Error(
+        ErrorClass::argument,
+        std::string(hint) + " must hold at least one element, not 0 bytes; auto has it chosen");
+  return bytes;
+}
+
+std::string Bytes::text(std::int64_t value) const {
+  return may_be_auto && value == 0 ? "auto" : std::to_string(value);
+}
+
+void Bytes::describe(HintDescription& to, std::int64_t value) const {
+  to.default_value = may_be_auto && value == 0 ? "auto" : short_size(value);
+  to.minimum = may_be_auto ? 1 : 0;
+  to.unit = "bytes";
+  to.values = std::string(may_be_auto ? "auto" : "0") + ", bytes, 64K, 4M, 1G";
+}
+
+std::span<const HintRow> hint_table() noexcept {
+  return rows;
+}
+
+const HintRow* find_hint(std::string_view name) noexcept {
+  const auto found = std::ranges::find(rows, name, &HintRow::name);
+  return found == std::end(rows) ? nullptr : &*found;
+}
+
+std::string_view changed_setting_of_file(const Hints& call, const Hints& file) {
+  static const Hints unset;
+  for (const HintRow& row : rows) {
+    if (row.scope != HintScope::file) continue;
+    const bool changed = std::visit(
+        [&](const auto& kind) {
+          const auto& value = call.*kind.field;
+          return value != unset.*kind.field && value != file.*kind.field;
+        },
+        row.kind);
+    if (changed) return row.name;
+  }
+  return {};
+}
+
+std::string_view to_string(Method method) noexcept {
+  return name_of(method, method_names);
+}
+std::string_view to_string(DomainRule rule) noexcept {
+  return name_of(rule, rule_names);
+}
+std::string_view to_string(Exchange exchange) noexcept {
+  return name_of(exchange, exchange_names);
+}
+
+}  // namespace penstock

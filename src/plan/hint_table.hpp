@@ -1,0 +1,103 @@
+// The table of hints: all that is known of each, in one row. Hints::set and text, the checks of
+// calls, docs/hints.md, the Python package and the command's options read it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include <penstock/hints.hpp>
+
+#include "base/names.hpp"
+
+namespace penstock {
+
+/// One of several names.
+template <class Enum>
+struct Choice {
+  using Value = Enum;
+  Enum Hints::*field;
+  std::type_identity_t<Names<Enum>> names;
+
+  Enum parse(std::string_view hint, std::string_view text) const {
+    return parse_name(hint, text, names);
+  }
+  std::string text(Enum value) const { return std::string(name_of(value, names)); }
+  void describe(HintDescription& to, Enum value) const {
+    to.default_value = text(value);
+    for (const Name<Enum>& name : names) {
+      to.choices.push_back(name.text);
+      to.values.append(to.values.empty() ? "" : ", ").append(name.text);
+    }
+  }
+};
+
+/// A whole number. `automatic` is the field's value for "auto"; it is printed as a number where it
+/// is one that may be given.
+struct Number {
+  static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
+  using Value = std::int64_t;
+  std::int64_t Hints::*field;
+  std::int64_t least, most;
+  std::optional<std::int64_t> automatic;
+  std::string_view unit;
+
+  std::int64_t parse(std::string_view hint, std::string_view text) const;
+  std::string text(std::int64_t value) const;
+  void describe(HintDescription& to, std::int64_t value) const;
+};
+
+/// Bytes, with K, M or G. Where there is "auto", which the field has as 0, nobody may write 0.
+struct Bytes {
+  using Value = std::int64_t;
+  std::int64_t Hints::*field;
+  bool may_be_auto = false;
+
+  std::int64_t parse(std::string_view hint, std::string_view text) const;
+  std::string text(std::int64_t value) const;
+  void describe(HintDescription& to, std::int64_t value) const;
+};
+
+/// A text that is read where it is used.
+struct Text {
+  using Value = std::string;
+  std::string Hints::*field;
+  std::string_view values;  // in words
+
+  std::string parse(std::string_view, std::string_view text) const { return std::string(text); }
+  std::string text(const std::string& value) const { return value; }
+  void describe(HintDescription& to, const std::string& value) const {
+    to.default_value = value;
+    to.values = values;
+  }
+};
+
+enum class Ranks { alike, may_differ };    // whether all ranks must pass the same
+enum class Plans { with_it, without_it };  // whether a plan depends on it
+
+struct HintRow {
+  std::string_view name;
+  std::variant<Choice<Method>, Choice<DomainRule>, Choice<Exchange>, Choice<SieveWrites>,
+               Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Choice<IoPolicy>, Number,
+               Bytes, Text>
+      kind;
+  HintScope scope;
+  Ranks ranks;
+  Plans plans;
+  std::string_view help;  // one sentence or two; begins with what it is, and names the unit
+};
+
+std::span<const HintRow> hint_table() noexcept;
+/// Null where there is no such hint.
+const HintRow* find_hint(std::string_view name) noexcept;
+/// The first setting of the file that `call` has changed to another value than the file's; empty:
+/// there is none. Values that nobody has changed from the default count as the file's.
+std::string_view changed_setting_of_file(const Hints& call, const Hints& file);
+
+}  // namespace penstock
