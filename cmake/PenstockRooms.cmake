@@ -1,5 +1,5 @@
 # One target per room. A room sees only the rooms named in USES (and what those use), so that the
-# linker and the include path enforce the order of the house (docs/DESIGN.md).
+# linker and the include path enforce the order of the modules (docs/architecture.md).
 
 # penstock_room(NAME SOURCES a.cpp ... USES room ... [LINK target ...])
 function(penstock_room name)
