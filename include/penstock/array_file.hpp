@@ -50,29 +50,38 @@ struct ArraySpec {
   Container container = Container::automatic;  ///< by file name (create) or content (open)
 };
 
-/// Memory of one section: `data` points at the section's first element; `strides` are bytes
+/// Memory of one section. `data` points at the section's first element; `strides` are bytes
 /// between neighbours in each dimension (any sign). No strides: dense, in the file's order.
 template <class Byte>
 struct MemoryView {
-  Byte* data = nullptr;
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-  std::size_t size_bytes = 0;     ///< without strides: bytes available
-  std::int64_t element_size = 0;  ///< of the memory's type, to be compared; 0: any
+  Byte* data = nullptr;             ///< the section's first element
+  std::vector<std::int64_t> shape;  ///< in elements, to be compared with the section's; empty: any
+  std::vector<std::int64_t> strides;  ///< bytes, one for each dimension; empty: dense
+  std::size_t size_bytes = 0;         ///< without strides: bytes available
+  std::int64_t element_size = 0;      ///< of the memory's type, to be compared; 0: any
 };
-using ReadView = MemoryView<std::byte>;         // a read fills it
-using WriteView = MemoryView<const std::byte>;  // a write takes from it
+using ReadView = MemoryView<std::byte>;         ///< a read fills it
+using WriteView = MemoryView<const std::byte>;  ///< a write takes from it
 
 /// One piece of a request: a section and its memory.
 template <class View>
 struct Part {
-  Section section;
-  View memory;
+  Section section;  ///< in elements of the array
+  View memory;      ///< of the section's shape
 };
 
+/// An n-dimensional array in one shared file.
+///
+/// Calls that are *collective* are made by all ranks of the communicator that the file was opened
+/// with, in the same order. They throw Error, the same class with the same words on every rank:
+/// argument, section and state for what one rank passed, disagreement where ranks passed different
+/// values or are in different calls (in both cases the file is as it was), storage where the
+/// operating system refused.
 class PENSTOCK_EXPORT ArrayFile {
  public:
-  /// Collective over `comm`.
+  /// Collective over `comm`. The file holds, or will hold, what `spec` says. Throws Error: argument
+  /// for values that no file takes, format if the file holds something else, storage if the system
+  /// refuses, disagreement if ranks passed different values. No file is changed then.
   static ArrayFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                         const ArraySpec& spec = {}, const Hints& hints = {});
   /// This process alone; MPI need not be running.
@@ -80,7 +89,9 @@ class PENSTOCK_EXPORT ArrayFile {
                         const Hints& hints = {});
   ArrayFile(ArrayFile&&) noexcept;
   ArrayFile& operator=(ArrayFile&&) noexcept;
-  ~ArrayFile();  ///< lets go of the file, alone; close() is the collective way
+  /// Lets go of the file, alone; close() is the collective way. What could not be written is said
+  /// on stderr.
+  ~ArrayFile();
 
   /// Collective: every rank calls, with no part, one or several. Where parts overlap, the
   /// highest rank and its last part win (with direct and sieved: one writer of each element).
@@ -88,7 +99,10 @@ class PENSTOCK_EXPORT ArrayFile {
   /// the same ranks; until then up to active_buffer_size bytes of each process may be on their way.
   /// With active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
   /// wrong in the background is thrown by the next call on this file.
+  /// `call_hints`: settings for this call in place of the file's; all of them count.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
+  /// Collective, as write. On return the memory of the parts is filled; if it throws, its content
+  /// is not defined. No byte of the file is read twice, however many ranks ask.
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
 
   /// The same in two halves, with something else in between. Several may be in flight; calls of one
@@ -97,14 +111,17 @@ class PENSTOCK_EXPORT ArrayFile {
   Handle write_begin(std::span<const Part<WriteView>> parts,
                      Background background = Background::storage,
                      const Hints* call_hints = nullptr);
+  /// The same of a read. Reads queue up behind the writes and reads before them.
   Handle read_begin(std::span<const Part<ReadView>> parts,
                     Background background = Background::storage, const Hints* call_hints = nullptr);
+  /// Of one section from dense memory, in the file's order.
   template <class T>
   Handle write_begin(const std::vector<T>& data, const Section& section,
                      Background background = Background::storage, const Hints* hints = nullptr) {
     const Part<WriteView> part{section, dense<const std::byte>(data.data(), data.size())};
     return write_begin(std::span<const Part<WriteView>>(&part, 1), background, hints);
   }
+  /// Of one section into dense memory, in the file's order, which has its size already.
   template <class T>
   Handle read_begin(std::vector<T>& data, const Section& section,
                     Background background = Background::storage, const Hints* hints = nullptr) {
@@ -119,15 +136,18 @@ class PENSTOCK_EXPORT ArrayFile {
     const Part<WriteView> part{section, dense<const std::byte>(data.data(), data.size())};
     write(std::span<const Part<WriteView>>(&part, 1), hints);
   }
+  /// The same of a vector.
   template <class T>
   void write(const std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
     write(std::span<const T>(data), section, hints);
   }
+  /// One section into dense memory, in the file's order.
   template <class T>
   void read(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
     const Part<ReadView> part{section, dense<std::byte>(data.data(), data.size())};
     read(std::span<const Part<ReadView>>(&part, 1), hints);
   }
+  /// The same into a vector, which has the section's size already.
   template <class T>
   void read(std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
     read(std::span<T>(data), section, hints);
@@ -140,7 +160,9 @@ class PENSTOCK_EXPORT ArrayFile {
   /// No background: what was asked for is not known.
   Handle take_part_in_begin_with_error(bool reading, std::optional<Background> background,
                                        const Error& error);
+  /// Of a truncate: all ranks throw it.
   void take_part_in_truncate_with_error(const Error& error);
+  /// Of an open: all ranks throw it.
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 
   void sync();   ///< collective: the bytes are on the device
@@ -150,9 +172,9 @@ class PENSTOCK_EXPORT ArrayFile {
   Handle close_begin();
   std::int64_t file_size();           ///< collective; bytes, with all that was written
   void truncate(std::int64_t bytes);  ///< collective; longer too, with zeros
-  void
-  abandon() noexcept;  ///< not collective: this rank lets go of the file, as its destructor does
-  bool closed() const noexcept;
+  /// Not collective: this rank lets go of the file, as its destructor does.
+  void abandon() noexcept;
+  bool closed() const noexcept;  ///< or closing, after close_begin()
 
   const ArraySpec& spec() const;     ///< shape, element size, order as they are in the file
   std::int64_t data_offset() const;  ///< byte offset of the first element

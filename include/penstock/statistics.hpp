@@ -35,6 +35,7 @@ struct StatisticsField {
   bool peak = false;      ///< the most at any time, which is not summed
 };
 
+/// All members, in the order in which documents and bindings have them.
 inline constexpr std::array<StatisticsField, 22> statistics_fields{{
     {"reads", &Statistics::reads, "calls", "System calls that read data."},
     {"writes", &Statistics::writes, "calls", "System calls that wrote data."},

@@ -11,21 +11,18 @@ from ._core import ArgumentError, Section, _share
 
 
 class Distribution:
-    """The share of one rank of an array.
+    """The share of one rank of an array, made by `distribute`."""
 
-    Attributes
-    ----------
-    section: Section
-        What this rank owns.
-    with_halo: Section
-        What it owns and the halo cells around it, clipped at the array's edge.
-    local_shape: tuple of int
-        Shape of the local array, halo included.
-    interior: tuple of slice
-        The owned elements within the local array.
-    grid, coordinates: tuple of int
-        Processes per dimension, and this rank's place among them (row-major).
-    """
+    shape: tuple[int, ...]  #: extents of the array, in elements
+    rank: int  #: whose share it is
+    ranks: int  #: of how many
+    kind: tuple[str, ...]  #: how each dimension is dealt out
+    grid: tuple[int, ...]  #: processes per dimension
+    coordinates: tuple[int, ...]  #: this rank's place among them (row-major)
+    section: Section  #: what this rank owns
+    with_halo: Section  #: what it owns and the halo cells around it, clipped at the array's edge
+    local_shape: tuple[int, ...]  #: shape of the local array, halo included
+    interior: tuple[slice, ...]  #: the owned elements within the local array
 
     def __init__(self, shape: Sequence[int], ranks: int, rank: int, kind: Sequence[str],
                  grid: Optional[Sequence[int]], halo: Sequence[int]):
@@ -33,15 +30,14 @@ class Distribution:
         self.rank, self.ranks, self.kind = rank, ranks, tuple(kind)
         section, with_halo, local_shape, before, chosen, coordinates = _share(
             list(shape), ranks, list(kind), list(grid or []), list(halo), rank)
-        self.section: Section = section
-        self.with_halo: Section = with_halo
+        self.section, self.with_halo = section, with_halo
         self.local_shape = tuple(local_shape)
         self.grid = tuple(chosen)
         self.coordinates = tuple(coordinates)
         self.interior = tuple(slice(b, b + n) for b, n in zip(before, section.shape))
 
     def empty(self, dtype: Any, order: str = "C") -> np.ndarray:
-        """A local array, halo included, not initialised."""
+        """A local array of `local_shape`, halo included, not initialised."""
         return np.empty(self.local_shape, dtype, order=order)  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
@@ -53,18 +49,23 @@ def distribute(shape: Sequence[int], comm: Any = None,
                kind: Union[str, Sequence[str], None] = None, halo: Union[int, Sequence[int]] = 0, *,
                grid: Optional[Sequence[int]] = None, rank: Optional[int] = None,
                ranks: Optional[int] = None) -> Distribution:
-    """The share of this rank of an array of `shape`.
+    """The share of this rank of an array of this shape. Not collective.
 
-    Parameters
-    ----------
-    shape: the array's shape, 1 to 8 dimensions.
-    comm: an mpi4py communicator; None: one process (or say `rank` and `ranks`).
-    kind: per dimension "block", "cyclic", "block-cyclic(k)" or "*" (not distributed); one name
-        for all. Default: "block" everywhere.
-    halo: cells on each side in block dimensions, one number or one per dimension.
-    grid: processes per dimension; default: blocks as cubic as the number of ranks allows.
+    Args:
+        shape: Extents of the array, 1 to 8, in elements.
+        comm: An mpi4py communicator. None: one process, or what ``rank`` and ``ranks`` say.
+        kind: Per dimension "block", "cyclic", "block-cyclic(k)" or "*" (not distributed); one name
+            for all. Default: "block" everywhere.
+        halo: Cells on each side in block dimensions, one number or one per dimension.
+        grid: Processes per dimension; default: blocks as cubic as the number of ranks allows.
+        rank: Whose share it is, without ``comm``.
+        ranks: Of how many, without ``comm``.
 
-    Raises ArgumentError.
+    Returns:
+        The share, which reads and writes take as a section.
+
+    Raises:
+        ArgumentError: For a kind that is none, or a grid that is not of as many processes.
     """
     shape = tuple(int(n) for n in shape)
     if kind is None:

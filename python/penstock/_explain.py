@@ -18,16 +18,26 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
             write: bool = True, cores: Optional[int] = None, nodes: int = 1, **hints: Any) -> Mapping[str, Any]:
     """What a collective call of all ranks would do. Pure: no MPI, no file.
 
-    Parameters
-    ----------
-    sections: per rank a section, a list of sections, or None.
-    cores: processors of a node; default: those of this machine. nodes: over which the ranks are
-        spread.
-    hints: method, exchange, aggregators, buffer_size, domains, stripe_size, sieve_writes and others.
+    Args:
+        shape: Extents of the array, 1 to 8, in elements.
+        dtype: Type of its elements.
+        sections: Per rank a section, a list of sections, or None.
+        order: "C" or "F".
+        offset: Byte of the file where the array starts.
+        write: Whether it is a write; else a read.
+        cores: Processors of a node; default: those of this machine.
+        nodes: Nodes that the ranks are spread over, in equal parts.
+        hints: Settings by name; those of `penstock.hints` that are `planned` change the plan.
 
-    Returns a dictionary: method, exchange, reason, alternatives (one dictionary per way: predicted
-    seconds, and whether auto may choose it), bounding_section, span, domains (one dictionary per
-    aggregator: bytes, rounds, holes), flows (rank, aggregator, bytes), and all as `text`.
+    Returns:
+        A dictionary: method, exchange, reason, alternatives (one dictionary per way: predicted seconds,
+        and whether auto may choose it), bounding_section (per dimension, in elements), span (bytes of
+        the file), domains (one dictionary per aggregator: bytes, rounds, holes), flows (rank,
+        aggregator, bytes), and all as ``text``.
+
+    Raises:
+        ArgumentError: For hints that are none, or that no plan can follow.
+        SectionError: For a section that does not fit the array.
     """
     text = hint_text(hints)
     check_hints(text, "a hint")

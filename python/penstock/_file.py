@@ -70,23 +70,34 @@ def _dtype_of(inner: Any, path: str) -> np.dtype:
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto") -> File:
-    """Opens an array in a file. Collective over `comm`.
+    """Opens an array in a file. Collective over ``comm``.
 
-    Parameters
-    ----------
-    path: the file; a name that ends in .npy is (to be) a NumPy file, others hold bare elements.
-    mode: "r", "r+" (read and write, the file exists; it grows if the array does not fit yet) or
-        "w" (made anew, its old content dropped).
-    shape: 1 to 8 extents. dtype: elements of 1 to 65536 bytes. order: "C" or "F".
-        An .npy file tells all three itself; what is given must then agree.
-    offset: byte where the array (an .npy file's header) starts; with "r+" and the `end_offset` of
-        the array before, several arrays lie in one file.
-    comm: an mpi4py communicator; None: this process alone, MPI need not be there.
-    hints: settings by name, see docs/hints.md, e.g. {"buffer_size": "16M", "aggregators": 2}.
-    container: "auto", "raw" or "npy".
+    Args:
+        path: The file. A name that ends in .npy is (to be) a NumPy file; others hold bare elements.
+        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
+            "w" (made anew, its old content dropped).
+        shape: Extents of the array, 1 to 8, in elements.
+        dtype: Type of its elements, which have 1 to 65536 bytes.
+        order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
+            must then agree.
+        offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the
+            `end_offset` of the array before, several arrays lie in one file.
+        comm: An mpi4py communicator. None: this process alone; MPI need not be there.
+        hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
+            are. A name that is not known has no effect and is warned of once.
+        container: "raw" (bare elements), "npy", or "auto": by the name of a new file and by the content
+            of others.
 
-    Raises ArgumentError, FormatError, StorageError, DisagreementError: the same class on every
-    rank, and no file is changed then.
+    Returns:
+        The open file. Close it, or use it as a context manager.
+
+    Raises:
+        ArgumentError: For a value that no file takes.
+        FormatError: If the file holds something else than the arguments say.
+        StorageError: If the operating system refuses.
+        DisagreementError: If ranks passed different arguments, or one may not write the file alone.
+
+    The same class is raised on every rank, and no file is changed then.
     """
     problem, address = None, 0
     text: dict[str, str] = {}
@@ -123,87 +134,136 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
 
 
 class File:
-    """An array in a file, made by `penstock.open`. A context manager."""
+    """An array in a file, made by `penstock.open`. A context manager, which closes it.
+
+    After an exception within the ``with`` it lets go of the file on this rank alone, since the other
+    ranks may be anywhere.
+    """
+
+    path: str  #: as it was given to `penstock.open`
+    mode: str  #: "r", "r+" or "w"
+    shape: tuple[int, ...]  #: extents of the array, in elements
+    dtype: np.dtype  #: type of its elements
+    order: str  #: "C" or "F": how the elements lie in the file
+    container: str  #: "raw" or "npy"
+    data_offset: int  #: byte of the file where the first element is
+    end_offset: int  #: byte of the file just past the array
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype]):
         self._inner = inner
         self.path, self.mode = path, mode
-        self.shape: tuple[int, ...] = inner.shape
-        self.order: str = inner.order
-        self.container: str = inner.container
-        self.data_offset: int = inner.data_offset  #: byte of the first element
-        self.end_offset: int = inner.end_offset  #: byte just past the array
+        self.shape, self.order, self.container = inner.shape, inner.order, inner.container
+        self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
         # A program makes the same call again and again: what was worked out once is kept.
         self._last: Optional[tuple[Any, Normalized, tuple[int, ...]]] = None
         self._settings: dict[Any, dict[str, str]] = {}
-        self.dtype: np.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(inner, path)
+        self.dtype = dtype if dtype is not None and inner.container == "raw" else _dtype_of(inner, path)
         self._record = np.dtype((np.void, self.dtype.itemsize))
 
     def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:
         """Writes this rank's elements. Collective: every rank calls, those with nothing with None.
 
-        Parameters
-        ----------
-        local: array of the section's shape, any strides (a view into an array with halo cells is
-            written in place); a list of arrays for a list of sections; None for None.
-        section: a tuple of slices, integers and index lists; a Section; a Distribution; a list of
-            these; None.
-        method: "auto", "direct", "sieved", "gather", "two-phase" or "extended"; default: what the
-            file's hints say, else "auto".
-        hints: settings for this call, see docs/hints.md: exchange, aggregators, buffer_size,
-            domains, stripe_size, sieve_writes and others.
+        Args:
+            local: Array of the section's shape and the file's dtype, with any strides: a view into an
+                array with halo cells is written in place. With a Distribution: of its section's shape, or
+                of its `local_shape`, of which the interior is written. A list of arrays for a list of
+                sections; None for None.
+            section: A tuple of slices, integers and index lists; a Section; a Distribution; a list of
+                these; None.
+            method: The hint ``method`` for this call. Default: what the file's hints say, else "auto".
+            hints: Settings for this call by name: those of `penstock.hints` whose scope is "call".
 
-        On return `local` may be reused. Its bytes are in the file after `sync`, `close` or a read;
-        until then up to `active_buffer_size` bytes of each process (64 MiB) are on their way, in the
+        On return ``local`` may be reused. Its bytes are in the file after `sync`, `close` or a read;
+        until then up to ``active_buffer_size`` bytes of each process (64 MiB) are on their way, in the
         hands of an I/O thread (Ma, Winslett, Lee & Yu, *Active Buffering Plus Threads*). With
         active_buffer_size=0 the bytes are in the file on return, as after POSIX ``write``. Where
         sections overlap, the highest rank wins (with direct and sieved: some writer of each
         element, whole).
 
-        Raises ArgumentError, SectionError, DisagreementError, StorageError on every rank alike;
-        after the first three the file is as it was. What goes wrong in the background is raised by
-        the next call on this file, which then does nothing else.
+        Raises:
+            ArgumentError: For arrays that do not fit the sections, and settings that are none of a call.
+            SectionError: For a section that does not fit the array.
+            DisagreementError: If ranks passed different settings, or are in different calls.
+            StateError: If the file is closed, or open for reading only.
+            StorageError: If the operating system refuses.
+
+        The same class is raised on every rank; after the first four the file is as it was. What goes
+        wrong in the background is raised by the next call on this file, which then does nothing else.
         """
         arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
         self._inner.write(arrays, sections, text, problem)
 
     def write_begin(self, local: Any, section: Any, method: Optional[str] = None, background: str = "storage",
                     **hints: Any) -> Handle:
-        """Begins a write and returns a `Handle`; the program goes on meanwhile. Collective.
+        """Begins a write; the program goes on meanwhile. Collective.
 
-        `background` says what is done between begin and `Handle.wait` (Dickens & Thakur, *Improving
-        Collective I/O Performance Using Threads*, section 2.1): "storage": ranks exchange data now,
-        the I/O thread writes; "all": a thread does the exchange too, which needs
-        MPI_THREAD_MULTIPLE; "none": nothing, all is done when this returns. `local` must stay as it
-        is until `Handle.copied` or `wait`. Several may be in flight; calls of one file are carried
-        out in the order in which they began. Where the page cache takes bytes as quickly as a buffer
-        would, "storage" writes them now: the program would only lose by another copy. Other
-        arguments: see `write`.
+        Several may be in flight; calls of one file are carried out in the order in which they began.
 
-        Raises ArgumentError, SectionError, DisagreementError (with "all": by `wait`), StateError
-        where MPI does not allow threads.
+        Args:
+            local: As in `write`. It must stay as it is until `Handle.copied` or `Handle.wait`.
+            section: As in `write`.
+            method: As in `write`.
+            background: What is done between begin and `Handle.wait` (Dickens & Thakur, *Improving
+                Collective I/O Performance Using Threads*, section 2.1). "storage": ranks exchange data
+                now, the I/O thread writes; where the page cache takes bytes as quickly as a buffer would,
+                they are written now, since the program would only lose by another copy. "all": a thread
+                does the exchange too, which needs MPI_THREAD_MULTIPLE. "none": nothing, all is done when
+                this returns.
+            hints: As in `write`.
+
+        Returns:
+            A handle; `Handle.wait` ends the write.
+
+        Raises:
+            ArgumentError, SectionError, DisagreementError: As `write`; with "all", `Handle.wait` raises them.
+            StateError: Where MPI does not allow threads that "all" needs, or as `write`.
         """
         arrays, sections, text, problem, _ = self._prepare(local, section, method, hints, reading=False)
         return Handle(self._inner.write_begin(arrays, sections, _tellable(background), text, problem))
 
     def read_begin(self, section: Any, out: Any = None, method: Optional[str] = None, background: str = "storage",
                    **hints: Any) -> Handle:
-        """Begins a read and returns a `Handle`, whose `wait` returns the array. Collective.
+        """Begins a read; the program goes on meanwhile. Collective.
 
-        `background`: "storage": the I/O thread reads, as far as the active buffer has room, and
-        `wait` exchanges (or all is done now, if it is in the page cache already); "all" and "none"
-        as in `write_begin`. Reads queue up behind the writes and reads before them; any other call on
-        this file first completes them. Other arguments: see `read`.
+        Reads queue up behind the writes and reads before them; any other call on this file first
+        completes them.
+
+        Args:
+            section: As in `read`.
+            out: As in `read`. Its content is not defined before `Handle.wait` has returned.
+            method: As in `write`.
+            background: "storage": the I/O thread reads, as far as the active buffer has room, and
+                `Handle.wait` exchanges; all is done now where it is in the page cache already. "all" and
+                "none" as in `write_begin`.
+            hints: As in `write`.
+
+        Returns:
+            A handle, whose `Handle.wait` returns what `read` would.
+
+        Raises:
+            ArgumentError, SectionError, DisagreementError, StateError: As `write_begin`.
         """
         arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
         return Handle(self._inner.read_begin(arrays, sections, _tellable(background), text, problem), result)
 
     def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
-        """Reads a section (or a list of them) and returns the array (or list). Collective.
+        """Reads a section, or a list of them. Collective.
 
-        `out`: array of the section's shape to fill, any strides, e.g. a view that leaves halo
-        cells alone; it is returned. For `section`, `method` and `hints` see `write`. None: this
-        rank takes part and gets None. No byte of the file is read twice, however many ranks ask.
+        No byte of the file is read twice, however many ranks ask.
+
+        Args:
+            section: As in `write`. None: this rank takes part and gets None.
+            out: Array to fill, of the section's shape and the file's dtype, with any strides, e.g. a view
+                that leaves halo cells alone. None: a new one.
+            method: As in `write`.
+            hints: As in `write`.
+
+        Returns:
+            The array, ``out`` if it was given; for a list of sections a list.
+
+        Raises:
+            ArgumentError, SectionError, DisagreementError, StateError, StorageError: As `write`. What
+                ``out`` holds is then not defined.
         """
         arrays, sections, text, problem, result = self._prepare(out, section, method, hints, reading=True)
         self._inner.read(arrays, sections, text, problem)
@@ -296,16 +356,26 @@ class File:
         return array.view(self._record)
 
     def sync(self) -> None:
-        """Returns when the bytes are on the device (fdatasync). Collective."""
+        """Returns when the bytes are on the device (fdatasync). Collective.
+
+        Raises:
+            StorageError: If something could not be written, now or in the background.
+        """
         self._inner.sync()
 
     def close(self, wait: bool = True) -> Optional[Handle]:
         """Returns when all that was written is in the file. Collective. A second call does nothing.
 
-        wait=False: returns a `Handle` at once; the file counts as closed, its data is in the file
-        after the handle's `wait`.
+        Args:
+            wait: False: returns at once; the file counts as closed, and its data is in the file after
+                the handle's `Handle.wait`.
 
-        Raises StorageError if something could not be written; the file is closed all the same.
+        Returns:
+            A handle with ``wait=False``, else None.
+
+        Raises:
+            StorageError: If something could not be written; the file is closed all the same.
+            DisagreementError: If ranks are in different calls; the file is then as open as before.
         """
         if not wait:
             return Handle(self._inner.close_begin())
@@ -313,11 +383,25 @@ class File:
         return None
 
     def file_size(self) -> int:
-        """Bytes of the whole file, with all that was written so far. Collective."""
+        """Bytes of the whole file, with all that was written so far. Collective.
+
+        Raises:
+            StorageError: If the system does not tell, or a write in the background went wrong.
+        """
         return self._inner.file_size()
 
     def truncate(self, size: int) -> None:
-        """Sets the size of the file in bytes; what is new holds zeros. Collective."""
+        """Sets the size of the file; what is new holds zeros. Collective.
+
+        Args:
+            size: In bytes, the same on all ranks.
+
+        Raises:
+            ArgumentError: For a size that is none.
+            DisagreementError: If ranks passed different sizes.
+            StateError: If the file is open for reading only.
+            StorageError: If the operating system refuses.
+        """
         try:
             wanted, problem = _whole_number(size, "size"), None
         except ArgumentError as error:  # the other ranks must hear of it
@@ -326,22 +410,26 @@ class File:
 
     @property
     def closed(self) -> bool:
+        """Whether the file is closed, or closing (``close(wait=False)``)."""
         return self._inner.closed
 
     @property
     def hints(self) -> dict[str, str]:
-        """Effective settings, as text."""
+        """Effective settings by name, as text; sizes in bytes."""
         return self._inner.hints
 
     @property
     def file_system(self) -> dict[str, Any]:
-        """What the file system told at open: type, block_size, stripe_size (0: it does not tell),
-        direct_alignment (0: direct I/O does not work). Sizes in bytes."""
+        """What the file system told at open, sizes in bytes.
+
+        A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell) and
+        direct_alignment (0: direct I/O does not work).
+        """
         return self._inner.file_system
 
     @property
     def device(self) -> str:
-        """What storage calls go to, in words: "page cache", "O_DIRECT", "paced: ..."."""
+        """What storage calls go to, in words, as "page cache" or "O_DIRECT"."""
         return self._inner.device
 
     @property
@@ -351,17 +439,17 @@ class File:
 
     @property
     def statistics(self) -> Statistics:
-        """What this rank did since the file was opened."""
+        """What this rank did since the file was opened, in the background too."""
         return self._inner.statistics
 
     @property
     def last_call(self) -> Statistics:
-        """What this rank did in its last read or write."""
+        """What this rank did in its last read or write, without what I/O threads do."""
         return self._inner.last_call
 
     @property
     def last_method(self) -> str:
-        """The method of the last read or write: what "auto" chose."""
+        """The method of the last read or write, which is what "auto" chose."""
         return self._inner.last_method
 
     def __enter__(self) -> File:

@@ -11,7 +11,7 @@ _kept: set[Handle] = set()
 
 
 class Handle:
-    """What `File.write_begin`, `File.read_begin` and `File.close(wait=False)` return.
+    """What `File.write_begin`, `File.read_begin` and `File.close` with ``wait=False`` return.
 
     Nothing of it needs the program to call MPI between begin and wait.
     """
@@ -27,24 +27,33 @@ class Handle:
         return self._inner.test() and self._inner.copied(False)
 
     def copied(self, wait: bool = True) -> bool:
-        """Whether the array passed may be changed again (of a read: whether it is filled). Waits
-        for that unless `wait` is false. Not collective.
+        """Whether the array passed may be changed again; of a read: whether it is filled. Not collective.
 
-        A write by the collective methods has copied when `write_begin` returns. One by "direct" or
+        A write by the collective methods has copied when `File.write_begin` returns. One by "direct" or
         "sieved" is done by the I/O thread straight from the array, without a copy.
+
+        Args:
+            wait: Whether to wait for that; a read is waited for by `wait` alone.
         """
         return self._inner.copied(wait)
 
     def test(self) -> bool:
-        """Whether this rank's part is committed: in the file, or (of a read) out of it. Does not
-        wait. Not collective; errors are for `wait`."""
+        """Whether this rank's part is committed: in the file, or (of a read) out of it.
+
+        Does not wait. Not collective; errors are for `wait`.
+        """
         return self._inner.test()
 
     def wait(self) -> Any:
-        """Returns when the bytes of all ranks are in the file. Of a read: the array (or list) that
-        was read. Collective: every rank calls, in any order. Again: nothing more happens.
+        """Returns when the bytes of all ranks are in the file; of a read: in memory. Collective.
 
-        Raises what went wrong, the same class on every rank.
+        Every rank calls, for several handles in any order. Again: nothing more happens.
+
+        Returns:
+            Of a read the array (or list) that was read, else None.
+
+        Raises:
+            Error: What went wrong, the same class on every rank.
         """
         try:
             if not self._waited:

@@ -84,9 +84,13 @@ def normalize(entries: Any, shape: Sequence[int]) -> Normalized:
 def section(*ranges: Any) -> Section:
     """A half-open section: ``section((0, 10), (5, 100, 2))`` is 0:10 by 5:100:2.
 
-    Each range is ``(lower, upper)``, ``(lower, upper, stride)`` or
-    ``(lower, upper, stride, block)``, which takes `block` neighbours at every step, or a list of
-    indices. 1 to 8 dimensions.
+    Args:
+        ranges: One for each of 1 to 8 dimensions: ``(lower, upper)``, ``(lower, upper, stride)`` or
+            ``(lower, upper, stride, block)``, which takes ``block`` neighbours at every step; or a list of
+            indices. In elements.
+
+    Raises:
+        SectionError: For a range that is none of these.
     """
     dimensions: list[Any] = []
     for r in ranges:
@@ -109,13 +113,23 @@ def inclusive(*ranges: Sequence[int]) -> Section:
 
     ``inclusive((1, 100, 1), (11, 110, 1))`` is the papers' ``(1:100:1, 11:110:1)``. To type in a
     table as printed, with the rank in it, use ``Section.paper("(1:100:1, 1+10p:100+10p:1)", p=3)``.
+
+    Args:
+        ranges: One for each dimension: ``(lower, upper)`` or ``(lower, upper, stride)``.
+
+    Raises:
+        SectionError: For a range that is no section.
     """
     return section(*((r[0] - 1, r[1], r[2] if len(r) > 2 else 1) for r in ranges))
 
 
 def extents(runs: Iterable[tuple[int, int]]) -> Section:
-    """Runs of elements ``(begin, end)``, counted along the array as it lies in the file.
+    """A section of runs of elements, counted along the array as it lies in the file.
 
-    Ascending and apart. The memory side is one-dimensional.
+    Its memory is one-dimensional, of as many elements as the runs have together.
+
+    Args:
+        runs: ``(begin, end)`` of each, half-open; ascending and apart, or the call that uses the section
+            raises SectionError.
     """
     return Section._extents([(int(begin), int(end)) for begin, end in runs])

@@ -50,7 +50,11 @@ void bind_hints(nb::module_& m) {
   m.def("_unknown_hints", &unknown_hints);
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, nb::arg("text"),
-      "'64', '64K', '4M' or '1G' (powers of 1024) in bytes. Raises ArgumentError.");
+      "A size as people write it in bytes.\n\n"
+      "Args:\n"
+      "    text: '64', '64K', '4M' or '1G' (powers of 1024).\n\n"
+      "Raises:\n"
+      "    ArgumentError: For a text that is no size.");
 }
 
 }  // namespace penstock::python

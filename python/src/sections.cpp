@@ -41,7 +41,10 @@ nb::list dimensions_of(const Section& section) {
 }  // namespace
 
 void bind_sections(nb::module_& m) {
-  nb::class_<Section>(m, "Section", "A section of an array; see penstock.section().")
+  nb::class_<Section>(
+      m, "Section",
+      "What one rank wants of an array: made by `section`, `inclusive`,\n`extents` or `paper`. A "
+      "value; sections of the same elements in the same form are equal.")
       .def_static("_of", &make_section, "dimensions"_a)
       .def_static(
           "_extents",
@@ -57,19 +60,30 @@ void bind_sections(nb::module_& m) {
             return Section::paper(text, p, nprocs);
           },
           "text"_a, "p"_a = 0, "nprocs"_a = 1,
-          "A section as the papers print it: '(1:100:1, 1+10p:100+10p:1)'.\n\n"
-          "1-based, upper bound included; p is the rank, nprocs the number of ranks\n"
-          "(Thakur & Choudhary, Tables 1-8). Raises SectionError.")
+          "A section as the papers print it: '(1:100:1, 1+10p:100+10p:1)' (Thakur & Choudhary,\n"
+          "Tables 1-8).\n\n"
+          "Args:\n"
+          "    text: Per dimension lower:upper:stride, 1-based, upper bound included.\n"
+          "    p: What p stands for in it: the rank.\n"
+          "    nprocs: What nprocs stands for in it: the number of ranks.\n\n"
+          "Raises:\n"
+          "    SectionError: With the place that could not be read.")
       .def_prop_ro(
           "shape", [](const Section& s) { return nb::tuple(nb::cast(s.shape())); },
           "Number of elements per dimension, in memory.")
       .def_prop_ro("size", &Section::element_count, "Number of elements.")
       .def_prop_ro("dimensions", &dimensions_of,
                    "Per dimension (lower, upper, stride, block), half-open, or a list of indices.")
-      .def_prop_ro("is_extents", &Section::is_extents)
+      .def_prop_ro("is_extents", &Section::is_extents,
+                   "Whether it is runs along the file, made by `extents`.")
       .def(
           "check", [](const Section& s, const std::vector<std::int64_t>& shape) { s.check(shape); },
-          "shape"_a, "Raises SectionError unless the section fits an array of this shape.")
+          "shape"_a,
+          "Raises unless the section fits an array of this shape.\n\n"
+          "Args:\n"
+          "    shape: Extents of the array, in elements.\n\n"
+          "Raises:\n"
+          "    SectionError: With the dimension and its limit.")
       .def(
           "__eq__", [](const Section& a, const Section& b) { return a == b; }, nb::is_operator())
       .def("__hash__", [](const Section& s) { return std::hash<std::string>{}(s.to_string()); })
