@@ -12,35 +12,48 @@ namespace penstock {
 
 /// How one dimension is dealt to the processes of one grid dimension.
 struct DimensionKind {
-  enum class Kind { block, cyclic, block_cyclic, collapsed } kind = Kind::block;
-  std::int64_t block = 1;  ///< block length of block-cyclic(k)
+  enum class Kind {
+    block,         ///< one stretch a process
+    cyclic,        ///< one index a process, in turn
+    block_cyclic,  ///< stretches of `block` indices, in turn
+    collapsed,     ///< "*": not distributed
+  };
+  Kind kind = Kind::block;
+  std::int64_t block = 1;  ///< indices, of block_cyclic
 
-  /// "block", "cyclic", "block-cyclic(k)" or "cyclic(k)", "*" (not distributed).
+  /// "block", "cyclic", "block-cyclic(k)" or "cyclic(k)", "*" (not distributed); throws
+  /// Error(argument).
   PENSTOCK_EXPORT static DimensionKind parse(std::string_view text);
-  PENSTOCK_EXPORT std::string to_string() const;
+  PENSTOCK_EXPORT std::string to_string() const;  ///< in the form that parse reads
 };
 
 /// The share of one rank. `section` is what it owns; with a halo, `local_shape` is larger than
 /// section.shape() and the owned elements begin at `halo_before` in each dimension.
 struct Share {
-  Section section;
+  Section section;                        ///< what it owns
   std::vector<std::int64_t> local_shape;  ///< memory: owned elements and halo cells
   std::vector<std::int64_t> halo_before;  ///< halo cells before the owned ones
   Section with_halo;                      ///< owned elements and those under the halo
 };
 
+/// An array of a shape dealt out to the processes of a grid. Pure: every rank can compute the share
+/// of any.
 class PENSTOCK_EXPORT Distribution {
  public:
   /// `grid`: processes per dimension, product = ranks; empty: as square as the shape allows.
-  /// `halo`: halo cells on each side in block dimensions, clipped at the array's edge.
+  /// `halo`: halo cells on each side in block dimensions, clipped at the array's edge; empty: none.
+  /// `shape` and `halo` are in elements. Throws Error(argument) where numbers of dimensions differ,
+  /// or the grid has not as many processes as there are ranks.
   Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
                std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid = {},
                std::vector<std::int64_t> halo = {});
 
-  const std::vector<std::int64_t>& grid() const noexcept { return grid_; }
-  std::int64_t ranks() const noexcept { return ranks_; }
+  const std::vector<std::int64_t>& grid() const noexcept {
+    return grid_;
+  }                                                                ///< processes per dimension
+  std::int64_t ranks() const noexcept { return ranks_; }           ///< the product of these
   std::vector<std::int64_t> coordinates(std::int64_t rank) const;  ///< row-major in the grid
-  Share share(std::int64_t rank) const;
+  Share share(std::int64_t rank) const;  ///< throws Error(argument) for a rank that is none
 
  private:
   Range owned(std::size_t dimension, std::int64_t coordinate) const;

@@ -27,16 +27,17 @@ PENSTOCK_EXPORT const char* to_string(ErrorClass cls) noexcept;
 /// An error for the reader: which argument, which rank, which file, what was expected, what to do.
 class PENSTOCK_EXPORT Error : public std::runtime_error {
  public:
+  /// `message`: for the reader, in whole words.
   Error(ErrorClass cls, const std::string& message) : std::runtime_error(message), cls_(cls) {}
   /// A failed system call on `path`: `offset` in bytes (-1: none), `error_number` an errno.
   Error(const std::string& message, std::string path, std::int64_t offset, int error_number);
   ~Error() override;
 
-  ErrorClass error_class() const noexcept { return cls_; }
+  ErrorClass error_class() const noexcept { return cls_; }  ///< of the gravest error of all ranks
   int rank() const noexcept { return rank_; }  ///< the rank that failed first; -1: not known
-  const std::string& path() const noexcept { return path_; }
-  std::int64_t offset() const noexcept { return offset_; }
-  int error_number() const noexcept { return errno_; }  ///< an errno; 0: none
+  const std::string& path() const noexcept { return path_; }  ///< of a file; empty: none
+  std::int64_t offset() const noexcept { return offset_; }    ///< bytes into the file; -1: none
+  int error_number() const noexcept { return errno_; }        ///< an errno; 0: none
 
   /// The same error seen from another rank.
   static Error from_rank(int rank, ErrorClass cls, const std::string& message,

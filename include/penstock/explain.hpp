@@ -12,11 +12,11 @@ namespace penstock {
 
 /// A request of all ranks, described.
 struct RequestDescription {
-  std::vector<std::int64_t> shape;
-  std::int64_t element_size = 1;
-  Order order = Order::c;
-  std::int64_t offset = 0;
-  bool write = true;
+  std::vector<std::int64_t> shape;             ///< of the array, in elements
+  std::int64_t element_size = 1;               ///< bytes
+  Order order = Order::c;                      ///< of the elements in the file
+  std::int64_t offset = 0;                     ///< byte of the file where the array starts
+  bool write = true;                           ///< else a read
   int cores = 1;                               ///< processors of a node that will run it
   std::vector<std::vector<Section>> sections;  ///< per rank
   int nodes = 1;                               ///< that the ranks are spread over, in equal parts
@@ -24,6 +24,7 @@ struct RequestDescription {
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.
 struct PENSTOCK_EXPORT PlanReport {
+  /// The part of the file that one aggregator alone touches.
   struct Domain {
     int aggregator_rank;
     std::int64_t begin, end;    ///< byte range of the domain (block-cyclic: first and last)
@@ -33,6 +34,7 @@ struct PENSTOCK_EXPORT PlanReport {
     std::int64_t hole_bytes;     ///< bytes between the first and last wanted byte of its rounds
     std::int64_t sieved_rounds;  ///< rounds that read before they write
   };
+  /// Bytes that go between a rank and an aggregator.
   struct Flow {
     int rank, aggregator_rank;
     std::int64_t bytes;
@@ -55,9 +57,11 @@ struct PENSTOCK_EXPORT PlanReport {
   std::vector<Domain> domains;
   std::vector<Flow> flows;  ///< bytes that each rank sends or receives
   std::vector<Alternative> alternatives;
-  std::string to_text() const;
+  std::string to_text() const;  ///< all of it, as `penstock explain` prints it
 };
 
+/// What a call that all ranks make together would do, with these hints. Throws Error: section for a
+/// section that does not fit the array, argument for hints that no plan can follow.
 PENSTOCK_EXPORT PlanReport explain(const RequestDescription& request, const Hints& hints);
 
 }  // namespace penstock

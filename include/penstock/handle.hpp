@@ -21,6 +21,7 @@ enum class Background {
 PENSTOCK_EXPORT std::string_view to_string(Background background) noexcept;
 PENSTOCK_EXPORT Background parse_background(std::string_view text);  ///< throws Error(argument)
 
+/// A read, write or close that has begun, as ArrayFile returns it.
 class PENSTOCK_EXPORT Handle {
  public:
   /// Not collective. The memory of a write may be changed again: its bytes are in the file or in a

@@ -77,28 +77,28 @@ enum class IoPolicy {
   idle,       ///< SCHED_IDLE: only where nobody else wants the core
 };
 
+/// Settings of a file, and of single calls. What each does says the table of hints
+/// (describe_hints(), docs/hints.md); here stand units and the values that mean "auto".
 struct Hints {
   Method method = Method::automatic;
   DomainRule domains = DomainRule::automatic;
-  std::int64_t aggregators = 0;  ///< 0: chosen; else 1 .. ranks
-  std::int64_t buffer_size = 0;  ///< staging buffer of an aggregator, bytes; 0: chosen
-  std::int64_t stripe_size = 0;  ///< bytes; 0: the buffer size
+  std::int64_t aggregators = 0;  ///< ranks; 0: auto
+  std::int64_t buffer_size = 0;  ///< bytes; 0: auto
+  std::int64_t stripe_size = 0;  ///< bytes; 0: that of the file system, else the buffer size
   SieveWrites sieve_writes = SieveWrites::automatic;
   Locks locks = Locks::automatic;
   Exchange exchange = Exchange::automatic;
   Pipeline pipeline = Pipeline::automatic;
   StorageKind storage = StorageKind::automatic;
-  std::int64_t io_depth = 8;        ///< requests that io_uring has under way, 1 to 1024
-  std::int64_t ranks_per_node = 0;  ///< ranks that share memory at most; 0: all of a node
-  std::int64_t writers = 0;         ///< ranks of a node that access storage at a time; 0: all
-  std::int64_t stagger = 0;         ///< microseconds between the first writes of aggregators
-  /// Bytes of this process that may wait to be written while the program goes on; 0: none, a write
-  /// returns when its bytes are in the file.
-  std::int64_t active_buffer_size = std::int64_t{64} << 20;
-  IoPolicy io_policy = IoPolicy::automatic;  ///< of I/O threads; may differ between ranks
-  std::int64_t io_nice = 0;                  ///< 0 to 19; may differ between ranks
-  std::int64_t io_core = -1;                 ///< -1: any; may differ between ranks
-  std::string device;                        ///< "", "paced:...", "fault:..." (see docs/hints.md)
+  std::int64_t io_depth = 8;                                 ///< pieces of an access, 1 to 1024
+  std::int64_t ranks_per_node = 0;                           ///< ranks; 0: auto
+  std::int64_t writers = 0;                                  ///< ranks; 0: auto
+  std::int64_t stagger = 0;                                  ///< microseconds
+  std::int64_t active_buffer_size = std::int64_t{64} << 20;  ///< bytes
+  IoPolicy io_policy = IoPolicy::automatic;
+  std::int64_t io_nice = 0;   ///< 0 to 19
+  std::int64_t io_core = -1;  ///< number of a core; -1: auto
+  std::string device;         ///< "", "paced:...", "fault:..."
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
@@ -117,23 +117,24 @@ enum class HintScope {
 
 /// All that there is to know of a hint: documents, bindings and commands are made of this.
 struct HintDescription {
-  std::string name;
+  std::string name;                       ///< as Hints::set reads it
   std::string values;                     ///< what may be given, in words
   std::vector<std::string_view> choices;  ///< of a hint that is one of several names
   std::optional<std::int64_t> minimum;    ///< of a hint that is a number
   std::optional<std::int64_t> maximum;  ///< none: no bound, or one that is not known before open()
   std::string_view unit;                ///< "bytes", "ranks"...; empty: none
   std::string default_value;            ///< as text
-  HintScope scope = HintScope::call;
-  bool common = true;     ///< all ranks must pass the same
-  bool planned = false;   ///< a plan depends on it: explain() shows what it changes
-  std::string_view help;  ///< a few sentences
+  HintScope scope = HintScope::call;    ///< of calls, or of the file alone
+  bool common = true;                   ///< all ranks must pass the same
+  bool planned = false;                 ///< a plan depends on it: explain() shows what it changes
+  std::string_view help;                ///< a few sentences
 };
+/// Of all hints, in the order of docs/hints.md.
 PENSTOCK_EXPORT std::vector<HintDescription> describe_hints();
 
 /// Whether all ranks must pass the same value of a hint.
 PENSTOCK_EXPORT bool must_be_common(std::string_view hint) noexcept;
-PENSTOCK_EXPORT std::string_view to_string(Method method) noexcept;
+PENSTOCK_EXPORT std::string_view to_string(Method method) noexcept;  ///< as a hint has it
 PENSTOCK_EXPORT std::string_view to_string(DomainRule rule) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(Exchange exchange) noexcept;
 /// "64", "64K", "4M", "1G" (powers of 1024) to bytes; throws Error(argument).

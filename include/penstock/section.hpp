@@ -14,8 +14,8 @@
 
 namespace penstock {
 
-inline constexpr int max_dimensions = 8;
-inline constexpr std::int64_t max_element_size = 64 * 1024;
+inline constexpr int max_dimensions = 8;                     ///< of an array
+inline constexpr std::int64_t max_element_size = 64 * 1024;  ///< of an array, bytes
 
 /// Order in which the elements of an array lie in the file.
 enum class Order {
@@ -28,10 +28,10 @@ PENSTOCK_EXPORT Order parse_order(std::string_view text);  ///< throws Error(arg
 /// Half-open range of indices, lower:upper:stride, taking `block` neighbours at every step:
 /// { lower + j*stride + b : 0 <= b < block } below `upper`. block = 1 is the usual section.
 struct PENSTOCK_EXPORT Range {
-  std::int64_t lower = 0;
-  std::int64_t upper = 0;
-  std::int64_t stride = 1;
-  std::int64_t block = 1;
+  std::int64_t lower = 0;   ///< first index
+  std::int64_t upper = 0;   ///< past the last
+  std::int64_t stride = 1;  ///< from step to step, at least 1
+  std::int64_t block = 1;   ///< neighbours at every step, at most the stride
 
   std::int64_t count() const noexcept;  ///< number of indices
   friend bool operator==(const Range&, const Range&) = default;
@@ -43,8 +43,8 @@ using Indices = std::variant<Range, IndexList>;
 
 /// Half-open run of elements, counted along the array as it lies in the file.
 struct ElementExtent {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int64_t begin = 0;  ///< first element
+  std::int64_t end = 0;    ///< past the last
   friend bool operator==(const ElementExtent&, const ElementExtent&) = default;
 };
 
@@ -52,8 +52,9 @@ struct ElementExtent {
 class PENSTOCK_EXPORT Section {
  public:
   Section() = default;  ///< no element at all
+  /// A range or a list of indices for each dimension.
   explicit Section(std::vector<Indices> dimensions) : dimensions_(std::move(dimensions)) {}
-  Section(std::initializer_list<Range> ranges);
+  Section(std::initializer_list<Range> ranges);  ///< a range for each dimension
 
   /// All of an array.
   static Section all(std::span<const std::int64_t> shape);
@@ -65,14 +66,16 @@ class PENSTOCK_EXPORT Section {
   /// Runs of elements along the file, ascending and apart; memory is one-dimensional.
   static Section extents(std::vector<ElementExtent> runs);
 
-  bool is_extents() const noexcept { return extents_.has_value(); }
+  bool is_extents() const noexcept { return extents_.has_value(); }  ///< made by extents()
+  /// Of a section that is no extents.
   const std::vector<Indices>& dimensions() const noexcept { return dimensions_; }
+  /// Of extents; only where is_extents().
   const std::vector<ElementExtent>& runs() const { return *extents_; }
 
   /// Shape of the section in memory: one count per dimension; {total} for extents.
   std::vector<std::int64_t> shape() const;
-  std::int64_t element_count() const noexcept;
-  bool empty() const noexcept { return element_count() == 0; }
+  std::int64_t element_count() const noexcept;                  ///< the product of shape()
+  bool empty() const noexcept { return element_count() == 0; }  ///< no element at all
 
   /// Throws Error(section) naming the dimension and the limit when it does not fit `array_shape`.
   void check(std::span<const std::int64_t> array_shape) const;
@@ -80,7 +83,7 @@ class PENSTOCK_EXPORT Section {
   /// false wrongly.
   bool may_intersect(const Section& other) const;
 
-  std::string to_string() const;
+  std::string to_string() const;  ///< half-open, as in "(0:10, 5:100:2)"
   friend bool operator==(const Section&, const Section&) = default;
 
  private:

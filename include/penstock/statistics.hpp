@@ -28,7 +28,7 @@ struct PENSTOCK_EXPORT Statistics {
 
 /// One member of Statistics, described.
 struct StatisticsField {
-  std::string_view name;
+  std::string_view name;  ///< of the member
   std::variant<std::int64_t Statistics::*, double Statistics::*> member;
   std::string_view unit;  ///< of one: "bytes", "seconds"; of counts what is counted
   std::string_view help;  ///< a sentence
