@@ -85,7 +85,7 @@ def public_names() -> dict[str, set[str]]:
             names.add(name.removeprefix("penstock::"))
         elif compound.get("kind") == "namespace":
             names |= {m.findtext("name", "") for m in members if m.get("kind") != "enumvalue"}
-    return {"cpp/*.md": names - {"export"}, "python.md": set(penstock.__all__)}
+    return {"cpp/*.md": names - {"export"}, "python.md": set(penstock.__all__) - {"__version__"}}
 
 
 def check_reference(app: object) -> None:

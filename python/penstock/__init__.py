@@ -26,6 +26,7 @@ from ._core import (
     StorageError,
     parse_bytes,
 )
+from ._core import version as __version__
 from ._distribution import Distribution, distribute
 from ._explain import explain
 from ._file import File, open
@@ -33,9 +34,8 @@ from ._handle import Handle
 from ._hints import hints
 from ._sections import extents, inclusive, section
 
-__version__ = "0.1.0"
-
 __all__ = [
+    "__version__",
     "ArgumentError",
     "DisagreementError",
     "Distribution",

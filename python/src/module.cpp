@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   penstock::python::bind_file(m);
   penstock::python::bind_explain(m);
   penstock::python::bind_bench(m);
+  m.attr("version") = PENSTOCK_VERSION;
   // The library of the running process: which mpiexec fits it.
   m.def(
       "mpi_library_version",

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import penstock as ps
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -61,7 +63,11 @@ def test_explain():
 
 
 def test_version():
-    assert re.match(r"penstock \d+\.\d+\.\d+, with ", penstock("--version"))
+    version = re.search(r"project\(penstock VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    assert ps.__version__ == version and penstock("--version").startswith(f"penstock {version}, with ")
+    settings = (ROOT / "pyproject.toml").read_text()
+    place = re.search(r"metadata.version\].*?input = \"(.*?)\"\nregex = '(.*?)'", settings, re.DOTALL)
+    assert re.search(place[2], (ROOT / place[1]).read_text())["value"] == version
 
 
 def test_the_readmes_examples_are_the_files_that_run(mpirun):

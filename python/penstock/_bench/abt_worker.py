@@ -28,11 +28,9 @@ import penstock as ps
 
 from .devices import device, of_file
 from .jacobi import Jacobi
-from .patterns import CONFORMING, PATTERNS, Part, Pattern
+from .patterns import DISTRIBUTIONS, Part, Pattern
 from .ranks import BenchError, Worker, barrier, main
-
-DISTRIBUTIONS = {"conforming": CONFORMING, "block3": PATTERNS["block3"]}
-BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}  #: room in the active buffer, in data of a write
+from .report import BUDGETS
 
 
 class Copy:

@@ -8,11 +8,11 @@ from typing import Any, Optional
 import typer
 
 from .command import OPERATIONS, app
+from .patterns import DISTRIBUTIONS
+from .report import BUDGETS
 from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, at_least, byte_count, numbers, parse_hints
 
 EXPERIMENTS = ["independent", "computation", "communication"]
-DISTRIBUTIONS = ["conforming", "block3"]
-PROGRAMS = 3  # with the same snapshots: unbuffered, half the room, room for twice the data
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
@@ -72,7 +72,7 @@ def abt(
     chosen = pick("experiment", experiments, ["throughput", "jacobi"])
     job: dict[str, Any] = {"command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "wanted_size": wanted,
            "jacobi_ranks": [], "grid": grid, "iterations": iterations,
-           "distributions": pick("distribution", distributions, DISTRIBUTIONS),
+           "distributions": pick("distribution", distributions, list(DISTRIBUTIONS)),
            "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat,
            "repeat": repeat, "patience": patience, "hints": parse_hints(hint or [])}
     if "jacobi" in chosen:
@@ -81,7 +81,7 @@ def abt(
     runs = _runs(devices, folder, output)
     job["sizes"] = _sizes(job["throughput_ranks"], wanted)
     pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
-                          + len(job["jacobi_ranks"]) * (1 + PROGRAMS * len(job["snapshots"])))
+                          + len(job["jacobi_ranks"]) * (1 + len(BUDGETS) * len(job["snapshots"])))
     counts = list(dict.fromkeys(job["throughput_ranks"] + job["jacobi_ranks"]))
     bench = Bench("penstock._bench.abt_worker", job, runs, counts, pieces, abt_report)
     bench.carry_out(output, folder, mpiexec_timeout)

@@ -223,6 +223,7 @@ PATTERNS = {p.name: p for p in (
 SLABS = Pattern("slabs", "2-D int32, whole rows: a rank's part is one piece of the file", (64, 64), ("block", "*"))
 CONFORMING = Pattern("conforming", "3-D doubles in slabs, as they lie in the file", (8, 8, 8), ("block", "*", "*"),
                      "<f8")
+DISTRIBUTIONS = {pattern.name: pattern for pattern in (CONFORMING, PATTERNS["block3"])}
 
 
 def chosen(names: str) -> list[Pattern]:

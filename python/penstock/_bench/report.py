@@ -11,6 +11,8 @@ from .._core import Statistics
 from .ratios import Record
 
 KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
+# Room in the active buffer, in data of a write.
+BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}
 # What `background` may be, in words.
 MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
          "all": "all: exchange and storage"}
