@@ -1,12 +1,16 @@
 // Storage over a file that moves whole blocks another way than through the page cache: past it
-// (direct.cpp), many at once (ring.cpp), or both. Not for other rooms.
+// (direct.cpp), many at once (ring_storage.cpp), or both. Not for other rooms.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "base/buffer.hpp"
 #include "storage/posix.hpp"
 
 namespace penstock {
@@ -17,9 +21,6 @@ struct BlockFile {
   std::shared_ptr<Descriptor> direct;  ///< with O_DIRECT; null: not open, or it does not work
   std::int64_t block = 1;              ///< transfers begin and end at multiples of this
   std::int64_t memory_alignment = 1;
-
-  /// The descriptor that blocks go through.
-  int number() const noexcept { return (direct ? direct : buffered)->number(); }
 };
 
 /// Opens the file both ways. Where direct I/O does not work, `direct` is null and `notice` (may be
@@ -29,20 +30,79 @@ BlockFile open_block_file(const std::string& path, OpenFlag flag, std::string* n
 /// Adds one line of notice to what is there.
 void add_notice(std::string* notice, const std::string& text);
 
-/// Moves whole blocks between memory of any alignment and the file.
-class Mover {
+/// What one access to the file of the operating system moves of a request.
+class Piece {
  public:
-  virtual ~Mover() = default;
-  /// `offset` and `size` are multiples of the file's block. A count from the start, or -errno.
-  virtual std::int64_t move(Way way, std::byte* memory, std::int64_t size, std::int64_t offset) = 0;
+  /// From `begin` of the request on, up to `longest` bytes. With `direct`, whole blocks past the
+  /// page cache, or less than a block through it. What goes past it from or into memory that is not
+  /// aligned for the device, or in too many places, is copied: up to `bounce_size` bytes.
+  void cut(const BlockFile& file, bool direct, Direction direction, Parts memory,
+           std::int64_t offset, std::int64_t begin, std::int64_t longest);
+
+  /// Takes `bytes` more for moved.
+  void moved(std::int64_t bytes) noexcept;
+  /// What was read by way of the buffer, into `memory` of the request.
+  void give_back(Parts memory) const;
+
+  std::int64_t begin() const noexcept { return begin_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::int64_t done() const noexcept { return done_; }
+  Direction direction() const noexcept { return direction_; }
+  bool past_cache() const noexcept { return past_cache_; }
+  /// What is left of it.
+  Parts memory() const noexcept { return left_; }
+  std::int64_t offset() const noexcept { return offset_ + done_; }
+
+  static constexpr std::int64_t bounce_size = 1 << 20;
+
+ private:
+  Direction direction_ = Direction::read;
+  bool past_cache_ = false, bounced_ = false;
+  std::int64_t begin_ = 0, size_ = 0, done_ = 0;
+  std::int64_t offset_ = 0;  // of its first byte in the file
+  std::vector<iovec> parts_;
+  std::span<iovec> left_;
+  Buffer bounce_;
 };
 
-/// One access at a time; memory that is not aligned goes through a buffer of 1 MiB.
-std::unique_ptr<Mover> make_plain_mover(const BlockFile& file);
+/// One access at a time; requests of several threads wait for each other. What is no transfer is
+/// that of the page cache.
+class BlockStorage : public Storage {
+ public:
+  BlockStorage(BlockFile file, std::string path);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
+  std::int64_t size() override { return buffered_->size(); }
+  std::int64_t resize(std::int64_t bytes) override { return buffered_->resize(bytes); }
+  std::int64_t sync() override;
+  std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
+    return buffered_->lock(range, kind, error);
+  }
+  const std::string& path() const override { return buffered_->path(); }
 
-/// Gives `mover` the whole blocks of each request and the page cache what is left of it at either
-/// end. Requests of several threads wait for each other.
-std::unique_ptr<Storage> make_block_storage(BlockFile file, std::unique_ptr<Mover> mover,
-                                            std::string path);
+ protected:
+  /// Where there is no such range, the kernel says what it has to say of it.
+  bool is_range(std::int64_t size, std::int64_t offset) const noexcept;
+  std::int64_t through_page_cache(Direction direction, Parts memory, std::int64_t offset) {
+    return move_once(direction, file_.buffered->number(), memory, offset);
+  }
+  void cut(Piece& piece, Direction direction, Parts memory, std::int64_t offset, std::int64_t begin,
+           std::int64_t longest) const {
+    piece.cut(file_, direct_works_, direction, memory, offset, begin, longest);
+  }
+  std::int64_t block() const noexcept { return file_.block; }
+  int number_for(const Piece& piece) const noexcept {
+    return (piece.past_cache() ? file_.direct : file_.buffered)->number();
+  }
+  /// One blocking access: a count, or -errno. Where the file system refuses direct I/O after all,
+  /// it goes through the page cache, and so do all later ones.
+  std::int64_t move_now(const Piece& piece);
+
+ private:
+  const BlockFile file_;
+  const std::unique_ptr<Storage> buffered_;
+  std::atomic<bool> direct_works_;
+  std::mutex mutex_;
+  Piece piece_;
+};
 
 }  // namespace penstock

@@ -8,17 +8,19 @@ class CountStorage : public Storage {
   CountStorage(std::unique_ptr<Storage> inner, StorageCounts& counts, StorageCounts& background)
       : inner_(std::move(inner)), counts_(counts), background_(background) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    const std::int64_t moved = inner_->read_some(into, offset);
-    ++counts().reads;
-    if (moved > 0) counts().bytes_read += moved;
-    return moved;
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return noted(direction, inner_->move_some(direction, memory, offset));
   }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    const std::int64_t moved = inner_->write_some(from, offset);
-    ++counts().writes;
-    if (moved > 0) counts().bytes_written += moved;
-    return moved;
+  bool completes_later() const override { return inner_->completes_later(); }
+  void submit(std::span<IoRequest> requests) override { inner_->submit(requests); }
+  bool poll(IoRequest& request) override {
+    if (!inner_->poll(request)) return false;
+    noted(request.direction, request.result);
+    return true;
+  }
+  void wait(IoRequest& request) override {
+    inner_->wait(request);
+    noted(request.direction, request.result);
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
@@ -43,6 +45,13 @@ class CountStorage : public Storage {
   const std::string& path() const override { return inner_->path(); }
 
  private:
+  /// Enters one access with its result.
+  std::int64_t noted(Direction direction, std::int64_t moved) {
+    const bool reads = direction == Direction::read;
+    ++(reads ? counts().reads : counts().writes);
+    if (moved > 0) (reads ? counts().bytes_read : counts().bytes_written) += moved;
+    return moved;
+  }
   StorageCounts& counts() const noexcept { return in_background ? background_ : counts_; }
 
   std::unique_ptr<Storage> inner_;

@@ -71,8 +71,7 @@ BlockFile open_block_file(const std::string& path, OpenFlag flag, std::string* n
 std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice) {
   BlockFile file = open_block_file(path, flag, notice);
   if (!file.direct) return make_posix_storage(std::move(file.buffered), path);
-  auto mover = make_plain_mover(file);
-  return make_block_storage(std::move(file), std::move(mover), path);
+  return std::make_unique<BlockStorage>(std::move(file), path);
 }
 
 }  // namespace penstock

@@ -46,7 +46,8 @@ DirectAlignment usable(std::int64_t memory, std::int64_t offset) {
 
 DirectAlignment try_direct_read(int fd) {
   Buffer block(usual_alignment, nullptr);
-  if (transfer_once(Way::read, fd, block.data(), block.size(), 0) < 0) return {};
+  const iovec part = part_of(block.first(block.size()));
+  if (move_once(Direction::read, fd, {&part, 1}, 0) < 0) return {};
   return {usual_alignment, usual_alignment};
 }
 

@@ -6,8 +6,10 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <penstock/error.hpp>
+#include <set>
 #include <vector>
 
 namespace penstock {
@@ -94,17 +96,27 @@ class FaultStorage : public Storage {
   FaultStorage(std::unique_ptr<Storage> inner, std::vector<Clause> clauses)
       : inner_(std::move(inner)), clauses_(std::move(clauses)) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    const int fault = next(op_read);
-    if (fault > 0) return -fault;
-    if (fault == short_transfer) into = into.first(half(into.size()));
-    return inner_->read_some(into, offset);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return move(next(operation_of(direction)), direction, memory, offset);
   }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    const int fault = next(op_write);
-    if (fault > 0) return -fault;
-    if (fault == short_transfer) from = from.first(half(from.size()));
-    return inner_->write_some(from, offset);
+  bool completes_later() const override { return inner_->completes_later(); }
+  /// Requests with a fault are done at once, and never asked for below.
+  void submit(std::span<IoRequest> requests) override {
+    for (IoRequest& request : requests) {
+      const int fault = next(operation_of(request.direction));
+      if (fault == 0) {
+        inner_->submit({&request, 1});
+        continue;
+      }
+      request.result = move(fault, request.direction, request.memory, request.offset);
+      request.done = true;
+      const std::lock_guard guard(mutex_);
+      faulty_.insert(&request);
+    }
+  }
+  bool poll(IoRequest& request) override { return is_faulty(request) || inner_->poll(request); }
+  void wait(IoRequest& request) override {
+    if (!is_faulty(request)) inner_->wait(request);
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
@@ -129,7 +141,22 @@ class FaultStorage : public Storage {
   const std::string& path() const override { return inner_->path(); }
 
  private:
-  static std::size_t half(std::size_t size) { return size > 1 ? size / 2 : size; }
+  static Operation operation_of(Direction direction) {
+    return direction == Direction::read ? op_read : op_write;
+  }
+  std::int64_t move(int fault, Direction direction, Parts memory, std::int64_t offset) {
+    if (fault > 0) return -fault;
+    if (fault == 0) return inner_->move_some(direction, memory, offset);
+    const std::int64_t size = size_of(memory);
+    std::vector<iovec> half;
+    append_slice(half, memory, 0, size > 1 ? size / 2 : size, memory.size());
+    return inner_->move_some(direction, half, offset);
+  }
+  /// Once for each: whoever is told that a request is done asks no more.
+  bool is_faulty(const IoRequest& request) {
+    const std::lock_guard guard(mutex_);
+    return faulty_.erase(&request) > 0;
+  }
   /// The fault of this call: 0 for none.
   int next(Operation operation) {
     const std::int64_t index = calls_[operation]++;
@@ -141,6 +168,8 @@ class FaultStorage : public Storage {
   std::unique_ptr<Storage> inner_;
   std::vector<Clause> clauses_;
   std::array<std::atomic<std::int64_t>, op_count> calls_{};
+  std::mutex mutex_;
+  std::set<const IoRequest*> faulty_;  // submitted, and not told yet
 };
 
 }  // namespace

@@ -15,35 +15,20 @@ class MemoryStorage : public Storage {
  public:
   MemoryStorage(std::string name, std::int64_t size) : path_(std::move(name)), size_(size) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     if (offset < 0) return -EINVAL;
-    const std::int64_t count =
-        std::clamp<std::int64_t>(size_ - offset, 0, static_cast<std::int64_t>(into.size()));
-    for (std::int64_t at = 0; at < count;) {
-      const std::int64_t part = within_block(offset + at, count - at);
-      const auto found = blocks_.find((offset + at) / block_size);
-      if (found == blocks_.end()) std::memset(into.data() + at, 0, static_cast<std::size_t>(part));
-      else
-        std::memcpy(into.data() + at, found->second.data() + (offset + at) % block_size,
-                    static_cast<std::size_t>(part));
-      at += part;
+    const bool writes = direction == Direction::write;
+    const std::int64_t asked = size_of(memory);
+    if (writes && asked > std::numeric_limits<std::int64_t>::max() - offset) return -EFBIG;
+    const std::int64_t count = writes ? asked : std::clamp<std::int64_t>(size_ - offset, 0, asked);
+    std::int64_t done = 0;
+    for (const iovec& part : memory) {
+      const std::int64_t size = std::min(count - done, static_cast<std::int64_t>(part.iov_len));
+      writes ? write(begin_of(part), size, offset + done)
+             : read(begin_of(part), size, offset + done);
+      done += size;
     }
-    return count;
-  }
-
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    const auto count = static_cast<std::int64_t>(from.size());
-    if (offset < 0) return -EINVAL;
-    if (count > std::numeric_limits<std::int64_t>::max() - offset) return -EFBIG;
-    for (std::int64_t at = 0; at < count;) {
-      const std::int64_t part = within_block(offset + at, count - at);
-      auto& block = blocks_[(offset + at) / block_size];
-      block.resize(block_size);
-      std::memcpy(block.data() + (offset + at) % block_size, from.data() + at,
-                  static_cast<std::size_t>(part));
-      at += part;
-    }
-    if (count > 0) size_ = std::max(size_, offset + count);
+    if (writes && count > 0) size_ = std::max(size_, offset + count);
     return count;
   }
 
@@ -71,6 +56,27 @@ class MemoryStorage : public Storage {
   static constexpr std::int64_t block_size = 1 << 20;
   static std::int64_t within_block(std::int64_t offset, std::int64_t most) {
     return std::min(most, block_size - offset % block_size);
+  }
+
+  void read(std::byte* into, std::int64_t size, std::int64_t offset) const {
+    for (std::int64_t at = 0; at < size;) {
+      const std::int64_t part = within_block(offset + at, size - at);
+      const auto bytes = static_cast<std::size_t>(part);
+      const auto found = blocks_.find((offset + at) / block_size);
+      if (found == blocks_.end()) std::memset(into + at, 0, bytes);
+      else std::memcpy(into + at, found->second.data() + (offset + at) % block_size, bytes);
+      at += part;
+    }
+  }
+  void write(const std::byte* from, std::int64_t size, std::int64_t offset) {
+    for (std::int64_t at = 0; at < size;) {
+      const std::int64_t part = within_block(offset + at, size - at);
+      auto& block = blocks_[(offset + at) / block_size];
+      block.resize(block_size);
+      std::memcpy(block.data() + (offset + at) % block_size, from + at,
+                  static_cast<std::size_t>(part));
+      at += part;
+    }
   }
 
   std::string path_;

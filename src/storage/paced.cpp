@@ -144,14 +144,12 @@ class PacedStorage : public Storage {
                int rank)
       : inner_(std::move(inner)), pace_(pace), clock_(std::move(clock)), rank_(rank) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    return request(into.size(), false, [&] { return inner_->read_some(into, offset); });
-  }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    clock_->writing.fetch_add(1, std::memory_order_relaxed);
-    const std::int64_t moved =
-        request(from.size(), true, [&] { return inner_->write_some(from, offset); });
-    clock_->writing.fetch_sub(1, std::memory_order_relaxed);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    const bool writes = direction == Direction::write;
+    if (writes) clock_->writing.fetch_add(1, std::memory_order_relaxed);
+    const std::int64_t moved = request(
+        size_of(memory), writes, [&] { return inner_->move_some(direction, memory, offset); });
+    if (writes) clock_->writing.fetch_sub(1, std::memory_order_relaxed);
     return moved;
   }
   std::int64_t size() override { return inner_->size(); }
@@ -170,8 +168,7 @@ class PacedStorage : public Storage {
  private:
   /// The queue first: what `inner` takes is part of the modelled time, not on top of it.
   template <class Call>
-  std::int64_t request(std::size_t size, bool writes, Call&& call) {
-    const auto asked = static_cast<std::int64_t>(size);
+  std::int64_t request(std::int64_t asked, bool writes, Call&& call) {
     const double variation = pace_.variation(rank_, requests_.fetch_add(1));
     std::int64_t queued = std::min(asked, piece_bytes);
     std::int64_t done = queue(now(), queued, writes, variation);

@@ -12,9 +12,6 @@
 namespace penstock {
 namespace {
 
-/// Linux moves at most 2 GiB less a page in one call; stay clear of it.
-constexpr std::int64_t longest_call = std::int64_t{1} << 30;
-
 std::int64_t result(std::int64_t code) {
   return code < 0 ? -errno : code;
 }
@@ -46,12 +43,8 @@ class PosixStorage : public Storage {
   PosixStorage(std::shared_ptr<Descriptor> file, std::string path)
       : file_(std::move(file)), path_(std::move(path)) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    return transfer_once(Way::read, fd(), into.data(), std::ssize(into), offset);
-  }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    auto* memory = const_cast<std::byte*>(from.data());  // only read from
-    return transfer_once(Way::write, fd(), memory, std::ssize(from), offset);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return move_once(direction, fd(), memory, offset);
   }
   /// In steps, since the kernel does no more than a device's largest request for one call.
   bool read_ahead(Extent range) override {
@@ -140,11 +133,11 @@ Descriptor::~Descriptor() {
   ::close(fd_);
 }
 
-std::int64_t transfer_once(Way way, int fd, std::byte* memory, std::int64_t size,
-                           std::int64_t offset) {
-  const auto count = static_cast<std::size_t>(std::min(size, longest_call));
-  return result(way == Way::read ? ::pread(fd, memory, count, offset)
-                                 : ::pwrite(fd, memory, count, offset));
+/// The kernel cuts what is longer than 2 GiB less a page: a short transfer.
+std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t offset) {
+  const auto count = static_cast<int>(std::min(memory.size(), most_parts));
+  return result(direction == Direction::read ? ::preadv(fd, memory.data(), count, offset)
+                                             : ::pwritev(fd, memory.data(), count, offset));
 }
 
 void throw_open_error(const std::string& path, OpenFlag flag, int number) {

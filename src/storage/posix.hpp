@@ -11,8 +11,6 @@
 
 namespace penstock {
 
-enum class Way { read, write };
-
 /// Closes the file when its storage and every lock on it are gone: a lock given back on a closed
 /// number would be given back on whichever file has got that number since.
 class Descriptor {
@@ -36,9 +34,11 @@ auto uninterrupted(Call&& call) {
   return code;
 }
 
-/// One pread or pwrite: a count, or -errno.
-std::int64_t transfer_once(Way way, int fd, std::byte* memory, std::int64_t size,
-                           std::int64_t offset);
+/// The most parts that one system call takes (IOV_MAX).
+constexpr std::size_t most_parts = 1024;
+
+/// One preadv or pwritev: a count, or -errno.
+std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t offset);
 
 /// Opens a file as open_posix does, with the same messages.
 std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag flag);

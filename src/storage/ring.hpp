@@ -1,13 +1,50 @@
-// Many accesses at once, through io_uring. Compiled where liburing was found.
+// io_uring: the ring of one file, and every call on it. Compiled where liburing was found.
 #pragma once
 
+#include <liburing.h>
+
 #include <memory>
+#include <string>
 
 #include "storage/blocks.hpp"
 
 namespace penstock {
 
-/// Null where the kernel gives no ring; `error` is then an errno.
-std::unique_ptr<Mover> make_ring_mover(const BlockFile& file, int depth, int& error);
+/// Entries are pushed and submitted by one thread at a time, answers taken by one at a time; the
+/// one may be beside the other.
+class Ring {
+ public:
+  Ring() = default;
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    if (open_) ::io_uring_queue_exit(&ring_);
+  }
+
+  /// 0, or an errno.
+  int open(unsigned depth);
+  /// There is room for as many as the ring is deep. `memory` must stay until it is submitted.
+  void push(Direction direction, int fd, Parts memory, std::int64_t offset, void* owner);
+  /// Hands what was pushed to the kernel. A count, or -errno.
+  int submit() { return ::io_uring_submit(&ring_); }
+  /// How many of those pushed the kernel has not taken.
+  int not_taken() const { return static_cast<int>(::io_uring_sq_ready(&ring_)); }
+  /// Until there is an answer, or a signal.
+  void wait();
+
+  struct Answer {
+    void* owner;  // null: there is none yet
+    std::int64_t code;
+  };
+  Answer next_answer();
+
+ private:
+  io_uring ring_{};
+  bool open_ = false;
+};
+
+/// Many accesses at once. Null where the kernel gives no ring; `error` is then an errno.
+std::unique_ptr<Storage> make_ring_storage(const BlockFile& file, const std::string& path,
+                                           int depth, int& error);
 
 }  // namespace penstock

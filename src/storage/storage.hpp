@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 
+#include "base/direction.hpp"
 #include "base/extent.hpp"
 #include "base/tally.hpp"
+#include "storage/parts.hpp"
 
 namespace penstock {
 
@@ -26,14 +28,45 @@ class RangeLock {
   virtual ~RangeLock() = default;
 };
 
+/// One access: a contiguous range of the file, and memory in one or several places.
+struct IoRequest {
+  Direction direction = Direction::read;
+  std::int64_t offset = 0;
+  Parts memory;  // what it lists must stay until the request is done
+
+  bool done = false;
+  std::int64_t result = 0;  // once it is done: a count, or -errno
+};
+
 /// Calls return what the kernel would: a count, or -errno. They may be short and may say -EINTR;
-/// read_fully and write_fully below finish what these begin.
+/// read_fully and write_fully below, and Submission (storage/submission.hpp), finish what these
+/// begin.
 class Storage {
  public:
   virtual ~Storage() = default;
 
-  virtual std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) = 0;
-  virtual std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) = 0;
+  /// Moves bytes between memory and a contiguous range of the file, and returns when that is done.
+  virtual std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) = 0;
+  /// The same with memory in one place.
+  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) {
+    const iovec part = part_of(into);
+    return move_some(Direction::read, {&part, 1}, offset);
+  }
+  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) {
+    const iovec part = part_of(from);
+    return move_some(Direction::write, {&part, 1}, offset);
+  }
+
+  /// Whether requests go on while the caller does something else: submit() then returns at once.
+  virtual bool completes_later() const { return false; }
+  /// Begins requests, which stay where they are until they are done. Where one writes, those under
+  /// way must not overlap. Kinds that do not complete later carry them out here.
+  virtual void submit(std::span<IoRequest> requests);
+  /// Whether a request is done. To be asked, or waited for, until it is, and then no more.
+  virtual bool poll(IoRequest& request) { return request.done; }
+  /// Until the request is done.
+  virtual void wait(IoRequest&) {}
+
   /// Brings a range nearer (into the page cache) and returns without its bytes. False: this kind
   /// of storage has no such place; an empty range only asks.
   virtual bool read_ahead(Extent) { return false; }
@@ -69,11 +102,11 @@ Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int
 std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
 /// A file of the operating system, past the page cache; requests of any alignment. Where direct I/O
 /// does not work, a posix storage, and `notice` (may be null) gets one line that says so. Of this
-/// one and the next, requests of several threads wait for each other.
+/// one, requests of several threads wait for each other.
 std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice);
-/// The same through io_uring, `direct` or through the page cache: a large request is cut and up to
-/// `depth` (1 to 1024) pieces of it are on their way at once. Where io_uring does not work, a posix
-/// or direct storage, and a line of notice.
+/// The same through io_uring, `direct` or through the page cache: it completes later. Large
+/// requests are cut, and up to `depth` (1 to 1024) pieces of all requests are under way at once.
+/// Where io_uring does not work, a posix or direct storage, and a line of notice.
 std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool direct, int depth,
                                     std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.

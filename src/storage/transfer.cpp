@@ -1,39 +1,31 @@
-#include <cerrno>
-
-#include "storage/storage.hpp"
+#include "storage/submission.hpp"
 
 namespace penstock {
 namespace {
 
-/// Repeats `step(done)` until `size` bytes are done. `zero_error`: what a call that moved nothing
-/// means (0: the end of the file).
-template <class Step>
-Transfer repeat(std::int64_t size, int zero_error, Step&& step) {
-  Transfer transfer;
-  while (transfer.bytes < size) {
-    const std::int64_t moved = step(transfer.bytes);
-    if (moved == -EINTR) continue;  // a signal, not a failure
-    if (moved <= 0) {
-      transfer.error = moved < 0 ? static_cast<int>(-moved) : zero_error;
-      break;
-    }
-    transfer.bytes += moved;
-  }
-  return transfer;
+Transfer move_fully(Storage& storage, Direction direction, std::span<const std::byte> memory,
+                    std::int64_t offset) {
+  Submission submission(storage);
+  submission.add(direction, memory, offset);
+  submission.run();
+  return submission.size() == 0 ? Transfer{} : submission.transfer(0);
 }
 
 }  // namespace
 
+void Storage::submit(std::span<IoRequest> requests) {
+  for (IoRequest& request : requests) {
+    request.result = move_some(request.direction, request.memory, request.offset);
+    request.done = true;
+  }
+}
+
 Transfer read_fully(Storage& storage, std::span<std::byte> into, std::int64_t offset) {
-  return repeat(static_cast<std::int64_t>(into.size()), 0, [&](std::int64_t done) {
-    return storage.read_some(into.subspan(static_cast<std::size_t>(done)), offset + done);
-  });
+  return move_fully(storage, Direction::read, into, offset);
 }
 
 Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int64_t offset) {
-  return repeat(static_cast<std::int64_t>(from.size()), EIO, [&](std::int64_t done) {
-    return storage.write_some(from.subspan(static_cast<std::size_t>(done)), offset + done);
-  });
+  return move_fully(storage, Direction::write, from, offset);
 }
 
 }  // namespace penstock

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "storage/storage.hpp"
+#include "storage/submission.hpp"
 
 namespace penstock::test {
 
@@ -24,12 +25,14 @@ class ByteModel {
         random_(seed) {}
 
   void step() {
-    switch (below(8)) {
+    switch (below(10)) {
       case 0: return resize();
       case 1: return sync();
       case 2:
       case 3:
       case 4: return write();
+      case 5: return submit(Direction::write);
+      case 6: return submit(Direction::read);
       default: return read();
     }
   }
@@ -62,9 +65,42 @@ class ByteModel {
     const Transfer done = write_fully(storage_, from, offset);
     ASSERT_EQ(done.error, 0) << size << " bytes at " << offset;
     ASSERT_EQ(done.bytes, size);
-    if (size > 0 && std::ssize(model_) < offset + size)
-      model_.resize(static_cast<std::size_t>(offset + size));
-    if (size > 0) std::ranges::copy(from, model_.begin() + offset);
+    put(offset, from);
+  }
+
+  /// Several accesses at a time, each from or into several places.
+  void submit(Direction direction) {
+    Submission accesses(storage_);
+    std::int64_t at = 0, file = number(largest_file_ / 2);
+    for (std::int64_t i = 1 + below(12); i > 0; --i) {
+      const std::int64_t size = number(200000);
+      if (at + size > memory_.size() || file + size > largest_file_) break;
+      accesses.add(direction, {memory_.data() + at, static_cast<std::size_t>(size)}, file);
+      if (direction == Direction::write) put(file, fill(at, size));
+      places_.push_back({file, at, size});
+      at += size + number(9000);
+      file += size + (below(2) == 0 ? 0 : number(50000));
+    }
+    accesses.start();
+    accesses.wait();
+    ASSERT_EQ(accesses.first_failure(), accesses.size());
+    for (const auto& [offset, place, size] : std::exchange(places_, {})) {
+      const std::int64_t there = std::clamp<std::int64_t>(std::ssize(model_) - offset, 0, size);
+      ASSERT_TRUE(std::equal(memory_.data() + place, memory_.data() + place + there,
+                             model_.begin() + (there > 0 ? offset : 0)))
+          << size << " bytes at " << offset << " of " << model_.size();
+    }
+  }
+  std::span<std::byte> fill(std::int64_t at, std::int64_t size) {
+    const std::span<std::byte> from(memory_.data() + at, static_cast<std::size_t>(size));
+    for (std::byte& byte : from) byte = static_cast<std::byte>(random_());
+    return from;
+  }
+  void put(std::int64_t offset, std::span<const std::byte> from) {
+    if (from.empty()) return;
+    const auto end = static_cast<std::size_t>(offset) + from.size();
+    if (model_.size() < end) model_.resize(end);
+    std::ranges::copy(from, model_.begin() + offset);
   }
 
   void read() {
@@ -95,6 +131,10 @@ class ByteModel {
   Buffer memory_;
   std::mt19937 random_;
   std::vector<std::byte> model_;
+  struct Place {
+    std::int64_t file, memory, size;
+  };
+  std::vector<Place> places_;
 };
 
 }  // namespace penstock::test

@@ -1,6 +1,7 @@
 // Storage whose transfers answer what a test wrote down, one answer per call.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -23,16 +24,20 @@ class ScriptedStorage : public Storage {
 
   explicit ScriptedStorage(std::deque<std::int64_t> answers) : answers_(std::move(answers)) {}
 
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    const std::int64_t answer = next(offset, into.size());
-    // What arrives tells where it came from.
-    for (std::int64_t i = 0; i < answer; ++i)
-      into[static_cast<std::size_t>(i)] = static_cast<std::byte>((offset + i) % 251);
-    return answer;
-  }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    const std::int64_t answer = next(offset, from.size());
-    if (answer > 0) written_.insert(written_.end(), from.begin(), from.begin() + answer);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    std::int64_t left = next(offset, size_of(memory));
+    const std::int64_t answer = left;
+    for (const iovec& part : memory) {
+      const std::int64_t bytes = std::min(left, static_cast<std::int64_t>(part.iov_len));
+      std::byte* const place = begin_of(part);
+      // What arrives tells where it came from.
+      for (std::int64_t i = 0; i < bytes && direction == Direction::read; ++i)
+        place[i] = static_cast<std::byte>((offset + i) % 251);
+      if (bytes > 0 && direction == Direction::write)
+        written_.insert(written_.end(), place, place + bytes);
+      left -= std::max<std::int64_t>(0, bytes);
+      offset += bytes;
+    }
     return answer;
   }
   std::int64_t size() override { return -EIO; }
@@ -49,8 +54,8 @@ class ScriptedStorage : public Storage {
 
  private:
   /// A script that has run out is a test that asked more often than it should have.
-  std::int64_t next(std::int64_t offset, std::size_t size) {
-    calls_.push_back({offset, static_cast<std::int64_t>(size)});
+  std::int64_t next(std::int64_t offset, std::int64_t size) {
+    calls_.push_back({offset, size});
     if (answers_.empty()) return -ENOTRECOVERABLE;
     const std::int64_t answer = answers_.front();
     answers_.pop_front();

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
+#include <deque>
 #include <filesystem>
 #include <penstock/error.hpp>
+#include <thread>
 
 #include "storage_byte_model.hpp"
 #include "storage_temp_folder.hpp"
@@ -91,6 +94,49 @@ TEST_P(Uring, CountsUpToTheFirstFailureAndThenTellsIt) {
   int status = -1;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST_P(Uring, ThreadsSubmitAndWaitBesideEachOther) {
+  constexpr std::int64_t part = 1 << 20, rounds = 20;
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Bytes from = pattern(part, static_cast<unsigned>(t)), into(part);
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        const std::int64_t begin = (t * rounds + round) * part;
+        Submission writes(*storage_), reads(*storage_);
+        for (std::int64_t at = 0; at < part; at += part / 8)
+          writes.add(Direction::write, {from.data() + at, part / 8 - (round % 2)}, begin + at);
+        writes.start();
+        if (round % 3 == 0)
+          while (!writes.poll()) std::this_thread::yield();
+        else writes.wait();
+        EXPECT_EQ(writes.first_failure(), writes.size());
+        reads.add(Direction::read, into, begin);
+        reads.run();
+        for (std::int64_t at = 0; at < part; at += part / 8)
+          EXPECT_EQ(std::memcmp(into.data() + at, from.data() + at, part / 8 - 1), 0);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(Uring, WindowsStayUnderWayWhileOthersAreSubmitted) {
+  constexpr std::int64_t window = 3 << 20;
+  const Bytes bytes = pattern(window + 8192);
+  const auto aligned = (4096 - reinterpret_cast<std::uintptr_t>(bytes.data()) % 4096) % 4096;
+  std::deque<Submission> windows;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    windows.emplace_back(*storage_).add(
+        Direction::write, {bytes.data() + aligned, static_cast<std::size_t>(window)}, i * window);
+    windows.back().start();
+  }
+  while (!windows.empty()) {
+    windows.front().wait();
+    EXPECT_EQ(windows.front().transfer(0).bytes, window);
+    windows.pop_front();
+  }
+  EXPECT_EQ(storage_->size(), 12 * window);
 }
 
 TEST_P(Uring, ReadOnlyFilesRefuseEveryPiece) {
