@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <csignal>
 #include <new>
 #include <string>
@@ -51,7 +52,7 @@ IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
   memory_.unit_queued();
   const IoTicket ticket = ++submitted_;
   file.queued(ticket, unit);
-  entries_.push_back({&file, std::move(unit)});
+  entries_.push_back({.file = &file, .unit = std::move(unit)});
   if (started) has_work_.notify_one();
   else run_here(guard);
   return ticket;
@@ -61,7 +62,7 @@ IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
 /// meanwhile, too. An exception would leave the ranks in the middle of an exchange.
 void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
   running_ = in_background = true;
-  while (!entries_.empty()) run_next(guard);
+  while (!entries_.empty() || !under_way_.empty()) step(guard);
   running_ = in_background = false;
   done_.notify_all();
 }
@@ -75,30 +76,53 @@ void IoQueue::run() {
   in_background = true;
   std::unique_lock guard(mutex_);
   for (;;) {
-    const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
-    if (entries_.empty()) break;
-    if (!ready) continue;  // held up, and not idle
-    run_next(guard);
+    if (under_way_.empty()) {
+      const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
+      if (entries_.empty()) break;
+      if (!ready) continue;  // held up, and not idle
+    }
+    step(guard);
   }
   running_ = false;
   done_.notify_all();
 }
 
-void IoQueue::run_next(std::unique_lock<std::mutex>& guard) {
+void IoQueue::step(std::unique_lock<std::mutex>& guard) {
+  under_way_.empty() || next_joins() ? begin_next(guard) : end_oldest(guard);
+}
+
+bool IoQueue::next_joins() const {
+  if (!may_begin()) return false;
+  const Entry& next = entries_.front();
+  return std::ranges::all_of(under_way_, [&](const Entry& entry) {
+    return entry.file == next.file && next.unit.goes_beside(entry.unit);
+  });
+}
+
+void IoQueue::begin_next(std::unique_lock<std::mutex>& guard) {
   Entry entry = std::move(entries_.front());
   entries_.pop_front();
   IoUnit& unit = entry.unit;
-  const bool drop = unit.writes() && entry.file->failed();
+  entry.dropped = unit.writes() && entry.file->failed();
   const bool own_thread = std::this_thread::get_id() == thread_.get_id();
   guard.unlock();
-  std::optional<Error> error;
-  if (!drop) {
+  if (!entry.dropped) {
     if (own_thread) place_thread(unit.placement);
-    error = error_of(unit.work);
+    entry.error = error_of(unit.work);
   }
-  unit.work = nullptr;  // the unit's memory
   guard.lock();
-  entry.file->ended(unit, drop, std::move(error));
+  under_way_.push_back(std::move(entry));
+}
+
+void IoQueue::end_oldest(std::unique_lock<std::mutex>& guard) {
+  Entry entry = std::move(under_way_.front());
+  under_way_.pop_front();
+  IoUnit& unit = entry.unit;
+  guard.unlock();
+  if (unit.finish && !entry.dropped && !entry.error) entry.error = error_of(unit.finish);
+  unit.work = unit.finish = nullptr;  // the unit's memory
+  guard.lock();
+  entry.file->ended(unit, entry.dropped, std::move(entry.error));
   memory_.unit_ended();
   ++finished_;  // the file may be gone from here on
   done_.notify_all();
@@ -166,7 +190,9 @@ void IoQueue::forget() {
   new (&has_work_) std::condition_variable;
   new (&done_) std::condition_variable;
   static_cast<void>(new std::deque<Entry>(std::move(entries_)));
+  static_cast<void>(new std::deque<Entry>(std::move(under_way_)));
   entries_.clear();
+  under_way_.clear();
   if (thread_.joinable()) thread_.detach();
   running_ = false;
   finished_ = submitted_;

@@ -1,7 +1,8 @@
-// IoQueue: one queue of units and the one I/O thread that carries them out, one after the other, in
-// the order in which they came. The thread never calls MPI. It starts with the first unit, and ends
-// where there has been none for a while. Where the system has no thread to give, who submits a unit
-// carries it out.
+// IoQueue: one queue of units and the one I/O thread that carries them out, in the order in which
+// they came. Each ends before the next one begins, but for units of one write where storage
+// completes later: these are under way together, and end in their order. The thread never calls
+// MPI. It starts with the first unit, and ends where there has been none for a while. Where the
+// system has no thread to give, who submits a unit carries it out.
 #pragma once
 
 #include <atomic>
@@ -65,13 +66,18 @@ class IoQueue {
   struct Entry {
     Ledger* file;
     IoUnit unit;
+    bool dropped = false;  // once it has begun
+    std::optional<Error> error = std::nullopt;
   };
   template <class Over>
   void await(Over&& over);
   bool start();
   void run();
   void run_here(std::unique_lock<std::mutex>& guard);
-  void run_next(std::unique_lock<std::mutex>& guard);
+  void begin_next(std::unique_lock<std::mutex>& guard);
+  void end_oldest(std::unique_lock<std::mutex>& guard);
+  void step(std::unique_lock<std::mutex>& guard);
+  bool next_joins() const;
   bool may_begin() const noexcept;
 
   ActiveBuffer& memory_;
@@ -80,7 +86,7 @@ class IoQueue {
   const Clock::duration idle_;
   std::mutex mutex_;
   std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has
-  std::deque<Entry> entries_;
+  std::deque<Entry> entries_, under_way_;
   IoTicket submitted_ = 0, finished_ = 0;
   int awaited_ = 0;  // by those who wait for units of this queue
   bool running_ = false, stop_ = false;

@@ -18,8 +18,17 @@ struct IoUnit {
   const void* owner = nullptr;  // what counts the writes: an open file
   Placement placement;
   std::function<void()> work;  // may throw; holds the unit's memory, and lets go of it
+  /// What waits for that which `work` has begun at the storage; may throw, too. Empty: `work` does
+  /// all. Units of one write (or reads) of a file with it are under way beside each other.
+  std::function<void()> finish;
 
   bool writes() const noexcept { return !extent.empty(); }
+  /// Whether it may begin while `other`, of the same file, is under way. A byte that both write
+  /// is the later one's; and extents are locked, which must not overlap.
+  bool goes_beside(const IoUnit& other) const noexcept {
+    return finish && other.finish && owner == other.owner && operation == other.operation &&
+           intersect(extent, other.extent).empty();
+  }
 };
 
 }  // namespace penstock

@@ -15,7 +15,8 @@ Worker::~Worker() {
   thread_.join();
 }
 
-Worker::Ticket Worker::submit(std::function<void()> job, const Placement& placement) {
+Worker::Ticket Worker::submit(std::function<void()> job, const Placement& placement,
+                              std::function<void()> finish) {
   const std::lock_guard guard(mutex_);
   if (!thread_.joinable()) {
     // Signals are the program's business: its own threads take them, not this one.
@@ -25,7 +26,7 @@ Worker::Ticket Worker::submit(std::function<void()> job, const Placement& placem
     thread_ = std::thread([this] { run(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  jobs_.push_back({std::move(job), placement});
+  jobs_.push_back({std::move(job), std::move(finish), placement});
   has_work_.notify_one();
   return ++submitted_;
 }
@@ -48,17 +49,37 @@ void Worker::wait_for_all() {
 void Worker::run() {
   std::unique_lock guard(mutex_);
   for (;;) {
-    has_work_.wait(guard, [&] { return stop_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    guard.unlock();
-    place_thread(job.placement);
-    job.work();
-    guard.lock();
-    ++finished_;
-    has_finished_.notify_all();
+    const bool joins = !jobs_.empty() && (under_way_.empty() || jobs_.front().finish);
+    if (joins) begin_next(guard);
+    else if (!under_way_.empty()) end_oldest(guard);
+    else if (stop_) return;
+    else has_work_.wait(guard, [&] { return stop_ || !jobs_.empty(); });
   }
+}
+
+void Worker::begin_next(std::unique_lock<std::mutex>& guard) {
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  guard.unlock();
+  place_thread(job.placement);
+  job.work();
+  guard.lock();
+  if (job.finish) {
+    under_way_.push_back(std::move(job.finish));
+    return;
+  }
+  ++finished_;
+  has_finished_.notify_all();
+}
+
+void Worker::end_oldest(std::unique_lock<std::mutex>& guard) {
+  const std::function<void()> finish = std::move(under_way_.front());
+  under_way_.pop_front();
+  guard.unlock();
+  finish();
+  guard.lock();
+  ++finished_;
+  has_finished_.notify_all();
 }
 
 }  // namespace penstock

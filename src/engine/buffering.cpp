@@ -1,6 +1,7 @@
 #include "engine/buffering.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <sched.h>
 
@@ -120,36 +121,32 @@ namespace {
 
 /// Runs of one rank that are written together.
 struct DirectUnit {
+  explicit DirectUnit(Storage& storage) : accesses(storage) {}
+
   ActiveBuffer::Memory memory;
   std::byte* begin = nullptr;
   std::int64_t bytes = 0, room = 0;
-  std::vector<Extent> runs;  // in the file; their bytes lie one after the other
-
-  Extent hull() const noexcept {
-    Extent hull = runs.front();
-    for (const Extent run : runs)
-      hull = {std::min(hull.begin, run.begin), std::max(hull.end, run.end)};
-    return hull;
-  }
+  Extent hull{std::numeric_limits<std::int64_t>::max(), 0};
+  Statistics counts;
+  std::unique_ptr<RangeLock> lock;
+  Submission accesses;  // the runs; their bytes lie one after the other
 };
 
-void write_unit(Context& context, const DirectUnit& unit, Locks locks, int writers) {
-  Statistics counts;
-  let_copy(context);
+void begin_unit(Context& context, DirectUnit& unit, Locks locks) {
+  const Stopwatch watch(unit.counts.time_storage);
+  unit.lock = lock_for_writing(context, locks, unit.hull, LockKind::shared);
+  unit.accesses.start();
+}
+
+void finish_unit(Context& context, DirectUnit& unit) {
   {
-    const Stopwatch watch(counts.time_storage);
-    const auto held = lock_for_writing(context, locks, unit.hull(), LockKind::shared);
-    const Permit permit(context, writers);
-    const std::byte* from = unit.begin;
-    for (const Extent run : unit.runs) {
-      const Transfer done =
-          write_fully(context.storage, {from, static_cast<std::size_t>(run.length())}, run.begin);
-      if (done.error != 0) throw_transfer_error(context, "writing", run, done);
-      from += run.length();
-    }
+    const Stopwatch watch(unit.counts.time_storage);
+    unit.accesses.wait();
   }
-  context.file.background_counts.add(counts);
-  note_unit(context, unit.bytes, counts.time_storage, context.machine.ranks);
+  unit.lock.reset();
+  check_accesses(context, unit.accesses);
+  context.file.background_counts.add(unit.counts);
+  note_unit(context, unit.bytes, unit.counts.time_storage, context.machine.ranks);
 }
 
 class DirectPacker {
@@ -171,12 +168,14 @@ class DirectPacker {
         for (std::int64_t k = 0; k < batch.count; ++k)
           add(batch.file + k * batch.file_step, batch.packed + k * batch.run, batch.run);
       });
+      // Patterns of one request may overlap, accesses that are under way together may not.
+      if (context_.storage.completes_later()) submit();
     }
     submit();
   }
 
  private:
-  static constexpr std::size_t most_runs = 16384;  // their list is memory too
+  static constexpr std::size_t most_runs = 4096;  // their list is memory too
 
   void add(std::int64_t offset, std::int64_t packed, std::int64_t length) {
     const std::int64_t grain = context_.units.grain;
@@ -186,16 +185,17 @@ class DirectPacker {
       const std::int64_t part = std::min(length, unit_->room - unit_->bytes) / grain * grain;
       if (part > 0) {
         copy(packed, part);
-        if (unit_->runs.empty() || unit_->runs.back().end != offset)
-          unit_->runs.push_back({offset, offset});
-        unit_->runs.back().end = offset + part;
+        unit_->accesses.add(Direction::write,
+                            {unit_->begin + unit_->bytes, static_cast<std::size_t>(part)}, offset);
+        unit_->hull = {std::min(unit_->hull.begin, offset),
+                       std::max(unit_->hull.end, offset + part)};
         unit_->bytes += part;
         offset += part;
         packed += part;
         length -= part;
         left_ -= part;
       }
-      if (length > 0 || unit_->runs.size() == most_runs) submit();
+      if (length > 0 || unit_->accesses.size() == most_runs) submit();
     }
   }
 
@@ -205,7 +205,7 @@ class DirectPacker {
     if (room < context_.units.grain) room = most_;
     room = std::min(room, left_);
     const std::int64_t ahead = lead(offset, room);
-    unit_ = std::make_shared<DirectUnit>();
+    unit_ = std::make_shared<DirectUnit>(context_.storage);
     unit_->memory = take_room(context_, ahead + room);
     unit_->begin = unit_->memory.data() + ahead;
     unit_->room = room;
@@ -220,14 +220,21 @@ class DirectPacker {
   void submit() {
     if (unit_ == nullptr) return;
     IoUnit unit;
-    unit.extent = unit_->hull();
+    unit.extent = unit_->hull;
     unit.owner = &context_.file;
     unit.operation = context_.buffering.operation;
     unit.placement = context_.buffering.placement;
     context_.counts.bytes_buffered += unit_->bytes;
-    unit.work = [context = context_.shared_from_this(), mine = std::move(unit_),
-                 locks = hints_.locks, writers = static_cast<int>(hints_.writers)] {
-      write_unit(*context, *mine, locks, writers);
+    const int writers = static_cast<int>(hints_.writers);
+    const bool beside = writers == 0 && context_.storage.completes_later();
+    if (beside) unit.finish = [context = context_.shared_from_this(), mine = unit_] { finish_unit(*context, *mine); };
+    unit.work = [shared = context_.shared_from_this(), mine = std::move(unit_),
+                 locks = hints_.locks, writers, beside] {
+      Context& context = *shared;
+      let_copy(context);
+      const Permit permit(context, writers);
+      begin_unit(context, *mine, locks);
+      if (!beside) finish_unit(context, *mine);
     };
     unit_ = nullptr;
     context_.buffering.last = context_.buffered->submit(std::move(unit));

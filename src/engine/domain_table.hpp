@@ -98,6 +98,15 @@ class WindowQueue {
     return table.finished() && ahead_.empty();
   }
   bool buffered() const noexcept { return buffered_; }
+  /// Storage calls of windows are a thread's: start_flush() and open() return before they are done.
+  bool in_background() const noexcept { return buffered_ || background_; }
+  /// Whether what was started of a window is done.
+  bool is_done(const Window& window) {
+    if (window.in_io_thread) return context_.buffered->is_done(window.ticket);
+    return window.ticket == 0 || context_.file.worker.is_done(window.ticket);
+  }
+  /// Whether open() would not wait for what an earlier window has at the storage.
+  bool next_is_free() { return windows_.empty() || is_done(*windows_[turn_]); }
   void start_flush(Window& window);
   /// Waits for what was started. After a failed fill the staging buffer is all zeros: others must
   /// get something, but not what memory held before.

@@ -19,11 +19,16 @@ constexpr std::int64_t lock_range = std::int64_t{4} << 20;
 
 /// Pieces that are packed first stay in the cache until they are written.
 constexpr std::int64_t cached_piece = std::int64_t{1} << 20;
+/// Memory in parts as long as this is not packed: a part in a list costs about as much as to copy
+/// so many bytes.
+constexpr std::int64_t long_part = std::int64_t{4} << 10;
+/// What is handed to storage together; its list is memory, too.
+constexpr std::size_t most_parts = 1024;
 
 class DirectMover {
  public:
   DirectMover(Context& context, const Access& access, const Hints& hints)
-      : context_(context), access_(access), hints_(hints) {}
+      : context_(context), access_(access), hints_(hints), accesses_(context.storage) {}
   ~DirectMover() { context_.pool.give(BufferPool::Use::window, std::move(temporary_)); }
 
   void move(const FilePattern& file, const MemoryMap& memory) {
@@ -33,6 +38,7 @@ class DirectMover {
       for (std::int64_t i = 0; i < batch.count; ++i)
         move_run(batch.file + i * batch.file_step, batch.packed + i * batch.run, batch.run);
     });
+    carry_out();
     lock_.reset();
     locked_ = {};
   }
@@ -40,7 +46,8 @@ class DirectMover {
  private:
   void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length) {
     const std::int64_t grain = context_.units.grain;
-    const bool in_place = memory_->contiguous(packed, packed + length) != nullptr;
+    const bool in_place =
+        memory_->nest().run_count(packed, packed + length) <= 1 + length / long_part;
     const std::int64_t most =
         in_place ? longest_access : std::max(grain, std::min(hints_.buffer_size, cached_piece));
     for (std::int64_t at = 0; at < length;) {
@@ -52,17 +59,31 @@ class DirectMover {
 
   void move_part(Extent range, std::int64_t packed, bool in_place) {
     if (access_.writes()) hold_lock(range);
-    if (in_place) {
-      std::byte* const place = memory_->contiguous(packed, packed + range.length());
-      return access_.writes() ? write(place, range) : read(place, range);
-    }
+    in_place ? move_in_place(range, packed) : move_packed(range, packed);
+  }
+
+  /// Straight from or into user memory.
+  void move_in_place(Extent range, std::int64_t packed) {
+    zip(*file_, *memory_, packed, packed + range.length(), [&](const Batch& batch) {
+      for (std::int64_t i = 0; i < batch.count; ++i) {
+        if (accesses_.parts() == most_parts) carry_out();
+        accesses_.add(access_.direction,
+                      {batch.memory + i * batch.memory_step, static_cast<std::size_t>(batch.run)},
+                      batch.file + i * batch.file_step);
+      }
+    });
+  }
+
+  void move_packed(Extent range, std::int64_t packed) {
+    carry_out();
     if (temporary_.size() < range.length()) {
       context_.pool.give(BufferPool::Use::window, std::move(temporary_));
       temporary_ = context_.pool.take(BufferPool::Use::window, range.length(), &context_.gauge);
     }
-    if (!access_.writes()) read(temporary_.data(), range);
-    copy_temporary(range, packed);
-    if (access_.writes()) write(temporary_.data(), range);
+    if (access_.writes()) copy_temporary(range, packed);
+    accesses_.add(access_.direction, temporary_.first(range.length()), range.begin);
+    carry_out();
+    if (!access_.writes()) copy_temporary(range, packed);
   }
 
   void copy_temporary(Extent range, std::int64_t packed) {
@@ -73,27 +94,20 @@ class DirectMover {
 
   void hold_lock(Extent range) {
     if (range.begin >= locked_.begin && range.end <= locked_.end) return;
+    carry_out();
     lock_.reset();
     locked_ = {range.begin,
                std::max(range.end, std::min(file_->hull().end, range.begin + lock_range))};
     lock_ = lock_for_writing(context_, hints_.locks, locked_, LockKind::shared);
   }
 
-  void read(std::byte* into, Extent range) {
+  void carry_out() {
+    if (accesses_.size() == 0) return;
     const Stopwatch watch(context_.counts.time_storage);
     const Permit permit(context_, static_cast<int>(hints_.writers));
-    const Transfer got =
-        read_fully(context_.storage, {into, static_cast<std::size_t>(range.length())}, range.begin);
-    if (got.error != 0) throw_transfer_error(context_, "reading", range, got);
-    if (got.bytes < range.length()) throw_truncated(context_, range, got.bytes);
-  }
-
-  void write(const std::byte* from, Extent range) {
-    const Stopwatch watch(context_.counts.time_storage);
-    const Permit permit(context_, static_cast<int>(hints_.writers));
-    const Transfer done = write_fully(
-        context_.storage, {from, static_cast<std::size_t>(range.length())}, range.begin);
-    if (done.error != 0) throw_transfer_error(context_, "writing", range, done);
+    accesses_.run();
+    check_accesses(context_, accesses_);
+    accesses_.clear();
   }
 
   Context& context_;
@@ -104,6 +118,7 @@ class DirectMover {
   Buffer temporary_;
   std::unique_ptr<RangeLock> lock_;
   Extent locked_;
+  Submission accesses_;
 };
 
 void copy_window(Context& context, const Access& access, WindowIo& io, Extent window) {

@@ -75,7 +75,7 @@ Task<std::optional<Error>> exchange_in_node(Context& context, const Access& acce
   }
   context.counts.messages += couriered.messages() + arriving.messages();
   context.counts.bytes_sent += couriered.bytes_sent() + arriving.bytes_sent();
-  co_return aggregator.error();
+  co_return aggregator.finish();
 }
 
 }  // namespace penstock

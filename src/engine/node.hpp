@@ -89,7 +89,11 @@ class NodeAggregator {
   bool done() const noexcept {
     return queue_.finished(table_) && open_.empty() && messages_.idle();
   }
-  const std::optional<Error>& error() const noexcept { return queue_.error(); }
+  /// Waits for what is at the storage.
+  const std::optional<Error>& finish() {
+    queue_.finish_all();
+    return queue_.error();
+  }
 
  private:
   /// What another node has in a window: streams of its ranks, one after the other.
@@ -103,6 +107,7 @@ class NodeAggregator {
     int slot;
     std::vector<Bundle> bundles;
     int under_way = 0;  // messages of writes not yet here
+    bool published = false;
   };
   struct Message {
     Open* open = nullptr;
@@ -110,7 +115,8 @@ class NodeAggregator {
     std::int64_t begin = 0, end = 0;
   };
 
-  bool open_next();
+  bool open_next(bool idle);
+  bool publish_filled(bool idle);
   bool finish_oldest(bool idle);
   void publish(Open& open);
   void gather_bundles(Open& open);

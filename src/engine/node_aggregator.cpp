@@ -20,12 +20,15 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
 bool NodeAggregator::progress(bool idle) {
   // The storage first: it is what everybody waits for in the end.
   bool moved = finish_oldest(idle);
-  moved = open_next() || moved;
+  moved = open_next(idle) || moved;
+  moved = publish_filled(idle) || moved;
   return move_messages() || moved;
 }
 
-bool NodeAggregator::open_next() {
+bool NodeAggregator::open_next(bool idle) {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
+  // The window whose place it takes is at the storage.
+  if (!idle && !queue_.next_is_free()) return false;
   // Copying for others meanwhile; once nothing is queued, nobody would ring.
   if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
@@ -39,16 +42,24 @@ bool NodeAggregator::open_next() {
   urge_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
-  Window& window =
-      queue_.open(table_, context_.file.staging.bytes(context_.comm.team()->rank(), slot));
-  if (!access_.writes()) queue_.finish(window);
+  Window& window = queue_.open(table_, context_.file.staging.bytes(context_.comm.team()->rank(), slot));
   open_.push_back({&window, slot, {}, 0});
-  gather_bundles(open_.back());
-  publish(open_.back());
+  if (access_.writes()) publish(open_.back());
+  return true;
+}
+
+/// Of a read: the oldest window that has been read meanwhile.
+bool NodeAggregator::publish_filled(bool idle) {
+  const auto open = std::ranges::find(open_, false, &Open::published);
+  if (open == open_.end() || (!idle && !queue_.is_done(*open->window))) return false;
+  queue_.finish(*open->window);
+  publish(*open);
   return true;
 }
 
 void NodeAggregator::publish(Open& open) {
+  open.published = true;
+  gather_bundles(open);
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), open.slot);
   NodeStaging::Range* const ranges = board.ranges();
@@ -89,7 +100,7 @@ bool NodeAggregator::complete(const Open& open) {
 }
 
 bool NodeAggregator::finish_oldest(bool idle) {
-  if (open_.empty() || !complete(open_.front())) return false;
+  if (open_.empty() || !open_.front().published || !complete(open_.front())) return false;
   Open& open = open_.front();
   if (access_.writes() && !flush(*open.window, idle)) return false;
   open_.pop_front();
@@ -98,7 +109,7 @@ bool NodeAggregator::finish_oldest(bool idle) {
 
 /// False: too many others are at the storage just now, and this rank goes on copying meanwhile.
 bool NodeAggregator::flush(Window& window, bool idle) {
-  if (queue_.buffered()) {
+  if (queue_.in_background()) {
     queue_.start_flush(window);
     return true;
   }

@@ -18,6 +18,9 @@ std::string errno_text(int number) {
 
 /// Holes nearer than this are read together: one more system call costs as much.
 constexpr std::int64_t join_distance = 64 * 1024;
+/// As many as io_uring can have under way. What is known of an access takes some hundred bytes: the
+/// runs of a window are not all listed at a time.
+constexpr std::size_t most_accesses = 1024;
 
 }  // namespace
 
@@ -32,6 +35,8 @@ constexpr std::int64_t join_distance = 64 * 1024;
               context.storage.path(), stopped, transfer.error);
 }
 
+namespace {
+
 [[noreturn]] void throw_truncated(const Context& context, Extent range, std::int64_t got) {
   throw Error(ErrorClass::format, "reading '" + context.storage.path() +
                                       "': the file ends at byte " +
@@ -39,6 +44,22 @@ constexpr std::int64_t join_distance = 64 * 1024;
                                       std::to_string(range.end) +
                                       " were asked for; it is truncated, or shape, dtype or offset "
                                       "are not those it was written with");
+}
+
+[[noreturn]] void throw_failure(const Context& context, const Submission& accesses) {
+  const std::size_t i = accesses.first_failure();
+  const char* const what = accesses.direction(i) == Direction::read ? "reading" : "writing";
+  throw_transfer_error(context, what, accesses.range(i), accesses.transfer(i));
+}
+
+}  // namespace
+
+void check_accesses(const Context& context, const Submission& accesses) {
+  if (accesses.first_failure() < accesses.size()) throw_failure(context, accesses);
+  for (std::size_t i = 0; i < accesses.size(); ++i) {
+    const std::int64_t moved = accesses.transfer(i).bytes;
+    if (moved < accesses.range(i).length()) throw_truncated(context, accesses.range(i), moved);
+  }
 }
 
 std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
@@ -64,9 +85,11 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
       memory_(memory),
       sieve_(sieve != nullptr ? *sieve : own_sieve_),
       coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
-                memory == StagingMemory::pool ? &context.pool : nullptr) {}
+                memory == StagingMemory::pool ? &context.pool : nullptr),
+      accesses_(context.storage) {}
 
 WindowIo::~WindowIo() {
+  accesses_.wait();
   if (in_active_buffer()) return;  // maybe in the I/O thread, which does not own the pool
   context_.pool.give(BufferPool::Use::window, std::move(staging_));
   context_.pool.give(BufferPool::Use::sieve, std::move(own_sieve_));
@@ -78,6 +101,7 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
   trimmed_ = intersect(window, trimmed);
   settle(place, window);
   covered_ = false;
+  accesses_.clear();
   wanted_ = runs_ = 0;
   bool full = false;
   for (const WindowStream& stream : streams) {
@@ -137,106 +161,122 @@ void WindowIo::clear() {
   std::memset(at(trimmed_.begin), 0, static_cast<std::size_t>(trimmed_.length()));
 }
 
-void WindowIo::fill() {
+void WindowIo::begin_fill() {
   const Stopwatch watch(counts().time_storage);
-  move_in();
-}
-
-void WindowIo::flush() {
-  const Stopwatch watch(counts().time_storage);
-  move_out();
-}
-
-void WindowIo::move_in() {
-  if (!holes() || !covered_ || sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
+  accesses_.clear();
+  if (holes() && covered_ && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
+    add_runs();
+  } else {
     if (holes()) ++counts().sieved_windows;
-    return read_exactly(trimmed_);
+    add(trimmed_);
   }
-  coverage_.for_each_run([&](Extent run) { read_exactly(run); });
+  accesses_.start();
 }
 
-void WindowIo::move_out() {
-  if (!holes()) {
-    const auto held = lock(exclusive_ ? LockKind::exclusive : LockKind::shared);
-    return write(trimmed_);
+void WindowIo::begin_flush() {
+  const Stopwatch watch(counts().time_storage);
+  accesses_.clear();
+  bool whole = !holes();
+  std::unique_ptr<RangeLock> held =
+      lock(needs_exclusive_lock() ? LockKind::exclusive : LockKind::shared);
+  // Without a lock the bytes in holes are not safe from others: only an explicit wish sieves on.
+  if (modifies() && (held || locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always)) {
+    read_holes();
+    whole = true;
   }
-  const bool sieve = sieve_writes_ == SieveWrites::always ||
-                     (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work &&
-                      sieving_pays(trimmed_.length(), wanted_, runs_, true));
-  if (sieve) read_modify_write();
-  else write_runs();
+  if (whole) add(trimmed_);
+  else add_runs();
+  lock_ = std::move(held);
+  accesses_.start();
+}
+
+void WindowIo::finish() {
+  const Stopwatch watch(counts().time_storage);
+  accesses_.wait();
+  lock_.reset();
+  check_accesses(context_, accesses_);
+}
+
+/// Whether a flush reads what is in the holes and writes it back.
+bool WindowIo::modifies() const noexcept {
+  if (!holes()) return false;
+  return sieve_writes_ == SieveWrites::always ||
+         (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work &&
+          sieving_pays(trimmed_.length(), wanted_, runs_, true));
 }
 
 std::unique_ptr<RangeLock> WindowIo::lock(LockKind kind) {
   return lock_for_writing(context_, locks_, trimmed_, kind);
 }
 
-void WindowIo::write_runs() {
-  const auto held = lock(exclusive_ ? LockKind::exclusive : LockKind::shared);
-  coverage_.for_each_run([&](Extent run) { write(run); });
+void WindowIo::add(Extent range) {
+  accesses_.add(direction_, {at(range.begin), static_cast<std::size_t>(range.length())},
+                range.begin);
 }
 
-void WindowIo::read_modify_write() {
-  const auto held = lock(LockKind::exclusive);
-  // Without a lock the bytes in holes are not safe from others: only an explicit wish sieves on.
-  if (!held && locks_ == Locks::automatic && sieve_writes_ != SieveWrites::always)
-    return write_runs();
+void WindowIo::add_runs() {
+  coverage_.for_each_run([&](Extent run) {
+    if (accesses_.size() == most_accesses) {
+      accesses_.run();
+      check_accesses(context_, accesses_);
+      accesses_.clear();
+    }
+    add(run);
+  });
+}
+
+/// Brings the bytes in the holes into the staging buffer, between the new ones. Beyond the end of
+/// the file there are zeros, as POSIX has it for gaps.
+void WindowIo::read_holes() {
   ++counts().sieved_windows;
   if (sieve_.size() == 0) sieve_ = Buffer(sieve_bytes_, nullptr);
-  read_holes();
-  write(trimmed_);
-}
-
-/// Brings the bytes in the holes into the staging buffer, between the new ones.
-void WindowIo::read_holes() {
-  Extent span{0, 0};  // holes gathered for one read
+  std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
+  Extent span{0, 0};          // holes gathered for one read
   int gathered = 0;
-  const auto read_gathered = [&] {
-    if (gathered == 1) read_some_zero_filled(at(span.begin), span);
-    if (gathered > 1) read_span(span);
-    gathered = 0;
-  };
   coverage_.for_each_hole([&](Extent hole) {
-    if (gathered > 0 && hole.begin - span.end < join_distance &&
-        hole.end - span.begin <= sieve_.size()) {
-      span.end = hole.end;
-      ++gathered;
-      return;
+    const bool joins = gathered > 0 && hole.begin - span.end < join_distance &&
+                       hole.end - span.begin <= sieve_.size();
+    if (!joins) {
+      read_gathered(span, gathered, spans);
+      span.begin = hole.begin;
+      gathered = 0;
     }
-    read_gathered();
-    span = hole;
-    gathered = 1;
+    span.end = hole.end;
+    ++gathered;
   });
-  read_gathered();
+  read_gathered(span, gathered, spans);
+  take_from_sieve(spans);
 }
 
-void WindowIo::read_span(Extent span) {
-  read_some_zero_filled(sieve_.data(), span);
-  coverage_.for_each_hole_in(span, [&](Extent hole) {
-    std::memcpy(at(hole.begin), sieve_.data() + (hole.begin - span.begin),
-                static_cast<std::size_t>(hole.length()));
-  });
+void WindowIo::read_gathered(Extent span, int holes, std::vector<Extent>& spans) {
+  if (holes == 0) return;
+  std::int64_t used = 0;
+  for (const Extent other : spans) used += other.length();
+  const std::int64_t needed = holes > 1 ? span.length() : 0;
+  if (used + needed > sieve_.size() || accesses_.size() == most_accesses) {
+    take_from_sieve(spans);
+    used = 0;
+  }
+  std::byte* const place = holes > 1 ? sieve_.data() + used : at(span.begin);
+  accesses_.add(Direction::read, {place, static_cast<std::size_t>(span.length())}, span.begin);
+  if (holes > 1) spans.push_back(span);
 }
 
-/// Beyond the end of the file there are zeros, as POSIX has it for gaps.
-void WindowIo::read_some_zero_filled(std::byte* into, Extent range) {
-  const std::span<std::byte> bytes(into, static_cast<std::size_t>(range.length()));
-  const Transfer got = read_fully(context_.storage, bytes, range.begin);
-  if (got.error != 0) throw_transfer_error(context_, "reading", range, got);
-  std::fill(bytes.begin() + got.bytes, bytes.end(), std::byte{0});
-}
-
-void WindowIo::read_exactly(Extent range) {
-  const Transfer got = read_fully(
-      context_.storage, {at(range.begin), static_cast<std::size_t>(range.length())}, range.begin);
-  if (got.error != 0) throw_transfer_error(context_, "reading", range, got);
-  if (got.bytes < range.length()) throw_truncated(context_, range, got.bytes);
-}
-
-void WindowIo::write(Extent range) {
-  const Transfer done = write_fully(
-      context_.storage, {at(range.begin), static_cast<std::size_t>(range.length())}, range.begin);
-  if (done.error != 0) throw_transfer_error(context_, "writing", range, done);
+/// Waits for what was read there, and puts the holes in their places.
+void WindowIo::take_from_sieve(std::vector<Extent>& spans) {
+  accesses_.run();
+  if (accesses_.first_failure() < accesses_.size()) throw_failure(context_, accesses_);
+  accesses_.fill_with_zeros();
+  accesses_.clear();
+  const std::byte* from = sieve_.data();
+  for (const Extent span : spans) {
+    coverage_.for_each_hole_in(span, [&](Extent hole) {
+      std::memcpy(at(hole.begin), from + (hole.begin - span.begin),
+                  static_cast<std::size_t>(hole.length()));
+    });
+    from += span.length();
+  }
+  spans.clear();
 }
 
 }  // namespace penstock

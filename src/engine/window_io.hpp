@@ -14,6 +14,9 @@
 //      groups of processes writing one file cannot block each other for ever.
 //   3. Every write takes at least a shared lock, so that it cannot fall between the read and the
 //      write of another group's read-modify-write.
+//   4. Who holds an exclusive lock holds no other and waits for its own storage alone: no two
+//      processes wait for each other's locks. So a flush that needs one is never under way beside
+//      another (goes_beside_others).
 #pragma once
 
 #include <span>
@@ -24,6 +27,7 @@
 #include "pattern/stream_copy.hpp"
 #include "plan/coverage.hpp"
 #include "plan/memory.hpp"
+#include "storage/submission.hpp"
 
 namespace penstock {
 
@@ -54,9 +58,23 @@ class WindowIo {
   Staged staged() noexcept { return Staged::as_in_file(base_, origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
   std::int64_t wanted() const noexcept { return wanted_; }  // bytes of it
-  /// The two that touch the file; another thread may run them.
-  void fill();
-  void flush();
+  /// What touches the file; another thread may run it. Where storage completes later, a window's
+  /// accesses are under way from begin_...() to finish(), which throws what went wrong.
+  void begin_fill();
+  void begin_flush();
+  void finish();
+  void fill() {
+    begin_fill();
+    finish();
+  }
+  void flush() {
+    begin_flush();
+    finish();
+  }
+  /// Whether its accesses may be under way while those of other windows are.
+  bool goes_beside_others() const noexcept {
+    return context_.storage.completes_later() && !needs_exclusive_lock();
+  }
   /// After a failed fill: what other ranks get are zeros, not what memory held before.
   void clear();
   bool in_active_buffer() const noexcept { return memory_ == StagingMemory::active_buffer; }
@@ -70,17 +88,17 @@ class WindowIo {
   void settle(std::byte* place, Extent window);
   void take_unit(std::int64_t bytes);
   Statistics& counts() noexcept { return in_active_buffer() ? own_counts_ : context_.counts; }
+  bool modifies() const noexcept;
+  bool needs_exclusive_lock() const noexcept {
+    return direction_ == Direction::write && (exclusive_ || modifies());
+  }
   void cover(std::span<const WindowStream> streams);
   void prepare_sieve();
-  void move_in();
-  void move_out();
-  void write_runs();
-  void read_modify_write();
+  void add(Extent range);
+  void add_runs();
   void read_holes();
-  void read_span(Extent span);
-  void read_some_zero_filled(std::byte* into, Extent range);
-  void read_exactly(Extent range);
-  void write(Extent range);
+  void read_gathered(Extent span, int holes, std::vector<Extent>& spans);
+  void take_from_sieve(std::vector<Extent>& spans);
   std::unique_ptr<RangeLock> lock(LockKind kind);
 
   Context& context_;
@@ -100,6 +118,8 @@ class WindowIo {
   bool covered_ = false;  // coverage_ describes this window
   Extent trimmed_;
   std::int64_t wanted_ = 0, runs_ = 0;
+  std::unique_ptr<RangeLock> lock_;  // of accesses under way
+  Submission accesses_;              // destroyed first: it waits
 };
 
 /// One of the accesses to storage that a node's ranks may make at a time (0: any number).
@@ -124,6 +144,7 @@ std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Exten
 /// Throws the error of a storage call, worded for the reader.
 [[noreturn]] void throw_transfer_error(const Context& context, const char* what, Extent range,
                                        const Transfer& transfer);
-[[noreturn]] void throw_truncated(const Context& context, Extent range, std::int64_t got);
+/// The same for accesses that are done, where one failed, or where a read met the end of the file.
+void check_accesses(const Context& context, const Submission& accesses);
 
 }  // namespace penstock

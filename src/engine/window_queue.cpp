@@ -97,29 +97,43 @@ void WindowQueue::start_fill_in_io_thread(Window& window) {
   window.in_io_thread = true;
   IoUnit unit;
   unit.placement = context_.buffering.placement;
-  unit.work = [this, &window] {
-    window.error = attempt([&] {
-      const Permit permit(context_, writers_);
-      window.io.fill();
-    });
+  const bool beside = writers_ == 0 && window.io.goes_beside_others();
+  const auto finish = [this, &window] {
+    if (!window.error) window.error = attempt([&] { window.io.finish(); });
     context_.file.background_counts.add(window.io.own_counts());
+  };
+  if (beside) unit.finish = finish;
+  unit.work = [this, &window, beside, finish] {
+    const Permit permit(context_, writers_);
+    window.error = attempt([&] { window.io.begin_fill(); });
+    if (!beside) finish();
   };
   window.ticket = context_.buffered->submit(std::move(unit));
 }
 
 void WindowQueue::start(Window& window, bool fill) {
   if (error_) return;
-  const auto work = [this, &window, fill] {
+  const bool beside = background_ && writers_ == 0 && window.io.goes_beside_others();
+  // Also after a failure: what has begun must end, and its lock be given back.
+  const auto finish = [this, &window] {
+    const std::optional<Error> error = attempt([&] { window.io.finish(); });
+    if (!window.error) window.error = error;
+    if (window.error) failed_ = true;
+  };
+  const auto work = [this, &window, fill, beside] {
     if (failed_) return;
     window.error = attempt([&] {
       if (!fill) stagger();
       const Permit permit(context_, background_ ? writers_ : 0);
-      fill ? window.io.fill() : window.io.flush();
+      fill ? window.io.begin_fill() : window.io.begin_flush();
+      if (!beside) window.io.finish();
     });
     if (window.error) failed_ = true;
   };
-  if (background_) window.ticket = context_.file.worker.submit(work, asked_placement_of(hints_));
-  else work();
+  if (!background_) return work();
+  const Placement placement = asked_placement_of(hints_);
+  window.ticket = beside ? context_.file.worker.submit(work, placement, finish)
+                         : context_.file.worker.submit(work, placement);
 }
 
 void WindowQueue::start_flush(Window& window) {
@@ -165,17 +179,22 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
   unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  unit.work = [mine = context.shared_from_this(), window = std::move(window), writers, owners,
-               delay, unit_bytes] {
+  const auto finish = [mine = context.shared_from_this(), window, owners, unit_bytes] {
+    Context& context = *mine;
+    window->io.finish();
+    context.file.background_counts.add(window->io.own_counts());
+    note_unit(context, unit_bytes, window->io.own_counts().time_storage, owners);
+  };
+  const bool beside = writers == 0 && window->io.goes_beside_others();
+  if (beside) unit.finish = finish;
+  unit.work = [mine = context.shared_from_this(), window = std::move(window), writers, delay,
+               beside, finish] {
     Context& context = *mine;
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     let_copy(context);
-    {
-      const Permit permit(context, writers);
-      window->io.flush();
-    }
-    context.file.background_counts.add(window->io.own_counts());
-    note_unit(context, unit_bytes, window->io.own_counts().time_storage, owners);
+    const Permit permit(context, writers);
+    window->io.begin_flush();
+    if (!beside) finish();
   };
   context.counts.bytes_buffered += unit_bytes;
   context.buffering.last = context.buffered->submit(std::move(unit));

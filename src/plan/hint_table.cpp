@@ -60,7 +60,7 @@ constexpr HintRow rows[] = {
      "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
      "What a system does not have is replaced, with one line of notice. auto: posix."},
     {"io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
-     "Pieces of an access that io_uring has under way."},
+     "Pieces of accesses that io_uring has under way."},
     {"writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
      "At most so many ranks of a node are at the storage at a time (where ranks of a node share "
      "memory). auto: any number; where ranks crowd the cores, an aggregator that can copy "

@@ -150,11 +150,8 @@ class MailTransport final : public Transport {
 class View final : public Storage {
  public:
   explicit View(std::shared_ptr<Storage> shared) : shared_(std::move(shared)) {}
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
-    return shared_->read_some(into, offset);
-  }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    return shared_->write_some(from, offset);
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return shared_->move_some(direction, memory, offset);
   }
   std::int64_t size() override { return shared_->size(); }
   std::int64_t resize(std::int64_t bytes) override { return shared_->resize(bytes); }
@@ -171,13 +168,9 @@ class View final : public Storage {
 class Serial final : public Storage {
  public:
   explicit Serial(std::int64_t size) : inner_(make_memory_storage("simulated", size)) {}
-  std::int64_t read_some(std::span<std::byte> into, std::int64_t offset) override {
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     const std::lock_guard guard(mutex_);
-    return inner_->read_some(into, offset);
-  }
-  std::int64_t write_some(std::span<const std::byte> from, std::int64_t offset) override {
-    const std::lock_guard guard(mutex_);
-    return inner_->write_some(from, offset);
+    return inner_->move_some(direction, memory, offset);
   }
   std::int64_t size() override {
     const std::lock_guard guard(mutex_);

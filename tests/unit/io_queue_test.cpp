@@ -12,9 +12,11 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "background/worker.hpp"
 #include "background_gate.hpp"
 
 namespace penstock {
@@ -48,6 +50,121 @@ TEST_F(IoQueueTest, RunsUnitsInTheirOrder) {
   drain();
   ASSERT_EQ(order.size(), 1000u);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+/// Units in two halves, and the order in which they ran: "b1" is the first half of unit 1.
+struct IoQueueHalves : IoQueueTest {
+  Gate gate;
+  std::vector<std::string> order;
+
+  IoTicket submit_halves(const std::string& name, std::int64_t operation, Extent extent,
+                         bool fails = false) {
+    IoUnit unit;
+    unit.extent = extent;
+    unit.operation = operation;
+    unit.work = [this, name] { order.push_back("b" + name); };
+    unit.finish = [this, name, fails] {
+      order.push_back("e" + name);
+      if (fails) throw Error("on purpose", "file", 0, EIO);
+    };
+    return queue.submit(file, std::move(unit));
+  }
+  void hold_up() {
+    submit([this] { gate.pass(); }, 0);
+  }
+  void go() {
+    gate.open();
+    drain();
+  }
+};
+
+TEST_F(IoQueueHalves, UnitsOfOneWriteAreUnderWayTogether) {
+  hold_up();
+  for (int i = 1; i <= 3; ++i) submit_halves(std::to_string(i), 1, {i * 8, i * 8 + 8});
+  go();
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "b3", "e1", "e2", "e3"}));
+}
+
+TEST_F(IoQueueHalves, AnotherWriteBeginsWhenTheOneBeforeHasEnded) {
+  hold_up();
+  submit_halves("1", 1, {0, 8});
+  submit_halves("2", 1, {8, 16});
+  submit_halves("3", 2, {16, 24});
+  go();
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "e1", "e2", "b3", "e3"}));
+}
+
+TEST_F(IoQueueHalves, BytesThatTwoUnitsWriteAreTheLaterOnes) {
+  hold_up();
+  submit_halves("1", 1, {0, 8});
+  submit_halves("2", 1, {8, 16});
+  submit_halves("3", 1, {7, 9});
+  go();
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "e1", "e2", "b3", "e3"}));
+}
+
+TEST_F(IoQueueHalves, AUnitInOnePieceHasTheStorageToItself) {
+  hold_up();
+  submit_halves("1", 1, {0, 8});
+  submit([this] { order.push_back("whole"); }, 1, {8, 16});
+  submit_halves("2", 1, {16, 24});
+  go();
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "e1", "whole", "b2", "e2"}));
+}
+
+TEST_F(IoQueueHalves, AFailureDropsWhatHasNotBegun) {
+  hold_up();
+  submit_halves("1", 1, {0, 8}, /*fails=*/true);
+  submit_halves("2", 1, {8, 16});
+  submit_halves("3", 2, {16, 24});
+  const IoTicket last = submit_halves("4", 2, {24, 32});
+  go();
+  EXPECT_TRUE(queue.is_done(last));
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "e1", "e2"}));
+  const auto guard = queue.lock();
+  EXPECT_TRUE(file.lost(nullptr, 1).has_value());
+  EXPECT_TRUE(file.lost(nullptr, 2).has_value());
+  EXPECT_TRUE(file.take_failure().has_value());
+}
+
+TEST_F(IoQueueHalves, UnitsOfTwoFilesEndOneAfterTheOther) {
+  Ledger other;
+  hold_up();
+  submit_halves("1", 1, {0, 8});
+  IoUnit unit;
+  unit.extent = {8, 16};
+  unit.operation = 1;
+  unit.work = [this] { order.push_back("b2"); };
+  unit.finish = [this] { order.push_back("e2"); };
+  const IoTicket last = queue.submit(other, std::move(unit));
+  gate.open();
+  queue.wait(last);
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "e1", "b2", "e2"}));
+}
+
+TEST(WorkerTest, JobsInHalvesAreUnderWayTogetherAndOthersAlone) {
+  std::vector<std::string> order;
+  Gate gate;
+  Worker worker;
+  const auto note = [&](const char* what) { return [&order, what] { order.push_back(what); }; };
+  worker.submit([&] { gate.pass(); });
+  worker.submit(note("b1"), {}, note("e1"));
+  const Worker::Ticket second = worker.submit(note("b2"), {}, note("e2"));
+  worker.submit(note("whole"));
+  const Worker::Ticket last = worker.submit(note("b3"), {}, note("e3"));
+  EXPECT_FALSE(worker.is_done(second));
+  gate.open();
+  worker.wait(last);
+  EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "e1", "e2", "whole", "b3", "e3"}));
+}
+
+TEST(WorkerTest, EndsAfterWhatIsUnderWay) {
+  bool ended = false;
+  {
+    Worker worker;
+    worker.submit([] {}, {}, [&] { ended = true; });
+  }
+  EXPECT_TRUE(ended);
 }
 
 TEST_F(IoQueueTest, TenThousandUnitsInFlight) {
