@@ -91,7 +91,8 @@ void move_runs(Bench& bench, Storage& storage, Direction direction, std::int64_t
 }
 
 void move_parts(Bench& bench, Storage& storage, std::int64_t part, bool gather) {
-  // Rows of an array with a halo of 64 bytes; 1 MiB of them is packed at a time, as the engine does.
+  // Rows of an array with a halo of 64 bytes; 1 MiB of them is packed at a time, as the engine
+  // does.
   constexpr std::int64_t piece = 1 << 20;
   for (std::int64_t begin = 0; begin < total / 2; begin += piece) {
     Submission accesses(storage);
@@ -128,15 +129,12 @@ void measure(Bench& bench, const Kind& kind) {
     const bool writes = direction == Direction::write;
     for (const std::int64_t window : {256 << 10, 1 << 20, 4 << 20})
       compare(bench, kind.name, writes ? "write windows" : "read windows", window, total,
-              [&](bool more) {
-                move_windows(bench, *storage, direction, window, more ? 4 : 1);
-              });
+              [&](bool more) { move_windows(bench, *storage, direction, window, more ? 4 : 1); });
     for (const std::int64_t run : {4 << 10, 64 << 10}) {
       const auto runs = static_cast<double>(std::min<std::int64_t>(4096, total / run / 2));
       compare(bench, kind.name, writes ? "write runs" : "read runs", run,
-              runs * static_cast<double>(run), [&](bool more) {
-                move_runs(bench, *storage, direction, run, more ? 1024 : 1);
-              });
+              runs * static_cast<double>(run),
+              [&](bool more) { move_runs(bench, *storage, direction, run, more ? 1024 : 1); });
     }
   }
   for (const std::int64_t part : {256, 1024, 4096, 16384})
@@ -158,8 +156,8 @@ int main(int count, char** arguments) {
        [](const auto& path) { return open_uring(path, OpenFlag::create, false, 8, nullptr); }},
       {"uring-direct",
        [](const auto& path) { return open_uring(path, OpenFlag::create, true, 8, nullptr); }}};
-  std::printf("MB/s, medians of %d in turns, io_depth 8\n%-13s %-14s %8s %9s %9s %6s\n", bench.repeat,
-              "storage", "what", "bytes", "one", "several", "ratio");
+  std::printf("MB/s, medians of %d in turns, io_depth 8\n%-13s %-14s %8s %9s %9s %6s\n",
+              bench.repeat, "storage", "what", "bytes", "one", "several", "ratio");
   for (const Kind& kind : kinds) measure(bench, kind);
   ::unlink(bench.path.c_str());
   return 0;

@@ -25,6 +25,7 @@ struct Window {
   std::vector<WindowStream> streams;  // per source; empty: nothing in this round
   Worker::Ticket ticket = 0;          // of its storage call, if a thread does it; which one:
   bool in_io_thread = false;          // that of the active buffer, else that of the file
+  bool under_way = false;             // begun by this thread, which ends it, too
   std::optional<Error> error;         // of that call
 };
 
@@ -98,13 +99,10 @@ class WindowQueue {
     return table.finished() && ahead_.empty();
   }
   bool buffered() const noexcept { return buffered_; }
-  /// Storage calls of windows are a thread's: start_flush() and open() return before they are done.
-  bool in_background() const noexcept { return buffered_ || background_; }
+  /// start_flush() and open() may return before the storage is done with a window.
+  bool completes_later() const noexcept { return buffered_ || background_ || reads_together_; }
   /// Whether what was started of a window is done.
-  bool is_done(const Window& window) {
-    if (window.in_io_thread) return context_.buffered->is_done(window.ticket);
-    return window.ticket == 0 || context_.file.worker.is_done(window.ticket);
-  }
+  bool is_done(Window& window);
   /// Whether open() would not wait for what an earlier window has at the storage.
   bool next_is_free() { return windows_.empty() || is_done(*windows_[turn_]); }
   void start_flush(Window& window);
@@ -130,6 +128,7 @@ class WindowQueue {
   std::int64_t aggregator_, aggregators_, unit_bytes_;
   int writers_;
   bool reads_, background_, buffered_;
+  bool reads_together_;             // storage completes later: reads need no thread
   NodeStaging* staging_ = nullptr;  // that windows lie in
   int owner_ = 0;                   // of their slots there
   Buffer sieve_;                    // of all windows

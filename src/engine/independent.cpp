@@ -46,8 +46,10 @@ class DirectMover {
  private:
   void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length) {
     const std::int64_t grain = context_.units.grain;
+    const std::int64_t parts = memory_->nest().run_count(packed, packed + length);
+    // A device wants aligned memory, which is what packing gives it.
     const bool in_place =
-        memory_->nest().run_count(packed, packed + length) <= 1 + length / long_part;
+        parts == 1 || (context_.machine.page_cache && parts <= length / long_part);
     const std::int64_t most =
         in_place ? longest_access : std::max(grain, std::min(hints_.buffer_size, cached_piece));
     for (std::int64_t at = 0; at < length;) {

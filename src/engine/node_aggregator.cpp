@@ -109,7 +109,7 @@ bool NodeAggregator::finish_oldest(bool idle) {
 
 /// False: too many others are at the storage just now, and this rank goes on copying meanwhile.
 bool NodeAggregator::flush(Window& window, bool idle) {
-  if (queue_.in_background()) {
+  if (queue_.completes_later()) {
     queue_.start_flush(window);
     return true;
   }

@@ -62,6 +62,7 @@ class WindowIo {
   /// accesses are under way from begin_...() to finish(), which throws what went wrong.
   void begin_fill();
   void begin_flush();
+  bool is_done() { return accesses_.poll(); }
   void finish();
   void fill() {
     begin_fill();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "engine/domain_table.hpp"
 
@@ -20,7 +21,8 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
       background_(background && (hints.pipeline == Pipeline::always ||
                                  (hints.pipeline == Pipeline::automatic && plan.depth > 1 &&
                                   plan.domains.buffer() >= worth_a_thread))),
-      buffered_(plan.buffered && !reads_) {
+      buffered_(plan.buffered && !reads_),
+      reads_together_(reads_ && background_ && writers_ == 0 && context.storage.completes_later()) {
   for (int i = 0; i < plan.depth && !buffered_; ++i)
     windows_.push_back(std::make_unique<Window>(context, hints, direction, StagingMemory::pool,
                                                 /*exclusive=*/false, &sieve_));
@@ -113,6 +115,11 @@ void WindowQueue::start_fill_in_io_thread(Window& window) {
 
 void WindowQueue::start(Window& window, bool fill) {
   if (error_) return;
+  if (reads_together_) {
+    window.error = attempt([&] { window.io.begin_fill(); });
+    window.under_way = true;
+    return;
+  }
   const bool beside = background_ && writers_ == 0 && window.io.goes_beside_others();
   // Also after a failure: what has begun must end, and its lock be given back.
   const auto finish = [this, &window] {
@@ -154,7 +161,17 @@ void WindowQueue::stagger() {
   std::this_thread::sleep_for(std::chrono::microseconds(hints_.stagger * aggregator_));
 }
 
+bool WindowQueue::is_done(Window& window) {
+  if (window.under_way) return window.io.is_done();
+  if (window.in_io_thread) return context_.buffered->is_done(window.ticket);
+  return context_.file.worker.is_done(window.ticket);
+}
+
 void WindowQueue::finish(Window& window) {
+  if (std::exchange(window.under_way, false)) {
+    const std::optional<Error> error = attempt([&] { window.io.finish(); });
+    if (!window.error) window.error = error;
+  }
   if (window.ticket != 0) {
     const Stopwatch watch(context_.counts.time_wait);
     if (window.in_io_thread) context_.buffered->wait(window.ticket);

@@ -156,8 +156,8 @@ void RingStorage::take_piece(Flight& flight) {
 void RingStorage::dispatch(Flight& flight) {
   const Piece& piece = flight.piece;
   // Short writes to the page cache are copies, which are done before a worker of the kernel wakes.
-  const bool here = piece.direction() == Direction::write && !piece.past_cache() &&
-                    piece.size() < shortest_piece;
+  const bool here =
+      piece.direction() == Direction::write && !piece.past_cache() && piece.size() < shortest_piece;
   if (!broken_ && !here)
     return ring_.push(piece.direction(), number_for(piece), piece.memory(), piece.offset(),
                       &flight);

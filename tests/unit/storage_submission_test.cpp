@@ -101,7 +101,8 @@ TEST(Submission, WithoutCompletionsNothingFollowsAFailure) {
   Bytes bytes = pattern(100);
   ScriptedStorage storage({10, 4, -ENOSPC});
   Submission accesses(storage);
-  for (const std::int64_t offset : {0, 20, 40}) add(accesses, Direction::write, bytes, 0, 10, offset);
+  for (const std::int64_t offset : {0, 20, 40})
+    add(accesses, Direction::write, bytes, 0, 10, offset);
   accesses.start();
   EXPECT_TRUE(accesses.poll());
   EXPECT_EQ(accesses.first_failure(), 1u);
@@ -116,7 +117,8 @@ TEST(Submission, IsHandedOverAtOnceAndFinishesEachAccess) {
   Bytes bytes(100);
   LaterStorage storage({10, 6, 3, -EINTR, 0, 4, 3});
   Submission accesses(storage);
-  for (const std::int64_t offset : {0, 20, 40}) add(accesses, Direction::read, bytes, static_cast<std::size_t>(offset), 10, offset);
+  for (const std::int64_t offset : {0, 20, 40})
+    add(accesses, Direction::read, bytes, static_cast<std::size_t>(offset), 10, offset);
   accesses.start();
   EXPECT_EQ(storage.under_way(), 3u);
   int polls = 1;
@@ -135,7 +137,8 @@ TEST(Submission, TellsTheErrorOfEachAccess) {
   Bytes bytes = pattern(100);
   LaterStorage storage({10, -EIO, 0, -ENOSPC});
   Submission accesses(storage);
-  for (const std::int64_t offset : {0, 20, 40, 60}) add(accesses, Direction::write, bytes, 0, 10, offset);
+  for (const std::int64_t offset : {0, 20, 40, 60})
+    add(accesses, Direction::write, bytes, 0, 10, offset);
   accesses.start();
   accesses.wait();
   EXPECT_EQ(accesses.first_failure(), 1u);
@@ -176,8 +179,9 @@ TEST(SubmissionFaults, BelongToOneAccess) {
   Bytes bytes = pattern(4 << 20);
   std::string notice;
   for (const char* const kind : {"memory", "uring"}) {
-    auto inner = kind[0] == 'm' ? make_memory_storage("m")
-                                : open_uring(folder.file("file"), OpenFlag::create, false, 2, &notice);
+    auto inner = kind[0] == 'm'
+                     ? make_memory_storage("m")
+                     : open_uring(folder.file("file"), OpenFlag::create, false, 2, &notice);
     const auto storage =
         inject_faults(std::move(inner), "write@1=short,write@2=EINTR,write@3=EIO", 0);
     Submission accesses(*storage);
@@ -198,10 +202,12 @@ TEST(SubmissionFaults, BelongToOneAccess) {
 
 TEST(SubmissionCounts, EachAccessIsCountedOnceWithWhatItMoved) {
   StorageCounts counts;
-  const auto storage = count(std::make_unique<LaterStorage>(std::deque<std::int64_t>{10, 4, -EIO, 6}), counts);
+  const auto storage =
+      count(std::make_unique<LaterStorage>(std::deque<std::int64_t>{10, 4, -EIO, 6}), counts);
   Bytes bytes(100);
   Submission accesses(*storage);
-  for (const std::int64_t offset : {0, 20, 40}) add(accesses, Direction::write, bytes, 0, 10, offset);
+  for (const std::int64_t offset : {0, 20, 40})
+    add(accesses, Direction::write, bytes, 0, 10, offset);
   accesses.start();
   while (!accesses.poll()) {
   }

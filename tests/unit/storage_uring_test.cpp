@@ -106,7 +106,10 @@ TEST_P(Uring, ThreadsSubmitAndWaitBesideEachOther) {
         const std::int64_t begin = (t * rounds + round) * part;
         Submission writes(*storage_), reads(*storage_);
         for (std::int64_t at = 0; at < part; at += part / 8)
-          writes.add(Direction::write, {from.data() + at, part / 8 - (round % 2)}, begin + at);
+          writes.add(Direction::write,
+                     std::span(from).subspan(static_cast<std::size_t>(at),
+                                             part / 8 - (round % 2 == 0 ? 0 : 1)),
+                     begin + at);
         writes.start();
         if (round % 3 == 0)
           while (!writes.poll()) std::this_thread::yield();
