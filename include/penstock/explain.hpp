@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <penstock/costs.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
 
@@ -20,6 +21,7 @@ struct RequestDescription {
   int cores = 1;                               ///< processors of a node that will run it
   std::vector<std::vector<Section>> sections;  ///< per rank
   int nodes = 1;                               ///< that the ranks are spread over, in equal parts
+  Costs costs;                                 ///< those of this machine: find_costs()
 };
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.
@@ -57,6 +59,7 @@ struct PENSTOCK_EXPORT PlanReport {
   std::vector<Domain> domains;
   std::vector<Flow> flows;  ///< bytes that each rank sends or receives
   std::vector<Alternative> alternatives;
+  Costs costs;              ///< that the predictions are made with
   std::string to_text() const;  ///< all of it, as `penstock explain` prints it
 };
 

@@ -15,7 +15,8 @@ from ._sections import normalize
 
 
 def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order: str = "C", offset: int = 0,
-            write: bool = True, cores: Optional[int] = None, nodes: int = 1, **hints: Any) -> Mapping[str, Any]:
+            write: bool = True, cores: Optional[int] = None, nodes: int = 1, measure: bool = True,
+            **hints: Any) -> Mapping[str, Any]:
     """What a collective call of all ranks would do. Pure: no MPI, no file.
 
     Args:
@@ -27,11 +28,14 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         write: Whether it is a write; else a read.
         cores: Processors of a node; default: those of this machine.
         nodes: Nodes that the ranks are spread over, in equal parts.
+        measure: The constants of the cost model are those of this machine, measured once in a process,
+            and what a modelled device (hint device) tells; False: those of the machine that Penstock
+            was written on.
         hints: Settings by name; those of `penstock.hints` that are `planned` change the plan.
 
     Returns:
         A dictionary: method, exchange, reason, alternatives (one dictionary per way: predicted seconds,
-        and whether auto may choose it), bounding_section (per dimension, in elements), span (bytes of
+        and whether auto may choose it), costs (the constants, in seconds), bounding_section (per dimension, in elements), span (bytes of
         the file), domains (one dictionary per aggregator: bytes, rounds, holes), flows (rank,
         aggregator, bytes), and all as ``text``.
 
@@ -47,4 +51,4 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         per_rank.append([e.section if isinstance(e, Distribution) else normalize(e, shape).section
                          for e in entries])
     return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
-                          cores or os.cpu_count() or 1, nodes, per_rank, text)
+                          cores or os.cpu_count() or 1, nodes, per_rank, text, measure)

@@ -46,6 +46,21 @@ nb::dict to_dict(const PlanReport& report) {
     alternatives.append(e);
   }
   d["alternatives"] = alternatives;
+  const Costs& c = report.costs;
+  nb::dict costs;
+  costs["call"] = c.call;
+  costs["contended_call"] = c.contended_call;
+  costs["storage_byte"] = c.storage_byte;
+  costs["copy_byte"] = c.copy_byte;
+  costs["run"] = c.run;
+  costs["message"] = c.message;
+  costs["message_byte"] = c.message_byte;
+  costs["hand_over"] = c.hand_over;
+  costs["synchronisation"] = c.synchronisation;
+  costs["page_cache"] = c.page_cache;
+  costs["measured"] = c.measured;
+  costs["device_tells"] = c.device_tells;
+  d["costs"] = costs;
   d["text"] = report.to_text();
   return d;
 }
@@ -56,11 +71,12 @@ void bind_explain(nb::module_& m) {
   m.def("_explain", [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
                        const std::string& order, std::int64_t offset, bool write, int cores,
                        int nodes, const std::vector<std::vector<Section>>& sections,
-                       const std::map<std::string, std::string>& hints) {
+                       const std::map<std::string, std::string>& hints, bool measure) {
     RequestDescription request{shape, element_size, parse_order(order), offset,
                                write, cores,        sections,           nodes};
     Hints parsed;
     parsed.set(hints);
+    if (measure) request.costs = find_costs(parsed);
     return to_dict(explain(request, parsed));
   });
 }

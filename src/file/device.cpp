@@ -75,10 +75,8 @@ std::unique_ptr<Storage> Device::stack(std::unique_ptr<Storage> inner,
 /// A modelled device is one of its file alone. Writes to the page cache and past it are apart: the
 /// one kind needs a core, the other waits for the disk.
 QueueKey Device::queue_key(const FileId& file, const Hints& hints) const noexcept {
-  const bool past =
-      hints.storage == StorageKind::direct || hints.storage == StorageKind::uring_direct;
   const bool modelled = pace || !faults.empty();
-  return {file.device, modelled ? file.inode : 0, !past && (!pace || pace->page_cache)};
+  return {file.device, modelled ? file.inode : 0, is_page_cache(asks_past_page_cache(hints))};
 }
 
 std::shared_ptr<PaceClock> share_clock(const Channel& channel) {
@@ -98,9 +96,12 @@ std::shared_ptr<PaceClock> share_clock(const Channel& channel) {
   return clock_in(std::move(segment));
 }
 
+bool asks_past_page_cache(const Hints& hints) noexcept {
+  return hints.storage == StorageKind::direct || hints.storage == StorageKind::uring_direct;
+}
+
 bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept {
-  return facts.direct_alignment != 0 &&
-         (hints.storage == StorageKind::direct || hints.storage == StorageKind::uring_direct);
+  return facts.direct_alignment != 0 && asks_past_page_cache(hints);
 }
 
 std::string describe_device(const Hints& hints, const FileSystemFacts& facts) {

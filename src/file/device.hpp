@@ -32,6 +32,12 @@ struct Device {
   std::unique_ptr<Storage> stack(std::unique_ptr<Storage> inner, std::shared_ptr<PaceClock> clock,
                                  int rank) const;
 
+  /// Whether its accesses are planned like those of a page cache. A modelled device is none, unless
+  /// it says so: accesses are large and wait for nobody's turn.
+  bool is_page_cache(bool past_page_cache) const noexcept {
+    return !past_page_cache && (!pace || pace->page_cache);
+  }
+
   /// Which queue of the background a file behind this device goes to.
   QueueKey queue_key(const FileId& file, const Hints& hints) const noexcept;
 };
@@ -40,6 +46,7 @@ struct Device {
 /// disk. Collective, at the entrance. Throws on all ranks where memory cannot be shared.
 std::shared_ptr<PaceClock> share_clock(const Channel& channel);
 
+bool asks_past_page_cache(const Hints& hints) noexcept;
 /// Whether storage calls go past the page cache: asked for, and the file system can.
 bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "array/layout.hpp"
 #include "base/checked.hpp"
@@ -175,8 +176,9 @@ std::string Announcement::packed() const {
                                     static_cast<std::int64_t>(facts.type.size()),
                                     static_cast<std::int64_t>(spec.shape.size())};
   numbers.insert(numbers.end(), spec.shape.begin(), spec.shape.end());
-  std::string text(numbers.size() * sizeof numbers.front(), '\0');
-  std::memcpy(text.data(), numbers.data(), text.size());
+  std::string text(sizeof costs + numbers.size() * sizeof numbers.front(), '\0');
+  std::memcpy(text.data(), &costs, sizeof costs);
+  std::memcpy(text.data() + sizeof costs, numbers.data(), text.size() - sizeof costs);
   return text + facts.type + spec.dtype;
 }
 
@@ -189,6 +191,9 @@ Announcement Announcement::unpacked(const std::string& text) {
     return number;
   };
   Announcement a;
+  static_assert(std::is_trivially_copyable_v<Costs>);
+  std::memcpy(&a.costs, text.data(), sizeof a.costs);
+  at = sizeof a.costs;
   ArraySpec& spec = a.described.spec;
   a.described.data_offset = next();
   a.described.changes = next() != 0;

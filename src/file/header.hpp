@@ -4,6 +4,7 @@
 #include <string>
 
 #include <penstock/array_file.hpp>
+#include <penstock/costs.hpp>
 
 #include "storage/storage.hpp"
 
@@ -26,6 +27,7 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
 struct Announcement {
   Described described;  // but for the new header
   FileSystemFacts facts;
+  Costs costs;  // all ranks plan with the same
 
   std::string packed() const;
   static Announcement unpacked(const std::string& text);

@@ -116,6 +116,7 @@ class ArrayFile::Impl {
   bool closing_ = false;
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;
+  Costs costs_;
   Described described_;
   ArrayLayout layout_;
   std::optional<OpenFile> file_;

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "file/anew.hpp"
+#include "file/costs.hpp"
 #include "file/impl.hpp"
 #include "file/words.hpp"
 #include "mpi/agree.hpp"
@@ -173,11 +174,14 @@ void ArrayFile::Impl::check_alone() const {
 
 Machine ArrayFile::Impl::machine() const {
   const Team* const team = comm_.team();
-  return {comm_.size(), comm_.writers(), team ? team->nodes() : comm_.size(),
-          // A modelled device is no page cache (unless it says so): accesses are large and wait for
-          // nobody's turn.
-          !past_page_cache(hints_, facts_) && (!device_.pace || device_.pace->page_cache),
-          facts_.stripe_size, team != nullptr, comm_.idle_cores()};
+  return {comm_.size(),
+          comm_.writers(),
+          team ? team->nodes() : comm_.size(),
+          costs_.page_cache,
+          facts_.stripe_size,
+          team != nullptr,
+          comm_.idle_cores(),
+          costs_};
 }
 
 void ArrayFile::Impl::open_storage(OpenFlag flag) {
@@ -200,13 +204,17 @@ void ArrayFile::Impl::open_on_first(const Channel& channel, const ArraySpec& spe
                        : describe_existing(*storage_, path_, spec, mode_ == Mode::read_write);
       // Facts only help to choose: where they cannot be had, a file works without.
       attempt([&] { facts_ = find_facts(path_); });
-      told = Announcement{described_, facts_}.packed();
+      // A process alone has little to choose between: it need not wait for a measurement.
+      costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
+                        !comm_.alone());
+      told = Announcement{described_, facts_, costs_}.packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));
   if (comm_.rank() == 0) return;
   Announcement announced = Announcement::unpacked(told);
   described_ = std::move(announced.described);
   facts_ = std::move(announced.facts);
+  costs_ = announced.costs;
 }
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace penstock {
 namespace {
@@ -15,29 +16,29 @@ class Model {
         hints_(hints),
         machine_(machine),
         writes_(writes),
-        costs_(Costs::of(machine)),
+        costs_(machine.costs),
         nodes_(std::max(1, machine.nodes)),
         cores_(std::max(1.0, static_cast<double>(machine.writers) / nodes_)),
         ranks_(machine.ranks) {}
 
   double direct() const {
     const bool queue = writes_ && machine_.page_cache && ranks_ > 1;
-    const double calls = runs() * (queue ? costs_.contended_call : costs_.call);
-    const double at_a_time = queue ? 1 : std::min(cores_, ranks_);
-    return meeting() + (calls + bytes() * costs_.storage_byte) / (at_a_time * nodes_);
+    const Storage storage{runs() * (queue ? costs_.contended_call : costs_.call),
+                          bytes() * costs_.storage_byte};
+    return meeting() + seconds(storage, queue ? 1 : side_by_side(ranks_ / nodes_)) / nodes_;
   }
 
   /// Each rank moves its own hull: where ranks interleave, all of them move all of it.
   double sieved() const {
     const double times = demand_.ordered ? 1 : ranks_;
-    const double storage = at_storage(hull() * times / buffer() + ranks_, times);
-    return meeting() + storage / (writes_ ? 1 : std::min(cores_, ranks_)) / nodes_ +
+    const Storage storage = at_storage(hull() * times / buffer() + ranks_, times);
+    return meeting() + seconds(storage, one_by_one() ? 1 : side_by_side(ranks_ / nodes_)) / nodes_ +
            copies() / (cores_ * nodes_);
   }
 
   double collective(Exchange exchange, double aggregators) const {
     const double windows = std::max(1.0, hull() / (buffer() / 2));
-    double storage = at_storage(windows, 1);
+    const Storage accesses = at_storage(windows, 1);
     double shared = copies();  // work that all cores share
     double serial = 0;
     if (exchange == Exchange::node && ranks_ > 1) {
@@ -51,16 +52,17 @@ class Model {
       shared += away * (costs_.message_byte + costs_.copy_byte) + messages * costs_.message;
     }
     // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
-    const double at_a_time =
-        writes_ && machine_.page_cache ? 1 : std::min(cores_, std::max(1.0, aggregators / nodes_));
+    const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
     const double busy_nodes = std::min<double>(nodes_, aggregators);
-    storage /= busy_nodes;
+    const double storage = seconds(accesses, at_a_time) / busy_nodes;
     shared /= nodes_;
-    const double all_cores_busy = (shared + storage) / cores_;
+    // A device needs no core.
+    const double in_turn = seconds(accesses, 1) / busy_nodes;
+    const double all_cores_busy = (shared + (machine_.page_cache ? in_turn : 0)) / cores_;
     // A quarter of what could overlap does not: the first and last windows have nothing beside
     // them.
-    const double slowest = std::max(all_cores_busy, storage / at_a_time);
-    return 2 * meeting() + serial + slowest + 0.25 * std::min(shared / cores_, storage);
+    const double slowest = std::max(all_cores_busy, storage);
+    return 2 * meeting() + serial + slowest + 0.25 * std::min(shared / cores_, in_turn);
   }
 
   double aggregators() const {
@@ -73,11 +75,26 @@ class Model {
   }
 
  private:
+  /// What accesses take, one after the other.
+  struct Storage {
+    double calls, bytes;  // seconds
+  };
+  /// Writes of one node into the page cache of a file go one by one.
+  bool one_by_one() const { return writes_ && machine_.page_cache; }
+  /// Accesses to the page cache need a core each; those to a device only wait.
+  double side_by_side(double ranks) const {
+    return machine_.page_cache ? std::min(cores_, ranks) : ranks;
+  }
+  /// The bytes of a device come one after the other, however many ask for them.
+  double seconds(const Storage& storage, double at_a_time) const {
+    return storage.calls / at_a_time + storage.bytes / (machine_.page_cache ? at_a_time : 1);
+  }
   /// Windows with holes are read whole (and written back), or each run by itself if that is less.
-  double at_storage(double windows, double times) const {
-    const double whole =
-        windows * costs_.call + hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte;
-    return holes() ? std::min(whole, runs() * costs_.call + bytes() * costs_.storage_byte) : whole;
+  Storage at_storage(double windows, double times) const {
+    const Storage whole{windows * costs_.call,
+                        hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte};
+    const Storage each{runs() * costs_.call, bytes() * costs_.storage_byte};
+    return holes() && seconds(each, 1) < seconds(whole, 1) ? each : whole;
   }
   double bytes() const { return static_cast<double>(demand_.bytes); }
   double runs() const { return static_cast<double>(demand_.runs); }
@@ -100,13 +117,41 @@ class Model {
 
 }  // namespace
 
-Costs Costs::of(const Machine& machine) {
+Costs Costs::assumed(bool page_cache) {
   Costs costs;
-  if (!machine.page_cache) {  // a request to a device, and its bandwidth
-    costs.call = costs.contended_call = 100e-6;
-    costs.storage_byte = 1 / 1.5e9;
-  }
+  costs.page_cache = page_cache;
+  if (page_cache) return costs;
+  costs.call = costs.contended_call = 100e-6;  // a request to a device
+  costs.storage_byte = 1 / 1.5e9;
   return costs;
+}
+
+Costs Costs::with_copies(double measured_copy_byte, double measured_run) const {
+  Costs costs = *this;
+  if (page_cache) costs.storage_byte *= measured_copy_byte / copy_byte;
+  costs.copy_byte = measured_copy_byte;
+  costs.run = measured_run;
+  costs.measured = true;
+  return costs;
+}
+
+std::string Costs::to_text() const {
+  char text[512];
+  std::snprintf(
+      text, sizeof text,
+      "constants (copies %s, storage %s):\n"
+      "  copying          %6.2f GB/s, %.3g ns a run\n"
+      "  %-16s %6.2f GB/s, %.3g us a call (%.3g us where ranks queue up)\n"
+      "  messages         %6.2f GB/s, %.3g us each\n"
+      "  ranks            %.3g us a window handed over, %.3g us a rank and core to meet\n",
+      measured ? "measured on this machine" : "assumed",
+      device_tells             ? "as the device tells"
+      : measured && page_cache ? "in proportion to them"
+                               : "assumed",
+      1e-9 / copy_byte, run * 1e9, page_cache ? "page cache" : "device", 1e-9 / storage_byte,
+      call * 1e6, contended_call * 1e6, 1e-9 / message_byte, message * 1e6, hand_over * 1e6,
+      synchronisation * 1e6);
+  return text;
 }
 
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,

@@ -145,6 +145,8 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   machine.nodes = std::clamp(request.nodes, 1, ranks);
   machine.writers = std::min(ranks, machine.nodes * std::max(1, request.cores));
   machine.shared_memory = true;
+  machine.costs = request.costs;
+  machine.page_cache = request.costs.page_cache;
   const FileUnits units = layout.units();
   const Hints hints = settle_hints(asked, machine, units.grain);
   const Plan plan = make_plan(units, demand, hints, machine, request.write);
@@ -158,7 +160,8 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
                     hints.buffer_size,
                     {},
                     {},
-                    {}};
+                    {},
+                    request.costs};
   if (!demand.empty())
     for (Prediction& p : predict(units, demand, hints, machine, request.write))
       report.alternatives.push_back(

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <penstock/costs.hpp>
 #include <penstock/hints.hpp>
 
 #include "pattern/demand.hpp"
@@ -25,6 +26,7 @@ struct Machine {
   std::int64_t stripe_size = 0;  // of the file system; 0: it does not tell
   bool shared_memory = false;    // the ranks of every node have memory in common
   bool idle_cores = false;       // every rank's I/O thread can have a core of its own, too
+  Costs costs;                   // the same on every rank
 };
 
 struct Plan {

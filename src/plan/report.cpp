@@ -64,7 +64,7 @@ std::string alternatives_text(const PlanReport& report) {
       text += "   not by auto: " + a.note + "\n";
     }
   }
-  return text;
+  return text + report.costs.to_text();
 }
 
 }  // namespace

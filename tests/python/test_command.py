@@ -56,7 +56,13 @@ def test_explain():
                     "(1+32p:16+32p:1, 1:4096:1)", "--cores", 4)
     assert "(0:496, 0:4096)" in text and "rank 12" in text and re.search(r"sieved\n", text)
     text = penstock("explain", "--shape", "512,512", "--kind", "block,block", "--read", "--method", "gather")
-    assert "gather (asked for)" in text
+    assert "gather (asked for)" in text and "constants (copies measured on this machine" in text
+    request = ["explain", "--shape", "512,512", "--kind", "block,block"]
+    text = penstock(*request, "--no-measure")
+    assert "constants (copies assumed, storage assumed)" in text and text == penstock(*request, "--no-measure")
+    text = penstock(*request, "--device", "paced:bandwidth=100M,latency=1ms")
+    assert "storage as the device tells" in text and re.search(r"device +0\.10 GB/s, 1e\+03 us a call", text)
+    assert penstock(*request, "--device", "pace", expect=2).startswith("penstock: ")
     for arguments in (["--shape", "8"], ["--shape", "x", "--kind", "block"], ["--shape", "8", "--kind", "blok"],
                       ["--shape", "8", "--section", "(1:9)"]):
         assert penstock("explain", *arguments, expect=2).startswith("penstock: ")

@@ -255,10 +255,12 @@ def test_distribute_matches_its_sections():
 
 
 def test_explain_is_a_value():
-    plan = ps.explain((64, 64), "f8", [ps.distribute((64, 64), rank=r, ranks=4) for r in range(4)], cores=2)
+    plan = ps.explain((64, 64), "f8", [ps.distribute((64, 64), rank=r, ranks=4) for r in range(4)], cores=2,
+                      measure=False)
     assert plan["method"] == "extended" and len(plan["domains"]) == 2
     assert sum(bytes for _, _, bytes in plan["flows"]) == 64 * 64 * 8
     assert "bounding section" in plan["text"]
+    assert plan["costs"]["copy_byte"] == 1 / 9e9 and not plan["costs"]["measured"]
 
 
 @pytest.mark.parametrize("storage", ["posix", "direct", "uring", "uring-direct"])

@@ -63,6 +63,11 @@ TEST(Explain, GoldenText) {
             "predicted, by the cost model:\n"
             "    direct                    250.000 ms   not by auto: requests may overlap: the "
             "highest rank must win\n"
+            "constants (copies assumed, storage assumed):\n"
+            "  copying            9.00 GB/s, 6 ns a run\n"
+            "  page cache         7.00 GB/s, 1.5 us a call (6 us where ranks queue up)\n"
+            "  messages           4.00 GB/s, 12 us each\n"
+            "  ranks            15 us a window handed over, 20 us a rank and core to meet\n"
             "exchange          node\n"
             "divided bytes     0:63 (63)\n"
             "file domains      2, rule dynamic, staging buffer 4194304 bytes\n"
@@ -75,6 +80,35 @@ TEST(Explain, GoldenText) {
             "bytes between each rank and the aggregators:\n"
             "  rank 0: 16 in its own memory, 16 with rank 1\n"
             "  rank 2: 8 with rank 0, 8 with rank 1\n");
+}
+
+TEST(Explain, PredictsWithTheConstantsItIsGiven) {
+  RequestDescription request{{256, 256}, 4, Order::c, 0, true, 2, {}};
+  request.sections = {{Section{{0, 256}, {0, 128}}}, {Section{{0, 256}, {128, 256}}}};
+  const PlanReport usual = explain(request, {});
+  request.costs = Costs::assumed(true).with_copies(4 / 9e9, 24e-9);
+  const PlanReport slower = explain(request, {});
+  EXPECT_EQ(slower.costs, request.costs);
+  EXPECT_DOUBLE_EQ(slower.costs.storage_byte, 4 / 7e9);  // the page cache is memory, too
+  ASSERT_EQ(slower.alternatives.size(), usual.alternatives.size());
+  for (std::size_t i = 0; i < usual.alternatives.size(); ++i)
+    EXPECT_GT(slower.alternatives[i].seconds, usual.alternatives[i].seconds);
+  EXPECT_NE(slower.to_text().find("copies measured on this machine, storage in proportion"),
+            std::string::npos);
+}
+
+TEST(Explain, ADeviceIsPlannedForAsOne) {
+  RequestDescription request{{1024, 1024}, 4, Order::c, 0, true, 2, {}};
+  for (std::int64_t i = 0; i < 4; ++i)
+    request.sections.push_back({Section{{i * 256, (i + 1) * 256}, {0, 1024}}});
+  request.costs = Costs::assumed(false);
+  request.costs.storage_byte = 1 / 100e6;
+  request.costs.device_tells = true;
+  const PlanReport report = explain(request, {});
+  EXPECT_EQ(report.buffer_size, 16 << 20);
+  // However many ranks write, the bytes go through one device.
+  for (const auto& way : report.alternatives) EXPECT_GT(way.seconds, 4194304 / 100e6);
+  EXPECT_NE(report.to_text().find("storage as the device tells"), std::string::npos);
 }
 
 TEST(Explain, NothingAskedForIsAPlanToo) {

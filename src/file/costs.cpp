@@ -1,0 +1,85 @@
+#include "file/costs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/buffer.hpp"
+#include "pattern/copy.hpp"
+
+namespace penstock {
+namespace {
+
+struct Copies {
+  double byte, run;  // seconds
+};
+
+/// As an array is that has not been touched for a while: out of the caches. Other machines than
+/// these measure it in them.
+void push_out([[maybe_unused]] const Buffer& array) {
+#if defined(__SSE2__)
+  constexpr std::int64_t cache_line = 64;
+  for (std::int64_t at = 0; at < array.size(); at += cache_line) _mm_clflush(array.data() + at);
+  _mm_mfence();
+#endif
+}
+
+/// The lesser of two: others may have had the core meanwhile.
+template <class Work>
+double least_seconds(const Buffer& array, Work&& work) {
+  double least = 1;
+  for (int i = 0; i < 2; ++i) {
+    push_out(array);
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    least = std::min(least, taken.count());
+  }
+  return least;
+}
+
+/// A user's array into a window, which stays in the caches: at once, and every other run of 64.
+Copies measure_copies() {
+  constexpr std::int64_t bytes = 1 << 20, run = 64, runs = bytes / run / 2;
+  Buffer array(bytes, nullptr), window(bytes, nullptr);
+  std::memset(array.data(), 1, static_cast<std::size_t>(bytes));
+  std::memset(window.data(), 1, static_cast<std::size_t>(bytes));
+  const double whole =
+      least_seconds(array, [&] { copy_runs(window.data(), bytes, array.data(), bytes, bytes, 1); });
+  const double in_runs = least_seconds(
+      array, [&] { copy_runs(window.data(), run, array.data(), 2 * run, run, runs); });
+  // A measurement that went wrong must not decide more than the machine could.
+  const Costs assumed;
+  const auto believable = [](double measured, double usual) {
+    return std::clamp(measured, usual / 8, usual * 8);
+  };
+  const double byte = believable(whole / bytes, assumed.copy_byte);
+  return {byte, believable((in_runs - bytes / 2 * byte) / runs, assumed.run)};
+}
+
+}  // namespace
+
+Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure) {
+  Costs costs = Costs::assumed(page_cache);
+  if (measure) {
+    static const Copies copies = measure_copies();
+    costs = costs.with_copies(copies.byte, copies.run);
+  }
+  if (!pace) return costs;
+  // The page cache or the disk below is as quick as it is; the model comes on top of it.
+  const double latency = static_cast<double>(pace->latency) * 1e-9;
+  const Costs below = Costs::assumed(true);
+  costs.call = below.call + latency;
+  costs.contended_call = below.contended_call + latency;
+  costs.storage_byte =
+      std::max(1 / static_cast<double>(pace->bandwidth), page_cache ? costs.storage_byte : 0);
+  costs.device_tells = true;
+  return costs;
+}
+
+Costs find_costs(const Hints& hints) {
+  const Device device = Device::parse(hints.device);
+  return costs_of(device.pace, device.is_page_cache(asks_past_page_cache(hints)), true);
+}
+
+}  // namespace penstock
