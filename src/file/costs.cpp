@@ -54,7 +54,7 @@ Copies measure_copies() {
     return std::clamp(measured, usual / 8, usual * 8);
   };
   const double byte = believable(whole / bytes, assumed.copy_byte);
-  return {byte, believable((in_runs - bytes / 2 * byte) / runs, assumed.run)};
+  return {byte, believable((in_runs - 0.5 * bytes * byte) / runs, assumed.run)};
 }
 
 }  // namespace
