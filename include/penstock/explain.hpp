@@ -59,7 +59,7 @@ struct PENSTOCK_EXPORT PlanReport {
   std::vector<Domain> domains;
   std::vector<Flow> flows;  ///< bytes that each rank sends or receives
   std::vector<Alternative> alternatives;
-  Costs costs;              ///< that the predictions are made with
+  Costs costs;                  ///< that the predictions are made with
   std::string to_text() const;  ///< all of it, as `penstock explain` prints it
 };
 

@@ -227,7 +227,10 @@ class DirectPacker {
     context_.counts.bytes_buffered += unit_->bytes;
     const int writers = static_cast<int>(hints_.writers);
     const bool beside = writers == 0 && context_.storage.completes_later();
-    if (beside) unit.finish = [context = context_.shared_from_this(), mine = unit_] { finish_unit(*context, *mine); };
+    if (beside)
+      unit.finish = [context = context_.shared_from_this(), mine = unit_] {
+        finish_unit(*context, *mine);
+      };
     unit.work = [shared = context_.shared_from_this(), mine = std::move(unit_),
                  locks = hints_.locks, writers, beside] {
       Context& context = *shared;

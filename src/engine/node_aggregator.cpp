@@ -42,7 +42,8 @@ bool NodeAggregator::open_next(bool idle) {
   urge_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
-  Window& window = queue_.open(table_, context_.file.staging.bytes(context_.comm.team()->rank(), slot));
+  Window& window =
+      queue_.open(table_, context_.file.staging.bytes(context_.comm.team()->rank(), slot));
   open_.push_back({&window, slot, {}, 0});
   if (access_.writes()) publish(open_.back());
   return true;
