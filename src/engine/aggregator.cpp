@@ -117,14 +117,14 @@ void Aggregator::overlay(const Arrival& arrival) {
 }
 
 void Aggregator::copy(const Arrival& chunk, std::byte* packed) {
-  const Stopwatch watch(context_.counts.time_copy);
+  const Timed watch(context_.record, Phase::copy, chunk.end - chunk.begin, current_->extent.begin);
   copy_staged(current_->streams[chunk.source], chunk.begin, chunk.end, current_->io.staged(),
               packed, access_.direction);
 }
 
 void copy_own_bytes(Context& context, const Access& access, Window& window) {
-  const Stopwatch watch(context.counts.time_copy);
   const WindowStream mine(access.file, window.extent);
+  const Timed watch(context.record, Phase::copy, mine.size(), window.extent.begin);
   copy_stream(mine, access.memory, 0, mine.size(), window.io.staged(), access.direction);
 }
 

@@ -30,8 +30,8 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   const std::int64_t budget = context.buffering.budget;
   if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
   context.buffering.copying.reset();
-  ++context.counts.buffer_waits;
-  const Stopwatch watch(context.counts.time_room);
+  ++context.record.counts.buffer_waits;
+  const Timed watch(context.record, Phase::room);
   const BackgroundIo::Urge urge(context.background);  // whichever queue has the memory
   return active.take(bytes, budget);
 }
@@ -92,13 +92,13 @@ Task<> keep_order(Context& context, const Access& access, const Plan& plan, cons
   bool overtaken = false;
   for (const Extent range : pending_within(context, touched))
     overtaken = overtaken || !all_mine(context, access, plan, range);
-  ++context.counts.synchronisations;
+  ++context.record.counts.synchronisations;
   if (!co_await any_rank(context.channel, overtaken)) co_return;
   if (overtaken) {
     const BackgroundIo::Urge urge(context.background);
     co_await await_units(context, [&] { return context.buffered->is_drained(); });
   }
-  ++context.counts.synchronisations;
+  ++context.record.counts.synchronisations;
   const std::optional<Error> failure = context.file.take_failure();
   co_await agree_on_exit(context.channel, failure);
 }
@@ -111,8 +111,8 @@ Task<> await_written(Context& context, const Access& access, const Demand& all) 
     co_await await_units(context,
                          [&] { return context.buffered->is_drained(BufferedFile::Which::writes); });
   }
-  const Stopwatch watch(context.counts.time_wait);
-  ++context.counts.synchronisations;
+  const Timed watch(context.record, Phase::wait);
+  ++context.record.counts.synchronisations;
   const std::optional<Error> failure = context.file.take_failure();
   co_await agree_on_exit(context.channel, failure);
 }
@@ -127,26 +127,26 @@ struct DirectUnit {
   std::byte* begin = nullptr;
   std::int64_t bytes = 0, room = 0;
   Extent hull{std::numeric_limits<std::int64_t>::max(), 0};
-  Statistics counts;
+  Recorder record;
   std::unique_ptr<RangeLock> lock;
   Submission accesses;  // the runs; their bytes lie one after the other
 };
 
 void begin_unit(Context& context, DirectUnit& unit, Locks locks) {
-  const Stopwatch watch(unit.counts.time_storage);
+  const Timed watch(unit.record, Phase::storage, 0, unit.hull.begin);
   unit.lock = lock_for_writing(context, locks, unit.hull, LockKind::shared);
   unit.accesses.start();
 }
 
 void finish_unit(Context& context, DirectUnit& unit) {
   {
-    const Stopwatch watch(unit.counts.time_storage);
+    const Timed watch(unit.record, Phase::storage, unit.bytes, unit.hull.begin);
     unit.accesses.wait();
   }
   unit.lock.reset();
   check_accesses(context, unit.accesses);
-  context.file.background_counts.add(unit.counts);
-  note_unit(context, unit.bytes, unit.counts.time_storage, context.machine.ranks);
+  context.file.background_counts.add(unit.record.counts);
+  note_unit(context, unit.bytes, unit.record.counts.time_storage, context.machine.ranks);
 }
 
 class DirectPacker {
@@ -212,7 +212,7 @@ class DirectPacker {
   }
 
   void copy(std::int64_t packed, std::int64_t length) {
-    const Stopwatch watch(context_.counts.time_copy);
+    const Timed watch(context_.record, Phase::copy, length);
     copy_packed(*file_, *memory_, packed, packed + length, unit_->begin + unit_->bytes,
                 Direction::write, past_cache_);
   }
@@ -224,7 +224,7 @@ class DirectPacker {
     unit.owner = &context_.file;
     unit.operation = context_.buffering.operation;
     unit.placement = context_.buffering.placement;
-    context_.counts.bytes_buffered += unit_->bytes;
+    context_.record.counts.bytes_buffered += unit_->bytes;
     const int writers = static_cast<int>(hints_.writers);
     const bool beside = writers == 0 && context_.storage.completes_later();
     if (beside)
@@ -263,19 +263,19 @@ void move_aside(Context& outer, const Access& access, Method method, const Hints
   const std::optional<Error> error = attempt([&] {
     method == Method::sieved ? move_sieved(*own, access, hints) : move_direct(*own, access, hints);
   });
-  outer.file.background_counts.add(own->counts);
+  outer.file.background_counts.add(own->record.counts);
   if (error) throw Error(*error);
   if (access.writes())
-    note_unit(outer, access.file.bytes(), own->counts.time_storage, outer.machine.ranks);
+    note_unit(outer, access.file.bytes(), own->record.counts.time_storage, outer.machine.ranks);
 }
 
 namespace {
 
 /// In its turn, without a copy: the calling thread waits.
 void write_through(Context& context, const Access& access, const Hints& hints) {
-  ++context.counts.buffer_waits;
+  ++context.record.counts.buffer_waits;
   context.buffering.copying.reset();
-  const Stopwatch watch(context.counts.time_room);
+  const Timed watch(context.record, Phase::room);
   IoUnit unit;
   unit.extent = access.file.hull();
   unit.owner = &context.file;

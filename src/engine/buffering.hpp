@@ -30,7 +30,7 @@ class UnitBell {
 template <class Over>
 Task<> await_units(Context& context, Over over) {
   if (over()) co_return;
-  const Stopwatch watch(context.counts.time_wait);
+  const Timed watch(context.record, Phase::wait);
   const UnitBell bell(context);
   co_await until(Expect::ring, over);
 }

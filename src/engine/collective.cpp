@@ -23,7 +23,7 @@ Task<> exchange_messages(Context& context, Requester& requester, Aggregator& agg
     completed.clear();
     bool under_way = true;
     {
-      const Stopwatch watch(context.counts.time_exchange);
+      const Timed watch(context.record, Phase::exchange);
       co_await until(Expect::messages, [&] {
         under_way = test_some({&mine, &others}, completed);
         return !under_way || !completed.empty();
@@ -66,8 +66,8 @@ Task<std::optional<Error>> exchange_sparsely(Context& context, const Access& acc
   Requester requester(context, access, plan, prepared.touched, mine);
   Aggregator aggregator(context, access, prepared, others);
   co_await exchange_messages(context, requester, aggregator, mine, others);
-  context.counts.messages += mine.messages() + others.messages();
-  context.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
+  context.record.counts.messages += mine.messages() + others.messages();
+  context.record.counts.bytes_sent += mine.bytes_sent() + others.bytes_sent();
   co_return aggregator.error();
 }
 

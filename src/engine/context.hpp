@@ -17,7 +17,6 @@
 #include "background/worker.hpp"
 #include "base/buffer.hpp"
 #include "base/direction.hpp"
-#include "base/stopwatch.hpp"
 #include "base/task.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/staging.hpp"
@@ -25,6 +24,7 @@
 #include "mpi/channel.hpp"
 #include "pattern/footprint.hpp"
 #include "plan/plan.hpp"
+#include "record/recorder.hpp"
 #include "storage/storage.hpp"
 
 namespace penstock {
@@ -129,6 +129,7 @@ struct OpenFile {
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
   std::int64_t calls_before;            // collective calls of the files before in this lane
   std::int64_t calls = 0;               // of this one; the same on every rank
+  Listener* listener = nullptr;         // to what happens; null: nobody
   /// What calls in flight do one after the other: meet and prepare, exchange, exist.
   Turns beginnings, exchanges, ends;
   std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
@@ -163,7 +164,8 @@ struct Context : std::enable_shared_from_this<Context> {
         pool(buffers.pool),
         gauge(buffers.gauge),
         buffered(file.buffered),
-        channel(channel) {}
+        channel(channel),
+        record(channel.call.number, file.listener) {}
   Context(const Context&) = delete;
 
   /// Null: this rank is alone.
@@ -179,7 +181,7 @@ struct Context : std::enable_shared_from_this<Context> {
   MemoryGauge& gauge;
   const std::shared_ptr<BufferedFile>& buffered;
   Channel channel;
-  Statistics counts;  // what storage does not count
+  Recorder record;  // what storage does not count
   Buffering buffering;
 };
 

@@ -25,7 +25,7 @@ void DomainTable::settle() {
 
 void DomainTable::count_overlaps(Context& context) {
   if (apart_ != Apart::unknown) return;
-  const Stopwatch watch(context.counts.time_plan);
+  const Timed watch(context.record, Phase::plan);
   Coverage coverage(&context.gauge, &context.pool);
   DomainTable table = *this;
   std::vector<WindowStream> streams;

@@ -89,7 +89,7 @@ class DirectMover {
   }
 
   void copy_temporary(Extent range, std::int64_t packed) {
-    const Stopwatch watch(context_.counts.time_copy);
+    const Timed watch(context_.record, Phase::copy, range.length(), range.begin);
     copy_packed(*file_, *memory_, packed, packed + range.length(), temporary_.data(),
                 access_.direction);
   }
@@ -105,7 +105,7 @@ class DirectMover {
 
   void carry_out() {
     if (accesses_.size() == 0) return;
-    const Stopwatch watch(context_.counts.time_storage);
+    const Timed watch(context_.record, Phase::storage);
     const Permit permit(context_, static_cast<int>(hints_.writers));
     accesses_.run();
     check_accesses(context_, accesses_);
@@ -124,8 +124,8 @@ class DirectMover {
 };
 
 void copy_window(Context& context, const Access& access, WindowIo& io, Extent window) {
-  const Stopwatch watch(context.counts.time_copy);
   const WindowStream mine(access.file, window);
+  const Timed watch(context.record, Phase::copy, mine.size(), window.begin);
   copy_stream(mine, access.memory, 0, mine.size(), io.staged(), access.direction);
 }
 

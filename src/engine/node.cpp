@@ -69,12 +69,12 @@ Task<std::optional<Error>> exchange_in_node(Context& context, const Access& acce
     if (exchange.done()) break;
     moved = exchange.take_messages() || moved;
     if (moved) continue;
-    const Stopwatch watch(context.counts.time_wait);
+    const Timed watch(context.record, Phase::wait);
     co_await until(exchange.expect(),
                    [&] { return bell.heard() != heard || exchange.take_messages(); });
   }
-  context.counts.messages += couriered.messages() + arriving.messages();
-  context.counts.bytes_sent += couriered.bytes_sent() + arriving.bytes_sent();
+  context.record.counts.messages += couriered.messages() + arriving.messages();
+  context.record.counts.bytes_sent += couriered.bytes_sent() + arriving.bytes_sent();
   co_return aggregator.finish();
 }
 

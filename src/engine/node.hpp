@@ -132,7 +132,7 @@ class NodeAggregator {
   Slots& messages_;
   DomainTable& table_;
   WindowQueue& queue_;
-  std::optional<Stopwatch> short_of_room_;
+  std::optional<Timed> short_of_room_;
   std::optional<BackgroundIo::Urge> urge_;
   std::optional<UnitBell> bell_;  // of windows in the active buffer
   std::deque<Open> open_;         // oldest first

@@ -32,8 +32,8 @@ bool NodeAggregator::open_next(bool idle) {
   // Copying for others meanwhile; once nothing is queued, nobody would ring.
   if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
-      ++context_.counts.buffer_waits;
-      short_of_room_.emplace(context_.counts.time_room);
+      ++context_.record.counts.buffer_waits;
+      short_of_room_.emplace(context_.record, Phase::room);
       urge_.emplace(context_.background);
     }
     return false;
@@ -182,7 +182,8 @@ void NodeAggregator::completed(int slot) {
 
 /// Bytes of a bundle between its packed form and the window.
 void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
-  const Stopwatch watch(context_.counts.time_copy);
+  const Timed watch(context_.record, Phase::copy, message.end - message.begin,
+                    message.open->window->extent.begin);
   std::int64_t start = 0;  // of the source's stream in the bundle
   for (const std::size_t i : message.open->bundles[message.bundle].sources) {
     const WindowStream& stream = message.open->window->streams[i];

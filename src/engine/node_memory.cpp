@@ -32,8 +32,8 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
     const bool reached = co_await file.arenas.fit(team, slot, context.background.memory(), why);
     works = works && reached;
   }
-  ++context.counts.allocations;
-  context.counts.synchronisations += 2;
+  ++context.record.counts.allocations;
+  context.record.counts.synchronisations += 2;
   const std::optional<Error> error =
       works ? std::nullopt : std::optional(Error(ErrorClass::internal, why));
   std::optional<Error> failed;

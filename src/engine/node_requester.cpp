@@ -77,8 +77,8 @@ bool NodeRequester::serve(Neighbour& n) {
 
 void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
                          const NodeStaging::Range& range, std::byte* slot) {
-  const Stopwatch watch(context_.counts.time_copy);
   const Extent window = plan_.domains.window(n.aggregator, n.round);
+  const Timed watch(context_.record, Phase::copy, range.end - range.begin, window.begin);
   const bool past_cache = access_.file.bytes() >= larger_than_caches;
   const bool image = range.place < 0;
   Staged staged = Staged::packed(slot + range.place);

@@ -94,6 +94,8 @@ void Operation::tell() {
 
 /// The turns are left in any case: nobody may wait for an operation that has failed.
 Task<> Operation::run() {
+  const Timed whole(context_->record, Phase::operation, access_.file.bytes(),
+                    access_.file.empty() ? -1 : access_.file.hull().begin);
   try {
     co_await begin();
   } catch (...) {
@@ -124,20 +126,20 @@ Task<> Operation::begin() {
   });
   if (!can_queue_up())
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  std::optional<Stopwatch> watch(context_->counts.time_plan);
+  std::optional<Timed> watch(std::in_place, context_->record, Phase::plan);
   co_await settle_buffering();
   Demand demand;
   const std::optional<Error> error = locate(demand);
   const Entry entry{common_values(file_, hints_), demand, error};
   const Demand all = co_await enter(file_, context_->channel, entry);
   if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
-  context_->counts.synchronisations += 1;
+  context_->record.counts.synchronisations += 1;
   co_await decide(all);
   watch.reset();
   if (route_ != Route::ahead)
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
   co_await settle_order(all);
-  context_->counts.bytes_wanted = access_.file.bytes();
+  context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(all);
 }
 
@@ -296,23 +298,23 @@ Task<> Operation::move(const Demand& all) {
   }
   if (!access_.writes() || plan_.buffered || !context_->machine.page_cache) co_return;
   const std::int64_t calls =
-      plan_.method == Method::direct ? access_.file.run_count() : context_->counts.rounds;
+      plan_.method == Method::direct ? access_.file.run_count() : context_->record.counts.rounds;
   file_.cache_speed->note(all.bytes / std::max(1, context_->machine.nodes),
-                          context_->counts.time_storage, calls, CacheSpeed::Clock::now());
+                          context_->record.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
 Task<> Operation::leave(std::optional<Error> error) {
-  ++context_->counts.synchronisations;
-  const Stopwatch leaving(context_->counts.time_wait);
+  ++context_->record.counts.synchronisations;
+  const Timed leaving(context_->record, Phase::wait);
   co_await agree_on_exit(context_->channel, error);
 }
 
 void Operation::count_memory() {
-  context_->counts.staging_peak = context_->gauge.peak();
+  context_->record.counts.staging_peak = context_->gauge.peak();
   if (plan_.collective() && plan_.exchange == Exchange::node)
-    context_->counts.staging_peak += file_.staging.own_bytes(context_->comm.team()->rank());
-  context_->counts.allocations += context_->gauge.allocations();
-  context_->counts.buffer_peak = context_->background.memory().peak();
+    context_->record.counts.staging_peak += file_.staging.own_bytes(context_->comm.team()->rank());
+  context_->record.counts.allocations += context_->gauge.allocations();
+  context_->record.counts.buffer_peak = context_->background.memory().peak();
 }
 
 /// All of this rank's part is one unit, from or into user memory.
@@ -342,8 +344,8 @@ Task<> Operation::finish() {
   co_await await_own_units();
   copied_ = true;
   std::optional<Error> error = fate_in_background();
-  ++context_->counts.synchronisations;
-  const Stopwatch leaving(context_->counts.time_wait);
+  ++context_->record.counts.synchronisations;
+  const Timed leaving(context_->record, Phase::wait);
   co_await agree_on_exit(context_->channel, error);
 }
 

@@ -70,7 +70,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
   /// What was counted since it was asked last.
-  Statistics take_counts() noexcept { return std::exchange(context_->counts, {}); }
+  Statistics take_counts() noexcept { return std::exchange(context_->record.counts, {}); }
 
  private:
   Task<> run();

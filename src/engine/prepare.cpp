@@ -13,11 +13,11 @@ using Letters = std::vector<Letter>;
 
 /// Delivers them. What goes to other ranks counts like any message.
 Task<Letters> send(Context& context, Letters letters, int tag) {
-  ++context.counts.synchronisations;
+  ++context.record.counts.synchronisations;
   for (const Letter& letter : letters) {
     if (letter.rank == context.comm.rank()) continue;
-    ++context.counts.messages;
-    context.counts.bytes_sent +=
+    ++context.record.counts.messages;
+    context.record.counts.bytes_sent +=
         static_cast<std::int64_t>(letter.words.size() * sizeof letter.words.front());
   }
   co_return co_await deliver(context.channel, std::move(letters), tag);
@@ -129,7 +129,7 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
   if (team.nodes() == 1 || !access.writes()) co_return;
   // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
   // for each other's ranks; messages of single ranks already keep that order.
-  ++context.counts.synchronisations;
+  ++context.record.counts.synchronisations;
   const bool overlap = co_await any_rank(context.channel, !prepared.table->disjoint());
   if (overlap) prepared.exchange = Exchange::sparse;
 }

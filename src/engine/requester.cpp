@@ -68,7 +68,7 @@ void Requester::completed(int slot) {
 }
 
 void Requester::copy(const Chunk& chunk, std::byte* packed) const {
-  const Stopwatch watch(context_.counts.time_copy);
+  const Timed watch(context_.record, Phase::copy, chunk.end - chunk.begin);
   copy_stream(*chunk.stream, access_.memory, chunk.begin, chunk.end, Staged::packed(packed),
               access_.direction);
 }

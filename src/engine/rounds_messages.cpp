@@ -20,7 +20,7 @@ void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* fro
 }  // namespace
 
 void Porter::copy(const Parcel& parcel, std::byte* packed, Direction direction) const {
-  const Stopwatch watch(context_.counts.time_copy);
+  const Timed watch(context_.record, Phase::copy, parcel.bytes);
   const auto copy = byte_by_byte_ ? copy_byte_by_byte : copy_runs;
   const auto each = [&](std::byte* there, std::int64_t step, const Batch& b) {
     std::byte* const in_order = packed + b.packed;
@@ -71,7 +71,7 @@ void Messenger::make_room(Round& round) {
 
 Task<> Messenger::begin(Round& round) {
   make_room(round);
-  const Stopwatch watch(context_.counts.time_exchange);
+  const Timed watch(context_.record, Phase::exchange);
   switch (exchange_) {
     case Exchange::step1:
     case Exchange::step2: co_await ring(round); break;
@@ -92,7 +92,7 @@ Task<> Messenger::begin(Round& round) {
 }
 
 Task<> Messenger::finish(Round& round) {
-  const Stopwatch watch(context_.counts.time_exchange);
+  const Timed watch(context_.record, Phase::exchange);
   co_await await_arrival(round);
   co_await complete_sends();
   if (exchange_ == Exchange::alltoallw || !round.any_order) unpack_received(round);
@@ -109,8 +109,8 @@ Task<> Messenger::complete_sends() {
 void Messenger::send(const Parcel& parcel, const std::byte* from) {
   sends_.push_back(transport_->send({from, static_cast<std::size_t>(parcel.bytes)}, parcel.peer,
                                     context_.channel.data_tag()));
-  ++context_.counts.messages;
-  context_.counts.bytes_sent += parcel.bytes;
+  ++context_.record.counts.messages;
+  context_.record.counts.bytes_sent += parcel.bytes;
 }
 
 void Messenger::receive(const Parcel& parcel) {
@@ -185,10 +185,10 @@ void Messenger::start_alltoallw(Round& round) {
   to_all_.in = in_.data();
   for (const Parcel& parcel : round.outgoing) {
     porter_.pack(parcel, out_.data() + parcel.place);
-    ++context_.counts.messages;
-    context_.counts.bytes_sent += parcel.bytes;
+    ++context_.record.counts.messages;
+    context_.record.counts.bytes_sent += parcel.bytes;
   }
-  ++context_.counts.synchronisations;
+  ++context_.record.counts.synchronisations;
   sends_.push_back(transport_->exchange_with_all(to_all_));
 }
 

@@ -83,6 +83,7 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
       direction_(direction),
       exclusive_(exclusive),
       memory_(memory),
+      own_record_(context.record.another()),
       sieve_(sieve != nullptr ? *sieve : own_sieve_),
       coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
                 memory == StagingMemory::pool ? &context.pool : nullptr),
@@ -114,7 +115,7 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
   else if (direction_ == Direction::write && holes()) cover(streams);
   else if (holes() && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) cover(streams);
   if (direction_ == Direction::write && holes()) prepare_sieve();
-  ++context_.counts.rounds;
+  ++context_.record.counts.rounds;
 }
 
 void WindowIo::settle(std::byte* place, Extent window) {
@@ -148,7 +149,7 @@ void WindowIo::prepare_sieve() {
 }
 
 void WindowIo::cover(std::span<const WindowStream> streams) {
-  const Stopwatch watch(context_.counts.time_plan);
+  const Timed watch(context_.record, Phase::plan);
   coverage_.restart(trimmed_);
   for (const WindowStream& stream : streams)
     stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage_.mark(batch); });
@@ -162,19 +163,19 @@ void WindowIo::clear() {
 }
 
 void WindowIo::begin_fill() {
-  const Stopwatch watch(counts().time_storage);
+  const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
   if (holes() && covered_ && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
     add_runs();
   } else {
-    if (holes()) ++counts().sieved_windows;
+    if (holes()) ++record().counts.sieved_windows;
     add(trimmed_);
   }
   accesses_.start();
 }
 
 void WindowIo::begin_flush() {
-  const Stopwatch watch(counts().time_storage);
+  const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
   bool whole = !holes();
   std::unique_ptr<RangeLock> held =
@@ -191,7 +192,7 @@ void WindowIo::begin_flush() {
 }
 
 void WindowIo::finish() {
-  const Stopwatch watch(counts().time_storage);
+  const Timed watch(record(), Phase::storage, trimmed_.length(), trimmed_.begin);
   accesses_.wait();
   lock_.reset();
   check_accesses(context_, accesses_);
@@ -228,7 +229,7 @@ void WindowIo::add_runs() {
 /// Brings the bytes in the holes into the staging buffer, between the new ones. Beyond the end of
 /// the file there are zeros, as POSIX has it for gaps.
 void WindowIo::read_holes() {
-  ++counts().sieved_windows;
+  ++record().counts.sieved_windows;
   if (sieve_.size() == 0) sieve_ = Buffer(sieve_bytes_, nullptr);
   std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
   Extent span{0, 0};          // holes gathered for one read

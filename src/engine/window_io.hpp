@@ -82,13 +82,13 @@ class WindowIo {
   /// Where the byte at file offset 0 would be in the arena of the active buffer.
   std::int64_t image() const noexcept { return unit_.offset() + (base_ - unit_.data()) - origin_; }
   /// What fill() and flush() counted, where they run in the background.
-  const Statistics& own_counts() const noexcept { return own_counts_; }
+  const Statistics& own_counts() const noexcept { return own_record_.counts; }
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
   void settle(std::byte* place, Extent window);
   void take_unit(std::int64_t bytes);
-  Statistics& counts() noexcept { return in_active_buffer() ? own_counts_ : context_.counts; }
+  Recorder& record() noexcept { return in_active_buffer() ? own_record_ : context_.record; }
   bool modifies() const noexcept;
   bool needs_exclusive_lock() const noexcept {
     return direction_ == Direction::write && (exclusive_ || modifies());
@@ -109,7 +109,7 @@ class WindowIo {
   Direction direction_;
   bool exclusive_;
   StagingMemory memory_;
-  Statistics own_counts_;
+  Recorder own_record_;
   Buffer staging_, own_sieve_;
   Buffer& sieve_;
   ActiveBuffer::Memory unit_;

@@ -173,7 +173,7 @@ void WindowQueue::finish(Window& window) {
     if (!window.error) window.error = error;
   }
   if (window.ticket != 0) {
-    const Stopwatch watch(context_.counts.time_wait);
+    const Timed watch(context_.record, Phase::wait);
     if (window.in_io_thread) context_.buffered->wait(window.ticket);
     else context_.file.worker.wait(window.ticket);
     window.ticket = 0;
@@ -213,7 +213,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
     window->io.begin_flush();
     if (!beside) finish();
   };
-  context.counts.bytes_buffered += unit_bytes;
+  context.record.counts.bytes_buffered += unit_bytes;
   context.buffering.last = context.buffered->submit(std::move(unit));
 }
 

@@ -380,6 +380,63 @@ TEST_F(Simulated, AFaultInAnyWindowIsToldToAll) {
   EXPECT_GT(told, 20);
 }
 
+/// What listens gets each phase, of the operation that it belongs to, and the statistics are their
+/// sum.
+TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
+  struct Log : Listener {
+    std::vector<Span> spans;
+    void take(const Span& span) noexcept override { spans.push_back(span); }
+    double seconds(std::int64_t operation, Phase phase) const {
+      double sum = 0;
+      for (const Span& span : spans)
+        if (span.operation == operation && span.phase == phase) sum += span.seconds();
+      return sum;
+    }
+    std::int64_t bytes(std::int64_t operation, Phase phase) const {
+      std::int64_t sum = 0;
+      for (const Span& span : spans)
+        if (span.operation == operation && span.phase == phase) sum += span.bytes;
+      return sum;
+    }
+  };
+  constexpr int most = 4;
+  Random r{std::mt19937_64(3)};
+  for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4}) {
+    Log logs[most];
+    SimulatedRanks ranks({most, 2}, views(), units());
+    for (int rank = 0; rank < most; ++rank) ranks.file(rank).listener = &logs[rank];
+    Hints hints;
+    hints.method = Method::extended;
+    hints.exchange = exchange;
+    hints.pipeline = Pipeline::never;
+    hints.active_buffer_size = 0;
+    Requests first = draw(r, most), second = draw(r, most);
+    std::vector<std::shared_ptr<Operation>> begun, later;
+    begin_all(ranks, first, Direction::write, hints, begun);
+    begin_all(ranks, second, Direction::write, hints, later);
+    ASSERT_TRUE(ranks.run());
+    std::int64_t copied = 0, wanted = 0;
+    for (std::size_t rank = 0; rank < most; ++rank) {
+      const Log& log = logs[rank];
+      std::int64_t call = 1;
+      for (const auto& operation : {begun[rank], later[rank]}) {
+        const Statistics counts = operation->take_counts();
+        EXPECT_DOUBLE_EQ(log.seconds(call, Phase::plan), counts.time_plan);
+        EXPECT_DOUBLE_EQ(log.seconds(call, Phase::exchange), counts.time_exchange);
+        EXPECT_DOUBLE_EQ(log.seconds(call, Phase::copy), counts.time_copy);
+        EXPECT_DOUBLE_EQ(log.seconds(call, Phase::storage), counts.time_storage);
+        EXPECT_DOUBLE_EQ(log.seconds(call, Phase::wait), counts.time_wait);
+        EXPECT_EQ(log.bytes(call, Phase::operation), counts.bytes_wanted);
+        EXPECT_GE(log.seconds(call, Phase::operation), counts.time_copy + counts.time_storage);
+        copied += log.bytes(call, Phase::copy);
+        wanted += counts.bytes_wanted;
+        ++call;
+      }
+    }
+    EXPECT_GE(copied, wanted);  // each byte once, or twice by a message
+  }
+}
+
 /// A rank lets go of the file at any time before it begins a call: those who come to it are told.
 TEST_F(Simulated, ARankThatLeavesIsNoticed) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
