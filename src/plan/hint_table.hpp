@@ -21,7 +21,6 @@ namespace penstock {
 /// One of several names.
 template <class Enum>
 struct Choice {
-  using Value = Enum;
   Enum Hints::*field;
   std::type_identity_t<Names<Enum>> names;
 
@@ -42,7 +41,6 @@ struct Choice {
 /// is one that may be given.
 struct Number {
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
-  using Value = std::int64_t;
   std::int64_t Hints::*field;
   std::int64_t least, most;
   std::optional<std::int64_t> automatic;
@@ -55,7 +53,6 @@ struct Number {
 
 /// Bytes, with K, M or G. Where there is "auto", which the field has as 0, nobody may write 0.
 struct Bytes {
-  using Value = std::int64_t;
   std::int64_t Hints::*field;
   bool may_be_auto = false;
 
@@ -66,7 +63,6 @@ struct Bytes {
 
 /// A text that is read where it is used.
 struct Text {
-  using Value = std::string;
   std::string Hints::*field;
   std::string_view values;  // in words
 
