@@ -88,7 +88,8 @@ def explain(
     read: bool = typer.Option(False, "--read", help="Explain a read; default: a write."),
     cores: Optional[int] = typer.Option(None, help="Processors of a node; default: this machine's."),
     nodes: int = typer.Option(1, min=1, help="Nodes that the ranks are spread over."),
-    measure: bool = typer.Option(True, help="Measure how quickly this machine copies; else what is assumed of one."),
+    no_measure: bool = typer.Option(False, "--no-measure", help="Take what is assumed of a machine, and do not "
+                                                                "measure how quickly this one copies."),
     **hints: str,
 ) -> None:
     """Print the plan for a described request without running it."""
@@ -105,7 +106,7 @@ def explain(
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
     plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
-                           nodes=nodes, measure=measure, **hints)
+                           nodes=nodes, measure=not no_measure, **hints)
     typer.echo(plan["text"], nl=False)
 
 

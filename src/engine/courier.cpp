@@ -100,6 +100,7 @@ void Courier::publish(const Chunk& chunk) {
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
   for (const int place : chunk.places) {
     board.ranges()[place].ticket.store(chunk.ticket, std::memory_order_release);
+    context_.file.staging.mark_ready(place, team.rank(), chunk.slot);
     if (place != team.rank()) team.ring(place);
   }
 }

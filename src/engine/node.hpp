@@ -64,7 +64,7 @@ class NodeRequester {
     WindowStream stream;        // of that round
     std::int64_t position = 0;  // bytes of it that are copied
   };
-  bool serve(Neighbour& neighbour);
+  bool serve(int owner, int slot);
   void open(Neighbour& neighbour);
   void copy(const Neighbour& neighbour, const NodeStaging::Board& board,
             const NodeStaging::Range& range, std::byte* slot);

@@ -88,6 +88,7 @@ void NodeAggregator::publish(Open& open) {
   // The first of a turn last: the others are rung by the one before them, and look only then.
   for (auto place = copying.rbegin(); place != copying.rend(); ++place) {
     ranges[*place].ticket.store(ticket, std::memory_order_release);
+    context_.file.staging.mark_ready(*place, team.rank(), open.slot);
     if (*place != team.rank() && (!in_turn || *place == copying.front())) team.ring(*place);
   }
 }

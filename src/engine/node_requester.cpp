@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/node.hpp"
 #include "pattern/copy.hpp"
 #include "pattern/stream_copy.hpp"
@@ -41,38 +43,41 @@ void NodeRequester::open(Neighbour& n) {
 }
 
 bool NodeRequester::progress() {
-  for (Neighbour& n : neighbours_)
-    if (n.round < plan_.domains.rounds(n.aggregator) && serve(n)) return true;
-  return false;
+  return context_.file.staging.for_each_ready(
+      context_.comm.team()->rank(), [&](int owner, int slot) { return serve(owner, slot); });
 }
 
-bool NodeRequester::serve(Neighbour& n) {
+/// False: it is not this rank's turn there.
+bool NodeRequester::serve(int owner, int slot) {
   Team& team = *context_.comm.team();
-  const std::int64_t ticket = roles_.ticket(n.round, n.aggregator);
-  for (int slot = 0; slot < context_.file.staging.slots(n.owner); ++slot) {
-    NodeStaging::Board& board = context_.file.staging.board(n.owner, slot);
-    NodeStaging::Range& range = board.ranges()[team.rank()];
-    if (range.ticket.load(std::memory_order_acquire) != ticket || range.begin != n.position)
-      continue;
-    const std::int32_t turn = board.turn.load(std::memory_order_acquire);
-    if (turn != NodeStaging::anyone && turn != team.rank()) continue;
-    copy(n, board, range, context_.file.staging.bytes(n.owner, slot));
-    if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
-      board.turn.store(range.next, std::memory_order_release);
-      team.ring(range.next);
-    }
-    n.position = range.end;
-    // From here on the range is its owner's.
-    range.ticket.store(NodeStaging::no_ticket, std::memory_order_relaxed);
-    if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && n.owner != team.rank())
-      team.ring(n.owner);
-    if (n.position == n.stream.size()) {
-      ++n.round;
-      open(n);
-    }
-    return true;
+  NodeStaging& staging = context_.file.staging;
+  NodeStaging::Board& board = staging.board(owner, slot);
+  NodeStaging::Range& range = board.ranges()[team.rank()];
+  const std::int64_t ticket = range.ticket.load(std::memory_order_acquire);
+  const std::int32_t turn = board.turn.load(std::memory_order_acquire);
+  if (turn != NodeStaging::anyone && turn != team.rank()) return false;
+  const std::int64_t aggregator = ticket % plan_.domains.aggregators();
+  Neighbour& n = *std::lower_bound(
+      neighbours_.begin(), neighbours_.end(), aggregator,
+      [](const Neighbour& neighbour, std::int64_t a) { return neighbour.aggregator < a; });
+  // A chunk of a bundle after one that has not been copied yet.
+  if (roles_.ticket(n.round, aggregator) != ticket || range.begin != n.position) return false;
+  copy(n, board, range, staging.bytes(owner, slot));
+  if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
+    board.turn.store(range.next, std::memory_order_release);
+    team.ring(range.next);
   }
-  return false;
+  n.position = range.end;
+  // From here on the range is its owner's.
+  staging.unmark_ready(team.rank(), owner, slot);
+  range.ticket.store(NodeStaging::no_ticket, std::memory_order_relaxed);
+  if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && owner != team.rank())
+    team.ring(owner);
+  if (n.position == n.stream.size()) {
+    ++n.round;
+    open(n);
+  }
+  return true;
 }
 
 void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,

@@ -18,17 +18,21 @@ std::int64_t padded(std::int64_t slot_bytes) {
 }  // namespace
 
 Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::string& why) {
-  int slots = 0;
   first_.clear();
-  for (const int of_rank : shape.slots) {
-    first_.push_back(slots);
-    slots += of_rank;
+  owner_of_.clear();
+  for (std::size_t owner = 0; owner < shape.slots.size(); ++owner) {
+    first_.push_back(static_cast<int>(owner_of_.size()));
+    owner_of_.insert(owner_of_.end(), static_cast<std::size_t>(shape.slots[owner]),
+                     static_cast<int>(owner));
   }
+  const auto slots = static_cast<std::int64_t>(owner_of_.size());
   board_bytes_ =
       round_up(static_cast<std::int64_t>(sizeof(Board) + shape.slots.size() * sizeof(Range)), 64);
-  boards_bytes_ = round_up(slots * board_bytes_, page);
+  boards_bytes_ = slots * board_bytes_;
+  ready_bytes_ = round_up(ready_words() * 8, 64);
+  slots_at_ = round_up(boards_bytes_ + ready_bytes_ * team.size(), page);
   shape_ = shape;
-  const std::int64_t needed = boards_bytes_ + slots * padded(shape.slot_bytes);
+  const std::int64_t needed = slots_at_ + slots * padded(shape.slot_bytes);
   if (segment_.size() < needed) {
     segment_ = SharedSegment();  // given back first
     segment_ = co_await team.share(slot, needed, why);
@@ -39,6 +43,8 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
   }
   // Boards may lie where bytes were before.
   co_await team.meet(slot);
+  for (int w = 0; w < ready_words(); ++w)
+    new (ready(team.rank()) + w) std::atomic<std::uint64_t>(0);
   for (int i = 0; i < shape_.slots[static_cast<std::size_t>(team.rank())]; ++i) {
     Board* const b = new (&board(team.rank(), i)) Board;
     b->missing.store(0, std::memory_order_relaxed);
@@ -49,16 +55,8 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
   co_return true;
 }
 
-std::int64_t NodeStaging::index(int owner, int slot) const noexcept {
-  return first_[static_cast<std::size_t>(owner)] + slot;
-}
-
-NodeStaging::Board& NodeStaging::board(int owner, int slot) noexcept {
-  return *reinterpret_cast<Board*>(segment_.data() + index(owner, slot) * board_bytes_);
-}
-
 std::byte* NodeStaging::bytes(int owner, int slot) noexcept {
-  return segment_.data() + boards_bytes_ + index(owner, slot) * padded(shape_.slot_bytes);
+  return segment_.data() + slots_at_ + index(owner, slot) * padded(shape_.slot_bytes);
 }
 
 }  // namespace penstock

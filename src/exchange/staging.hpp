@@ -3,10 +3,11 @@
 //
 // Steps of one window, or of one chunk of a courier's bundle:
 //   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, then the
-//      ticket of each of these ranges (release)
-//   2. each of these ranks finds the ticket in its own range (acquire), copies its bytes straight
-//      between its own memory and the slot, takes its ticket down, and counts itself off; the last
-//      one rings the owner
+//      ticket of each of these ranges (release), and marks the slot as ready for each of these
+//      ranks
+//   2. each of these ranks finds the slot among those that are ready for it (acquire), copies its
+//      bytes straight between its own memory and the slot, takes mark and ticket down, and counts
+//      itself off; the last one rings the owner
 //   3. the owner uses the slot again
 // Invariants:
 //   1. A range belongs to its owner while it shows no ticket, and to the rank while it shows one.
@@ -18,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -59,7 +61,30 @@ class NodeStaging {
   Task<bool> fit(Team& team, int slot, const Shape& shape, std::string& why);
 
   int slots(int owner) const noexcept { return shape_.slots[static_cast<std::size_t>(owner)]; }
-  Board& board(int owner, int slot) noexcept;
+  Board& board(int owner, int slot) noexcept { return board_at(index(owner, slot)); }
+  /// A slot of any owner, of those that are ready for this rank. Calls visit(owner, slot) until it
+  /// returns true. Costs what is ready, and a look at a word for each 64 slots of the node.
+  template <class Visit>
+  bool for_each_ready(int place, Visit&& visit) {
+    std::atomic<std::uint64_t>* const words = ready(place);
+    for (int w = 0; w < ready_words(); ++w)
+      for (std::uint64_t bits = words[w].load(std::memory_order_acquire); bits != 0;
+           bits &= bits - 1) {
+        const int at = w * 64 + std::countr_zero(bits);
+        const int owner = owner_of_[static_cast<std::size_t>(at)];
+        if (visit(owner, at - first_[static_cast<std::size_t>(owner)])) return true;
+      }
+    return false;
+  }
+  void mark_ready(int place, int owner, int slot) noexcept {
+    const auto at = index(owner, slot);
+    ready(place)[at / 64].fetch_or(std::uint64_t{1} << at % 64, std::memory_order_release);
+  }
+  /// Before the range is its owner's again.
+  void unmark_ready(int place, int owner, int slot) noexcept {
+    const auto at = index(owner, slot);
+    ready(place)[at / 64].fetch_and(~(std::uint64_t{1} << at % 64), std::memory_order_relaxed);
+  }
   /// At a page boundary if slots are large.
   std::byte* bytes(int owner, int slot) noexcept;
   std::int64_t own_bytes(int owner) const noexcept {
@@ -69,12 +94,23 @@ class NodeStaging {
   void release() noexcept { *this = NodeStaging(); }
 
  private:
-  std::int64_t index(int owner, int slot) const noexcept;
+  std::int64_t index(int owner, int slot) const noexcept {
+    return first_[static_cast<std::size_t>(owner)] + slot;
+  }
+  Board& board_at(std::int64_t index) noexcept {
+    return *reinterpret_cast<Board*>(segment_.data() + index * board_bytes_);
+  }
+  int ready_words() const noexcept { return (static_cast<int>(owner_of_.size()) + 63) / 64; }
+  std::atomic<std::uint64_t>* ready(int place) noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(segment_.data() + boards_bytes_ +
+                                                         place * ready_bytes_);
+  }
 
-  SharedSegment segment_;
+  SharedSegment segment_;  // boards, slots that are ready for each rank, slots
   Shape shape_;
-  std::vector<int> first_;  // slot of each owner
-  std::int64_t board_bytes_ = 0, boards_bytes_ = 0;
+  std::vector<int> first_;     // slot of each owner
+  std::vector<int> owner_of_;  // each slot
+  std::int64_t board_bytes_ = 0, boards_bytes_ = 0, ready_bytes_ = 0, slots_at_ = 0;
 };
 
 }  // namespace penstock

@@ -101,8 +101,9 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
   last_ticket_ = begun->ticket = thread_.submit(work, placement);
 }
 
-/// Collective, once a file.
+/// Collective, once a file. Other ranks may wait for what is in flight before they come to it.
 void InFlight::require_threads() {
+  end_everything();
   std::optional<Error> error;
   int level = MPI_THREAD_MULTIPLE;
   if (!file_.comm.is_null()) MPI_Query_thread(&level);

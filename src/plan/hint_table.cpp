@@ -56,7 +56,7 @@ constexpr HintRow rows[] = {
      "for small windows."},
     {"ranks_per_node", Number{&Hints::ranks_per_node, 1, any, 0, "ranks"}, of_file, alike, no_plan,
      "At most so many ranks share memory, which makes several nodes of one. auto: all of a node."},
-    {"storage", Choice{&Hints::storage, storage_names}, of_file, alike, no_plan,
+    {"storage", Choice{&Hints::storage, storage_names}, of_file, alike, plans,
      "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
      "What a system does not have is replaced, with one line of notice. auto: posix."},
     {"io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
@@ -88,7 +88,7 @@ constexpr HintRow rows[] = {
     {"io_core", Number{&Hints::io_core, 0, 1023, -1, "core"}, of_call, may_differ, no_plan,
      "Core that I/O threads are bound to. auto: any."},
     {"device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"}, of_file,
-     may_differ, no_plan,
+     may_differ, plans,
      "The pace of a shared file system, to measure on; faults on purpose, for tests. All ranks "
      "must pass the same pace; faults may differ."},
 };

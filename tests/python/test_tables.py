@@ -1,5 +1,6 @@
 """What comes from the library's tables of hints and statistics: Python's access, the command's options, the documents."""
 
+import os
 import dataclasses
 import importlib.util
 import pickle
@@ -45,7 +46,8 @@ def test_explain_takes_hints_and_no_other_names():
 
 def explain(*options):
     done = subprocess.run([sys.executable, "-m", "penstock", "explain", "--shape", "512,512", "--kind", "block,block",
-                           *options], text=True, capture_output=True, timeout=120)
+                           *options], text=True, capture_output=True, timeout=120,
+                          env={**os.environ, "COLUMNS": "100"})
     return done.stdout + done.stderr
 
 
@@ -60,7 +62,9 @@ def test_the_command_has_an_option_for_each_hint_of_plans():
 @pytest.mark.parametrize("name", [name for name, hint in HINTS.items() if hint.planned and name != "method"])
 def test_hints_of_plans_change_the_plan(name):
     """Of some request; all others have a plan that does not depend on them."""
-    values = HINTS[name].choices or (("1", "3", "8") if HINTS[name].unit == "ranks" else ("512", "4K", "1M"))
+    paces = ("", "paced:bandwidth=100M", "paced:bandwidth=100M,latency=1ms")
+    sizes = ("1", "3", "8") if HINTS[name].unit == "ranks" else ("512", "4K", "1M")
+    values = HINTS[name].choices or (paces if name == "device" else sizes)
     texts = set()
     for rule in ("extended", "block-cyclic", "aligned"):
         for value in values:
