@@ -127,8 +127,10 @@ void check_hints(const Hints& hints, std::int64_t grain, int ranks) {
 
 Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
   // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
-  // devices want large accesses instead.
-  constexpr std::int64_t cached = std::int64_t{4} << 20, uncached = std::int64_t{16} << 20;
+  // within a node in that of the core that writes it. Devices want large accesses instead.
+  constexpr std::int64_t mebi = std::int64_t{1} << 20;
+  const std::int64_t cached = machine.nodes == 1 && machine.shared_memory ? 2 * mebi : 4 * mebi;
+  constexpr std::int64_t uncached = 16 * mebi;
   Hints settled = hints;
   if (hints.buffer_size == 0)
     settled.buffer_size = std::max(machine.page_cache ? cached : uncached, grain);

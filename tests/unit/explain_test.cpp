@@ -70,7 +70,7 @@ TEST(Explain, GoldenText) {
             "  ranks            15 us a window handed over, 20 us a rank and core to meet\n"
             "exchange          node\n"
             "divided bytes     0:63 (63)\n"
-            "file domains      2, rule dynamic, staging buffer 4194304 bytes\n"
+            "file domains      2, rule dynamic, staging buffer 2097152 bytes\n"
             "  aggregator      from byte        to byte  blocks         wanted  rounds          "
             "holes  sieved\n"
             "  rank 0                  0             32       1             24       1             "
