@@ -101,7 +101,7 @@ void Aggregator::completed(int slot) {
 void Aggregator::overlay_arrived() {
   for (auto arrival = arrivals_.begin(); arrival != arrivals_.end();) {
     if (!arrival->here) {
-      if (!table_.disjoint()) return;
+      if (!table_.any_order()) return;
       ++arrival;
       continue;
     }

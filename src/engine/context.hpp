@@ -189,9 +189,14 @@ struct Context : std::enable_shared_from_this<Context> {
 /// unless they are in different calls. Throws what they agree on.
 Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry);
 
+/// Where ranks write the same bytes in one call. `unspecified` saves waiting for each other; it
+/// counts where all ranks say so.
+enum class Overlap { highest_rank, unspecified };
+
 /// Memory of a write is only read from.
 struct Access {
   Direction direction = Direction::read;
+  Overlap overlap = Overlap::highest_rank;
   Footprint file;
   std::vector<MemoryMap> memory;  // of each pattern of the footprint
 

@@ -5,10 +5,11 @@
 
 namespace penstock {
 
-DomainTable::DomainTable(const Plan& plan, std::int64_t aggregator)
+DomainTable::DomainTable(const Plan& plan, std::int64_t aggregator, Overlap overlap)
     : plan_(plan),
       aggregator_(aggregator),
-      rounds_(aggregator < 0 ? 0 : plan.domains.rounds(aggregator)) {}
+      rounds_(aggregator < 0 ? 0 : plan.domains.rounds(aggregator)),
+      overlap_(overlap) {}
 
 void DomainTable::add(int rank, Footprint footprint) {
   Source source{rank, std::move(footprint), 0};
@@ -24,7 +25,7 @@ void DomainTable::settle() {
 }
 
 void DomainTable::count_overlaps(Context& context) {
-  if (apart_ != Apart::unknown) return;
+  if (apart_ != Apart::unknown || any_order()) return;
   const Timed watch(context.record, Phase::plan);
   Coverage coverage(&context.gauge, &context.pool);
   DomainTable table = *this;

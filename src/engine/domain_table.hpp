@@ -37,7 +37,7 @@ class DomainTable {
     std::int64_t round;  // the next one with bytes of it
   };
 
-  DomainTable(const Plan& plan, std::int64_t aggregator);
+  DomainTable(const Plan& plan, std::int64_t aggregator, Overlap overlap = Overlap::highest_rank);
   /// In rank order. A request without a byte of the domain is left out.
   void add(int rank, Footprint footprint);
   /// After the last add().
@@ -50,6 +50,8 @@ class DomainTable {
   const std::vector<Source>& sources() const noexcept { return sources_; }
   /// No byte is wanted twice, as far as is known.
   bool disjoint() const noexcept { return apart_ == Apart::yes; }
+  /// Ranks may copy into a window in any order.
+  bool any_order() const noexcept { return disjoint() || overlap_ == Overlap::unspecified; }
   /// No round is left.
   bool finished() const noexcept { return round_ >= rounds_; }
   /// The next round with wanted bytes.
@@ -68,6 +70,7 @@ class DomainTable {
 
   const Plan& plan_;
   std::int64_t aggregator_, rounds_;
+  Overlap overlap_;
   std::vector<Source> sources_;
   Apart apart_ = Apart::yes;
   std::int64_t round_ = 0;

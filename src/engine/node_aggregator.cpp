@@ -64,7 +64,7 @@ void NodeAggregator::publish(Open& open) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), open.slot);
   NodeStaging::Range* const ranges = board.ranges();
-  const bool in_turn = access_.writes() && !table_.disjoint();
+  const bool in_turn = access_.writes() && !table_.any_order();
   std::vector<int> copying;  // places, in rank order
   for (std::size_t i = 0; i < table_.sources().size(); ++i) {
     const std::int64_t bytes = open.window->streams[i].size();

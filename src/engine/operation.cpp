@@ -59,17 +59,25 @@ CallKind Operation::kind(Direction direction, std::optional<Background> backgrou
 }
 
 Operation::Operation(OpenFile& file, Access access, const Hints& hints,
-                     std::optional<Background> background, std::optional<Error> early)
+                     std::optional<Background> background, std::optional<Error> early,
+                     Company company)
     : file_(file),
       context_(std::make_shared<Context>(
-          file, file.next_channel(kind(access.direction, background)), file.buffers)),
+          file,
+          company == Company::collective
+              ? file.next_channel(kind(access.direction, background))
+              : Channel{file.comm, file.storage.path(), {kind(access.direction, background)}},
+          file.buffers)),
       access_(std::move(access)),
       hints_(settle_hints(hints, file.machine, file.units.grain)),
       asked_{access_.direction, background, hints.active_buffer_size},
+      company_(company),
       early_(std::move(early)) {
-  file_.beginnings.join(call());
-  file_.exchanges.join(call());
-  file_.ends.join(call());
+  if (company_ == Company::collective) {
+    file_.beginnings.join(call());
+    file_.exchanges.join(call());
+    file_.ends.join(call());
+  }
   running_.emplace(run());
 }
 
@@ -97,7 +105,8 @@ Task<> Operation::run() {
   const Timed whole(context_->record, Phase::operation, access_.file.bytes(),
                     access_.file.empty() ? -1 : access_.file.hull().begin);
   try {
-    co_await begin();
+    if (company_ == Company::collective) co_await begin();
+    else co_await begin_alone();
   } catch (...) {
     error_ = current_error();
     failed_to_begin_ = true;
@@ -132,6 +141,7 @@ Task<> Operation::begin() {
   const std::optional<Error> error = locate(demand);
   const Entry entry{common_values(file_, hints_), demand, error};
   const Demand all = co_await enter(file_, context_->channel, entry);
+  if (!all.any_winner) access_.overlap = Overlap::highest_rank;
   if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
   context_->record.counts.synchronisations += 1;
   co_await decide(all);
@@ -141,6 +151,42 @@ Task<> Operation::begin() {
   co_await settle_order(all);
   context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(all);
+}
+
+/// Planned as if this rank were alone; what it has pending itself is waited for.
+Task<> Operation::begin_alone() {
+  co_await settle_buffering();
+  Demand demand;
+  const std::optional<Error> error = locate(demand);
+  if (error) {
+    file_.untold.reset();
+    throw Error(*error);
+  }
+  if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
+  Machine machine = context_->machine;
+  machine.ranks = machine.writers = machine.nodes = 1;
+  machine.shared_memory = false;
+  context_->buffering.near = !demand.slow;
+  context_->buffering.budget = choose_budget(asked_, demand, machine);
+  hints_.method = sieves(demand) ? Method::sieved : Method::direct;
+  hints_.aggregators = 0;
+  if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
+  plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
+  route_ = choose_route(asked_, demand, plan_);
+  if (!access_.writes()) {
+    const BackgroundIo::Urge urge(context_->background);
+    co_await await_units(
+        *context_, [&] { return context_->buffered->is_drained(BufferedFile::Which::writes); });
+  }
+  context_->record.counts.bytes_wanted = access_.file.bytes();
+  co_await start(demand);
+}
+
+/// Of an independent operation.
+bool Operation::sieves(const Demand& demand) const {
+  if (hints_.method == Method::sieved || hints_.method == Method::direct)
+    return hints_.method == Method::sieved;
+  return sieving_pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
 }
 
 /// What is buffered of this file is written before anybody writes past the buffer, and read before
@@ -175,7 +221,8 @@ std::optional<Error> Operation::locate(Demand& demand) {
     error = attempt([&] {
       check_hints(hints_, context_->units.grain, context_->machine.ranks);
       demand = Demand::of(access_.file);
-      demand.words = leave_letter(*context_, access_);
+      if (company_ == Company::collective) demand.words = leave_letter(*context_, access_);
+      demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_far();
       demand.room = context_->buffering.budget - context_->background.memory().in_use();
     });
@@ -304,6 +351,15 @@ Task<> Operation::move(const Demand& all) {
 }
 
 Task<> Operation::leave(std::optional<Error> error) {
+  co_await agree(error);
+}
+
+/// Throws on all ranks what one of them brings.
+Task<> Operation::agree(const std::optional<Error>& error) {
+  if (company_ == Company::independent) {
+    if (error) throw Error(*error);
+    co_return;
+  }
   ++context_->record.counts.synchronisations;
   const Timed leaving(context_->record, Phase::wait);
   co_await agree_on_exit(context_->channel, error);
@@ -343,10 +399,8 @@ Task<> Operation::finish() {
   file_.exchanges.leave(call());
   co_await await_own_units();
   copied_ = true;
-  std::optional<Error> error = fate_in_background();
-  ++context_->record.counts.synchronisations;
-  const Timed leaving(context_->record, Phase::wait);
-  co_await agree_on_exit(context_->channel, error);
+  const std::optional<Error> error = fate_in_background();
+  co_await agree(error);
 }
 
 /// Of an operation whose last unit has ended.

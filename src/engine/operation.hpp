@@ -15,6 +15,9 @@
 //   ahead             in the middle of 4: the exchange comes when the bytes are in memory
 //   aside             before 4, which is the I/O thread's
 //
+// An independent operation is the same without 2 and 5: it is planned for this rank alone, and by
+// direct or sieved.
+//
 // Operations of one file are in flight together. Their beginnings follow each other, and so do
 // their exchanges, which share memory; both in the order of their calls, which is that of all
 // ranks. Hence none waits for another in a circle. The rest happens in any order.
@@ -30,12 +33,14 @@
 
 namespace penstock {
 
+enum class Company { collective, independent };
+
 class Operation : public std::enable_shared_from_this<Operation> {
  public:
   /// `background`: none for a blocking call. `early`: what was wrong with the arguments of this
-  /// rank.
+  /// rank. Independent ones are of this rank alone: they need no other rank, and agree with none.
   Operation(OpenFile& file, Access access, const Hints& hints, std::optional<Background> background,
-            std::optional<Error> early);
+            std::optional<Error> early, Company company = Company::collective);
   ~Operation();
   /// What all ranks must mean alike.
   static CallKind kind(Direction direction, std::optional<Background> background);
@@ -75,14 +80,17 @@ class Operation : public std::enable_shared_from_this<Operation> {
  private:
   Task<> run();
   Task<> begin();
+  Task<> begin_alone();
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
   Task<> settle_buffering();
   bool is_far() const;
+  bool sieves(const Demand& demand) const;
   Task<> decide(Demand all);
   Task<> settle_order(const Demand& all);
   Task<> start(const Demand& all);
   Task<> move(const Demand& all);
+  Task<> agree(const std::optional<Error>& error);
   Task<> leave(std::optional<Error> error);
   Task<> keep_for_end(std::optional<Error> error);
   Task<> read_ahead(const Demand& all);
@@ -99,6 +107,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Access access_;
   Hints hints_;
   Asked asked_;
+  Company company_;
   std::optional<Error> early_;
   Route route_ = Route::now;
   Plan plan_;

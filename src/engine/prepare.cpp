@@ -29,7 +29,7 @@ Task<DomainTable> tell_aggregators(Context& context, const Access& access, const
   for (const std::int64_t aggregator : touched)
     letters.push_back(
         {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
-  DomainTable table(plan, plan.aggregator_of(context.comm.rank()));
+  DomainTable table(plan, plan.aggregator_of(context.comm.rank()), access.overlap);
   letters = co_await send(context, std::move(letters), context.channel.request_tag());
   for (const Letter& letter : letters) table.add(letter.rank, Footprint::decode(letter.words));
   table.settle();
@@ -101,8 +101,8 @@ Task<Letters> between_nodes(Context& context, const Plan& plan,
   co_return unpacked;
 }
 
-DomainTable own_table(Context& context, const Plan& plan, Letters letters) {
-  DomainTable table(plan, plan.aggregator_of(context.comm.rank()));
+DomainTable own_table(Context& context, const Plan& plan, Overlap overlap, Letters letters) {
+  DomainTable table(plan, plan.aggregator_of(context.comm.rank()), overlap);
   std::sort(letters.begin(), letters.end(),
             [](const Letter& a, const Letter& b) { return a.rank < b.rank; });
   if (table.aggregator() >= 0)
@@ -124,13 +124,13 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
     Letters others = co_await between_nodes(context, plan, prepared.passed_on);
     for (Letter& letter : others) letters.push_back(std::move(letter));
   }
-  prepared.table.emplace(own_table(context, plan, std::move(letters)));
+  prepared.table.emplace(own_table(context, plan, access.overlap, std::move(letters)));
   if (access.writes()) prepared.table->count_overlaps(context);
   if (team.nodes() == 1 || !access.writes()) co_return;
   // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
   // for each other's ranks; messages of single ranks already keep that order.
   ++context.record.counts.synchronisations;
-  const bool overlap = co_await any_rank(context.channel, !prepared.table->disjoint());
+  const bool overlap = co_await any_rank(context.channel, !prepared.table->any_order());
   if (overlap) prepared.exchange = Exchange::sparse;
 }
 

@@ -17,7 +17,7 @@ class Rounds {
         porter_(context, access, plan.exchange == Exchange::step1),
         messenger_(context, plan.exchange, porter_) {
     // Own bytes are copied without a message, unless others' must come before or after them.
-    const bool to_myself = access.writes() && !table_.disjoint();
+    const bool to_myself = access.writes() && !table_.any_order();
     for (const std::int64_t a : prepared.touched)
       if (plan.rank_of(a) != context.comm.rank() || to_myself)
         neighbours_.push_back({a, next_round(plan.domains, a, access.file, 0), {}});
@@ -57,7 +57,7 @@ class Rounds {
   Task<> go(std::int64_t round) {
     Window* const window = window_of(round);
     Round parcels;
-    parcels.any_order = !access_.writes() || table_.disjoint();
+    parcels.any_order = !access_.writes() || table_.any_order();
     auto& to_users = access_.writes() ? parcels.incoming : parcels.outgoing;
     auto& to_windows = access_.writes() ? parcels.outgoing : parcels.incoming;
     add_neighbours(round, to_windows);

@@ -20,6 +20,7 @@ void Demand::join(const Demand& higher) {
   pending_end = std::max(pending_end, higher.pending_end);
   room = std::min(room, higher.room);
   slow = slow || higher.slow;
+  any_winner = any_winner && higher.any_winner;
   if (higher.empty()) return;
   if (empty()) {
     begin = higher.begin;

@@ -23,6 +23,8 @@ struct Demand {
   bool slow = false;
   /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.
   bool ordered = true;
+  /// All ranks say that where they write the same byte, any of them may win.
+  bool any_winner = false;
 
   static Demand of(const Footprint& footprint);
   bool empty() const noexcept { return bytes == 0; }

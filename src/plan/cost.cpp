@@ -166,7 +166,9 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
                              : writes ? "requests may overlap: the highest rank must win"
                                       : "requests may overlap: no byte is to be read twice";
   std::vector<Prediction> all;
-  all.push_back({Method::direct, Exchange::automatic, model.direct(), apart, chance});
+  const bool left_open = writes && demand.any_winner;
+  all.push_back({Method::direct, Exchange::automatic, model.direct(), apart || left_open,
+                 left_open ? "" : chance});
   all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
   const bool shares = machine.shared_memory && machine.ranks > machine.nodes;
   const Exchange best = shares ? Exchange::node : Exchange::sparse;

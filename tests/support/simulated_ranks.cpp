@@ -244,10 +244,10 @@ std::size_t SimulatedRanks::left_over() {
 
 std::shared_ptr<Operation> SimulatedRanks::begin(int rank, Access access, const Hints& hints,
                                                  std::optional<Background> background,
-                                                 std::optional<Error> early) {
+                                                 std::optional<Error> early, Company company) {
   Rank& mine = *ranks_[static_cast<std::size_t>(rank)];
   mine.operations.push_back(std::make_shared<Operation>(*mine.file, std::move(access), hints,
-                                                        background, std::move(early)));
+                                                        background, std::move(early), company));
   return mine.operations.back();
 }
 

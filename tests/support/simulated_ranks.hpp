@@ -68,7 +68,8 @@ class SimulatedRanks {
   /// Begins an operation. It goes on with run().
   std::shared_ptr<Operation> begin(int rank, Access access, const Hints& hints,
                                    std::optional<Background> background = std::nullopt,
-                                   std::optional<Error> early = std::nullopt);
+                                   std::optional<Error> early = std::nullopt,
+                                   Company company = Company::collective);
   /// Until `over()`, whose ranks go on in a random order. False: nothing has moved for seconds.
   bool run(Random& random, const std::function<bool()>& over);
   /// Until all that has begun has ended, rank after rank.

@@ -380,6 +380,80 @@ TEST_F(Simulated, AFaultInAnyWindowIsToldToAll) {
   EXPECT_GT(told, 20);
 }
 
+/// Where any rank may win, each byte that is wanted has what one of those wrote that want it.
+TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    Random r{std::mt19937_64(seed)};
+    const Layout layout = draw_layout(r, 6);
+    const Hints hints = draw_hints(r, layout);
+    SCOPED_TRACE("seed " + std::to_string(seed) + " " + text_of(hints));
+    shared = make_shared_storage(file_bytes);
+    SimulatedRanks ranks(layout, views(), units());
+    Requests requests = draw(r, layout.ranks);
+    std::vector<std::shared_ptr<Operation>> begun;
+    for (int rank = 0; rank < layout.ranks; ++rank) {
+      Access access = requests[static_cast<std::size_t>(rank)].access(Direction::write);
+      access.overlap = Overlap::unspecified;
+      begun.push_back(ranks.begin(rank, std::move(access), hints));
+    }
+    const auto over = [&] {
+      return std::all_of(begun.begin(), begun.end(), [](auto& o) { return o->has_ended(); });
+    };
+    ASSERT_TRUE(ranks.run(r, over)) << "nothing moves any more";
+    expect_no_errors(begun);
+    std::map<std::int64_t, std::vector<std::byte>> candidates;
+    for (Request& request : requests)
+      for (std::size_t i = 0; i < request.file.size(); ++i)
+        candidates[request.file[i]].push_back(request.at(i));
+    std::vector<std::byte> there(file_bytes);
+    read_fully(*shared, there, 0);
+    for (std::int64_t i = 0; i < file_bytes; ++i) {
+      const std::byte found = there[static_cast<std::size_t>(i)];
+      const auto wanted = candidates.find(i);
+      if (wanted == candidates.end()) ASSERT_EQ(found, std::byte{0}) << "at offset " << i;
+      else ASSERT_TRUE(std::ranges::count(wanted->second, found) > 0) << "at offset " << i;
+    }
+  }
+}
+
+/// Of one rank alone, between and beside collective ones: the others do nothing for it.
+TEST_F(Simulated, IndependentOperationsNeedNobody) {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    Random r{std::mt19937_64(seed)};
+    const Layout layout = draw_layout(r, 4);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimulatedRanks ranks(layout, views(), units());
+    const int busy = static_cast<int>(r.in(0, layout.ranks - 1));
+    for (int call = 0; call < 6; ++call) {
+      Hints hints = draw_hints(r, layout);
+      hints.active_buffer_size = r.in(0, 1) * 5000;
+      const auto background = r.in(0, 1) == 0 ? std::nullopt : std::optional(Background::storage);
+      std::vector<Request> one;
+      one.emplace_back(r, call);
+      const bool writes = r.in(0, 1) == 0;
+      const auto operation =
+          ranks.begin(busy, one.front().access(writes ? Direction::write : Direction::read), hints,
+                      background, std::nullopt, Company::independent);
+      ASSERT_TRUE(ranks.run(r, [&] { return operation->has_ended(); })) << "nothing moves any more";
+      expect_no_errors({operation});
+      if (writes) model.write(one);
+      else model.expect_in(one.front());
+      if (r.in(0, 2) != 0) continue;
+      // What is in another rank's active buffer this rank could not wait for.
+      hints.active_buffer_size = 0;
+      Requests all = draw(r, layout.ranks);
+      std::vector<std::shared_ptr<Operation>> begun;
+      begin_all(ranks, all, Direction::write, hints, begun);
+      ASSERT_TRUE(ranks.run());
+      expect_no_errors(begun);
+      model.write(all);
+    }
+    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).buffered->drain();
+    model.expect_in(*shared);
+    if (HasFailure()) return;
+  }
+}
+
 /// What listens gets each phase, of the operation that it belongs to, and the statistics are their
 /// sum.
 TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
