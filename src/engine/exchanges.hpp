@@ -25,8 +25,8 @@ struct Prepared {
 /// Collective: ranks tell the aggregators what they want of their domains.
 Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
                        const Demand& all);
-/// The tables of a node's ranks: their descriptions lie on desks; one letter per node and
-/// aggregator goes to other nodes.
+/// The same where the ranks of a node share memory: short descriptors are read from there, and each
+/// node sends one descriptor, joined from those of its ranks, to each aggregator on another node.
 Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
                        Prepared& prepared);
 

@@ -19,16 +19,17 @@ const std::vector<Common>& common_values(OpenFile& file, const Hints& hints) {
   return file.common;
 }
 
-/// Leaves this rank's description where those of its node find it.
-std::int64_t leave_letter(Context& context, const Access& access) {
+/// Copies this rank's descriptor to the memory of its node, for the ranks there, if it is short
+/// enough. Returns the number of its words; 0 where the node has no memory in common.
+std::int64_t publish_descriptor(Context& context, const Access& access) {
   Team* const team = context.comm.team();
   if (team == nullptr) return 0;
   const std::vector<std::int64_t> words = access.file.encode();
   Team::Desk& desk = team->own_desk();
   const auto turn = context.channel.number % 2;
   const auto count = static_cast<std::int64_t>(words.size());
-  desk.words[turn] = count <= Team::letter_words ? count : 0;
-  std::copy_n(words.begin(), desk.words[turn], desk.letter[turn]);
+  desk.words[turn] = count <= Team::descriptor_words ? count : 0;
+  std::copy_n(words.begin(), desk.words[turn], desk.descriptor[turn]);
   return count;
 }
 
@@ -221,7 +222,7 @@ std::optional<Error> Operation::locate(Demand& demand) {
     error = attempt([&] {
       check_hints(hints_, context_->units.grain, context_->machine.ranks);
       demand = Demand::of(access_.file);
-      if (company_ == Company::collective) demand.words = leave_letter(*context_, access_);
+      if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_far();
       demand.room = context_->buffering.budget - context_->background.memory().in_use();

@@ -1,5 +1,6 @@
-// Before the first byte of a collective call moves: who wants what of which domain. The file domain
-// access table (FDAT) of each aggregator forms there; nobody ever holds the requests of all ranks.
+// Before the first byte of a collective call moves: request descriptors go to the aggregators, and
+// each aggregator builds its file domain access table (FDAT). No rank has the requests of all
+// ranks.
 #include <algorithm>
 
 #include "engine/node.hpp"
@@ -8,47 +9,46 @@
 namespace penstock {
 namespace {
 
-/// Descriptions of requests, by rank.
-using Letters = std::vector<Letter>;
+using Descriptors = std::vector<Descriptor>;
 
-/// Delivers them. What goes to other ranks counts like any message.
-Task<Letters> send(Context& context, Letters letters, int tag) {
+/// Descriptors to other ranks count as messages.
+Task<Descriptors> send(Context& context, Descriptors descriptors, int tag) {
   ++context.record.counts.synchronisations;
-  for (const Letter& letter : letters) {
-    if (letter.rank == context.comm.rank()) continue;
+  for (const Descriptor& descriptor : descriptors) {
+    if (descriptor.rank == context.comm.rank()) continue;
     ++context.record.counts.messages;
     context.record.counts.bytes_sent +=
-        static_cast<std::int64_t>(letter.words.size() * sizeof letter.words.front());
+        static_cast<std::int64_t>(descriptor.words.size() * sizeof descriptor.words.front());
   }
-  co_return co_await deliver(context.channel, std::move(letters), tag);
+  co_return co_await exchange_descriptors(context.channel, std::move(descriptors), tag);
 }
 
 Task<DomainTable> tell_aggregators(Context& context, const Access& access, const Plan& plan,
                                    const Neighbours& touched) {
-  Letters letters;
+  Descriptors descriptors;
   for (const std::int64_t aggregator : touched)
-    letters.push_back(
+    descriptors.push_back(
         {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), access.overlap);
-  letters = co_await send(context, std::move(letters), context.channel.request_tag());
-  for (const Letter& letter : letters) table.add(letter.rank, Footprint::decode(letter.words));
+  descriptors = co_await send(context, std::move(descriptors), context.channel.request_tag());
+  for (const Descriptor& descriptor : descriptors) table.add(descriptor.rank, Footprint::decode(descriptor.words));
   table.settle();
   co_return table;
 }
 
-/// Descriptions of this node's ranks. Short ones lie on the desks since the agreement on entry.
-Task<Letters> local_letters(Context& context, const Access& access, const NodeRoles& roles,
-                            const Neighbours& touched, bool on_desks) {
+/// Of this node's ranks. Short ones are on the desks since the agreement on entry.
+Task<Descriptors> local_descriptors(Context& context, const Access& access, const NodeRoles& roles,
+                                    const Neighbours& touched, bool on_desks) {
   Team& team = *context.comm.team();
-  Letters letters;
+  Descriptors descriptors;
   if (on_desks) {
     const auto turn = context.channel.number % 2;
     for (int place = 0; place < team.size(); ++place) {
       const Team::Desk& desk = team.desk(place);
-      letters.push_back({team.members()[static_cast<std::size_t>(place)],
-                         {desk.letter[turn], desk.letter[turn] + desk.words[turn]}});
+      descriptors.push_back({team.members()[static_cast<std::size_t>(place)],
+                             {desk.descriptor[turn], desk.descriptor[turn] + desk.words[turn]}});
     }
-    co_return letters;
+    co_return descriptors;
   }
   std::vector<int> owners;
   for (const std::int64_t aggregator : touched) owners.push_back(roles.owner_of(aggregator));
@@ -56,57 +56,61 @@ Task<Letters> local_letters(Context& context, const Access& access, const NodeRo
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   const std::vector<std::int64_t> words = access.file.encode();
   for (const int owner : owners)
-    letters.push_back({team.members()[static_cast<std::size_t>(owner)], words});
-  co_return co_await send(context, std::move(letters), context.channel.request_tag());
+    descriptors.push_back({team.members()[static_cast<std::size_t>(owner)], words});
+  co_return co_await send(context, std::move(descriptors), context.channel.request_tag());
 }
 
 std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, const NodeRoles& roles,
-                                        const Letters& local) {
+                                        const Descriptors& local) {
   std::vector<DomainTable> tables;
   const Team& team = *context.comm.team();
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) {
     if (roles.is_local(a) || roles.owner_of(a) != team.rank()) continue;
     DomainTable table(plan, a);
-    for (const Letter& letter : local) table.add(letter.rank, Footprint::decode(letter.words));
+    for (const Descriptor& descriptor : local)
+      table.add(descriptor.rank, Footprint::decode(descriptor.words));
     table.settle();
     if (!table.sources().empty()) tables.push_back(std::move(table));
   }
   return tables;
 }
 
-/// One letter per node and aggregator: rank, number of words, words, of each rank in it.
-Task<Letters> between_nodes(Context& context, const Plan& plan,
-                            const std::vector<DomainTable>& tables) {
-  Letters letters;
+/// Sends each aggregator on another node one descriptor, joined from those of this node's ranks: of
+/// each rank its number, the number of words, and the words. Returns what other nodes have sent,
+/// rank by rank.
+Task<Descriptors> between_nodes(Context& context, const Plan& plan,
+                                const std::vector<DomainTable>& tables) {
+  Descriptors descriptors;
   for (const DomainTable& table : tables) {
-    Letter letter{plan.rank_of(table.aggregator()), {}};
+    Descriptor joined{plan.rank_of(table.aggregator()), {}};
     for (const DomainTable::Source& source : table.sources()) {
       const std::vector<std::int64_t> words =
           source.footprint.encode(plan.domains.hull(table.aggregator()));
-      letter.words.push_back(source.rank);
-      letter.words.push_back(static_cast<std::int64_t>(words.size()));
-      letter.words.insert(letter.words.end(), words.begin(), words.end());
+      joined.words.push_back(source.rank);
+      joined.words.push_back(static_cast<std::int64_t>(words.size()));
+      joined.words.insert(joined.words.end(), words.begin(), words.end());
     }
-    letters.push_back(std::move(letter));
+    descriptors.push_back(std::move(joined));
   }
-  letters = co_await send(context, std::move(letters), context.channel.bundle_tag());
-  Letters unpacked;
-  for (const Letter& letter : letters)
-    for (std::size_t at = 0; at < letter.words.size();) {
-      const auto begin = letter.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
-      const std::int64_t words = letter.words[at + 1];
-      unpacked.push_back({static_cast<int>(letter.words[at]), {begin, begin + words}});
+  descriptors = co_await send(context, std::move(descriptors), context.channel.bundle_tag());
+  Descriptors unpacked;
+  for (const Descriptor& joined : descriptors)
+    for (std::size_t at = 0; at < joined.words.size();) {
+      const auto begin = joined.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
+      const std::int64_t words = joined.words[at + 1];
+      unpacked.push_back({static_cast<int>(joined.words[at]), {begin, begin + words}});
       at += 2 + static_cast<std::size_t>(words);
     }
   co_return unpacked;
 }
 
-DomainTable own_table(Context& context, const Plan& plan, Overlap overlap, Letters letters) {
+DomainTable own_table(Context& context, const Plan& plan, Overlap overlap, Descriptors descriptors) {
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), overlap);
-  std::sort(letters.begin(), letters.end(),
-            [](const Letter& a, const Letter& b) { return a.rank < b.rank; });
+  std::sort(descriptors.begin(), descriptors.end(),
+            [](const Descriptor& a, const Descriptor& b) { return a.rank < b.rank; });
   if (table.aggregator() >= 0)
-    for (const Letter& letter : letters) table.add(letter.rank, Footprint::decode(letter.words));
+    for (const Descriptor& descriptor : descriptors)
+      table.add(descriptor.rank, Footprint::decode(descriptor.words));
   table.settle();
   return table;
 }
@@ -117,14 +121,15 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
                        Prepared& prepared) {
   Team& team = *context.comm.team();
   const NodeRoles roles(team, plan);
-  const bool on_desks = all.words <= Team::letter_words;
-  Letters letters = co_await local_letters(context, access, roles, prepared.touched, on_desks);
+  const bool on_desks = all.words <= Team::descriptor_words;
+  Descriptors descriptors =
+      co_await local_descriptors(context, access, roles, prepared.touched, on_desks);
   if (team.nodes() > 1) {
-    prepared.passed_on = courier_tables(context, plan, roles, letters);
-    Letters others = co_await between_nodes(context, plan, prepared.passed_on);
-    for (Letter& letter : others) letters.push_back(std::move(letter));
+    prepared.passed_on = courier_tables(context, plan, roles, descriptors);
+    Descriptors others = co_await between_nodes(context, plan, prepared.passed_on);
+    for (Descriptor& descriptor : others) descriptors.push_back(std::move(descriptor));
   }
-  prepared.table.emplace(own_table(context, plan, access.overlap, std::move(letters)));
+  prepared.table.emplace(own_table(context, plan, access.overlap, std::move(descriptors)));
   if (access.writes()) prepared.table->count_overlaps(context);
   if (team.nodes() == 1 || !access.writes()) co_return;
   // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait

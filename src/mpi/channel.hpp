@@ -24,7 +24,7 @@ struct Channel {
 
   /// Of the team's meetings.
   int slot() const noexcept { return static_cast<int>(number % Team::slots); }
-  /// Each step has a tag of its own: a rank that waits for descriptions of requests must not take
+  /// Each step has a tag of its own: a rank that waits for request descriptors must not take
   /// another's data for one.
   int request_tag() const noexcept { return first_tag(); }
   int data_tag() const noexcept { return first_tag() + 1; }

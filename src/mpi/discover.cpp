@@ -7,24 +7,25 @@
 namespace penstock {
 namespace {
 
-/// Letters that leave, and those that arrive meanwhile. Their words must stay until all have left.
-class Delivery {
+/// Sends descriptors and receives those that arrive meanwhile. Words that are sent must stay
+/// allocated until all sends are complete.
+class DescriptorExchange {
  public:
-  Delivery(Transport& transport, int tag) : transport_(transport), tag_(tag) {}
-  Delivery(const Delivery&) = delete;
-  ~Delivery() {
+  DescriptorExchange(Transport& transport, int tag) : transport_(transport), tag_(tag) {}
+  DescriptorExchange(const DescriptorExchange&) = delete;
+  ~DescriptorExchange() {
     for (Transport::Request& send : sends_) transport_.cancel(send);
   }
 
-  /// Synchronously: once all have left the others have them, so that an agreement begun then ends
-  /// only after every letter has arrived.
-  void send(const Letter& letter) {
-    sends_.push_back(
-        transport_.send_synchronously(std::as_bytes(std::span(letter.words)), letter.rank, tag_));
+  /// A synchronous send: it is complete only when the other rank has received it. So an agreement
+  /// that is begun afterwards ends only after every descriptor has arrived.
+  void send(const Descriptor& descriptor) {
+    sends_.push_back(transport_.send_synchronously(std::as_bytes(std::span(descriptor.words)),
+                                                   descriptor.rank, tag_));
   }
-  void receive(std::vector<Letter>& received) {
-    while (std::optional<Letter> letter = transport_.take_letter(tag_))
-      received.push_back(std::move(*letter));
+  void receive(std::vector<Descriptor>& received) {
+    while (std::optional<Descriptor> descriptor = transport_.take_descriptor(tag_))
+      received.push_back(std::move(*descriptor));
   }
   bool all_have_left() {
     completed_.clear();
@@ -40,28 +41,29 @@ class Delivery {
 
 }  // namespace
 
-Task<std::vector<Letter>> deliver(const Channel& channel, std::vector<Letter> letters, int tag) {
-  std::vector<Letter> received;
-  for (const Letter& letter : letters)
-    if (letter.rank == channel.comm.rank()) received.push_back(letter);
+Task<std::vector<Descriptor>> exchange_descriptors(const Channel& channel,
+                                                   std::vector<Descriptor> descriptors, int tag) {
+  std::vector<Descriptor> received;
+  for (const Descriptor& descriptor : descriptors)
+    if (descriptor.rank == channel.comm.rank()) received.push_back(descriptor);
   if (!channel.comm.alone()) {
-    Delivery delivery(channel.comm.transport(), tag);
-    for (const Letter& letter : letters)
-      if (letter.rank != channel.comm.rank()) delivery.send(letter);
+    DescriptorExchange exchange(channel.comm.transport(), tag);
+    for (const Descriptor& descriptor : descriptors)
+      if (descriptor.rank != channel.comm.rank()) exchange.send(descriptor);
     co_await until(Expect::messages, [&] {
-      delivery.receive(received);
-      return delivery.all_have_left();
+      exchange.receive(received);
+      return exchange.all_have_left();
     });
     Running<bool> all(any_rank(channel, false));
     co_await until(Expect::messages, [&] {
-      delivery.receive(received);
+      exchange.receive(received);
       return all.advance();
     });
     all.result();
-    delivery.receive(received);
+    exchange.receive(received);
   }
   std::sort(received.begin(), received.end(),
-            [](const Letter& a, const Letter& b) { return a.rank < b.rank; });
+            [](const Descriptor& a, const Descriptor& b) { return a.rank < b.rank; });
   co_return received;
 }
 

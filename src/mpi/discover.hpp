@@ -1,4 +1,4 @@
-// Who wants something of whom, where nobody knows that beforehand.
+// Sparse exchange of request descriptors: a rank does not know in advance which ranks send to it.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,11 @@
 
 namespace penstock {
 
-/// Sparse exchange: each rank sends its letters, knowing nothing of who writes to it, and gets
-/// those addressed to it, in rank order. Costs messages only between those who talk, and one
-/// agreement (Hoefler, Siebert, Lumsdaine: non-blocking consensus, PPoPP 2010). A letter to oneself
-/// is delivered too. `tag` must differ between two exchanges of a channel.
-Task<std::vector<Letter>> deliver(const Channel& channel, std::vector<Letter> letters, int tag);
+/// Each rank passes descriptors with the ranks that they go to, and gets those that were sent to
+/// it, with the ranks that sent them, in rank order; one to itself is among them. Costs one message
+/// for each descriptor to another rank, and one agreement (Hoefler, Siebert, Lumsdaine:
+/// non-blocking consensus, PPoPP 2010). `tag` must differ between two exchanges of a channel.
+Task<std::vector<Descriptor>> exchange_descriptors(const Channel& channel,
+                                                   std::vector<Descriptor> descriptors, int tag);
 
 }  // namespace penstock

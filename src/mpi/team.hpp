@@ -64,7 +64,7 @@ class Team {
   /// That the ranks of this node may use.
   int cores() const noexcept { return cores_; }
 
-  static constexpr std::int64_t note_bytes = 1024, letter_words = 380;
+  static constexpr std::int64_t note_bytes = 1024, descriptor_words = 380;
   /// Calls whose ranks may meet at a time.
   static constexpr int slots = 16;
   struct alignas(64) Desk {
@@ -73,7 +73,7 @@ class Team {
     alignas(64) std::byte note[slots][note_bytes];
     // Of this call and of the one before: a rank that is ahead must not change what another reads.
     std::int64_t words[2];
-    std::int64_t letter[2][letter_words];
+    std::int64_t descriptor[2][descriptor_words];
     std::int64_t process;
     // The memory of this rank's active buffer, for the others: see Arena. -1: none.
     std::int64_t arena;

@@ -13,9 +13,9 @@
 
 namespace penstock {
 
-/// Words that somebody has sent, knowing nothing of whether they are expected.
-struct Letter {
-  int rank;
+/// An encoded request. The receiver does not know in advance whether one comes, nor how long it is.
+struct Descriptor {
+  int rank;  // that it goes to, or that it comes from
   std::vector<std::int64_t> words;
 };
 
@@ -46,8 +46,8 @@ class Transport {
   virtual Request receive(std::span<std::byte> into, int from, int tag) = 0;
   /// Collective: all ranks begin these in the same order. `what` must stay until it is complete.
   virtual Request exchange_with_all(const ToAll& what) = 0;
-  /// A letter from any rank that has arrived.
-  virtual std::optional<Letter> take_letter(int tag) = 0;
+  /// A descriptor that has arrived, from any rank; nothing where there is none.
+  virtual std::optional<Descriptor> take_descriptor(int tag) = 0;
 
   /// Whether it is complete, or not active. Afterwards it is not active.
   virtual bool test(Request& request) = 0;

@@ -73,7 +73,7 @@ def test_a_program_reads_what_other_hosts_wrote(program, count, each, placement,
 @over_each_transport
 @pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_messages_grow_with_hosts_and_not_with_ranks(count, transport, tmp_path):
-    """A window is one message from (or to) each other host that has bytes there; before, a description of them."""
+    """A window is one message from (or to) each other host that has bytes there; before, a descriptor of them."""
     with Hosts(count) as hosts:
         for each in (1, 2, 4):
             output = hosts.run([*PROGRAM, "messages", str(tmp_path)], each, transport)

@@ -81,7 +81,7 @@ def test_messages_grow_with_nodes_and_not_with_ranks(count):
     hints = ("aggregators=1", "buffer_size=64K")
     bundled, _ = count(4, "write", "exchange=node", "ranks_per_node=2", *hints, kind="*,cyclic")
     single, _ = count(4, "write", "exchange=sparse", *hints, kind="*,cyclic")
-    # One other node, whose two ranks have half of the bytes: a letter, and a message per window.
+    # One other node, whose two ranks have half of the bytes: a descriptor, and a message per window.
     assert bundled[-1]["bytes_sent"] == BYTES // 2 + 2 * PASSED_ON
     assert bundled[-1]["messages"] == 1 + BYTES // (64 * 1024 // 4) // 2 * 2
     assert single[-1]["bytes_sent"] == BYTES * 3 // 4 + 3 * TOLD

@@ -67,13 +67,13 @@ class MailTransport final : public Transport {
     }
     return add(std::move(pending));
   }
-  std::optional<Letter> take_letter(int tag) override {
+  std::optional<Descriptor> take_descriptor(int tag) override {
     std::optional<Mailbox::Message> message = mine().take(tag, std::nullopt);
     if (!message) return std::nullopt;
-    Letter letter{message->from, {}};
-    letter.words.resize(message->bytes.size() / sizeof(std::int64_t));
-    std::memcpy(letter.words.data(), message->bytes.data(), message->bytes.size());
-    return letter;
+    Descriptor descriptor{message->from, {}};
+    descriptor.words.resize(message->bytes.size() / sizeof(std::int64_t));
+    std::memcpy(descriptor.words.data(), message->bytes.data(), message->bytes.size());
+    return descriptor;
   }
   bool test(Request& request) override {
     if (!request.active()) return true;

@@ -37,7 +37,7 @@ class Mailbox {
   std::map<int, std::map<int, std::deque<Message>>> messages_;  // by tag and sender
 };
 
-/// What a rank has sent, by what it was: descriptions of requests, data, descriptions between
+/// What a rank has sent, by what it was: request descriptors, data, descriptors between
 /// nodes, agreements.
 struct MessageCounts {
   static constexpr int kinds = 4;
