@@ -25,11 +25,11 @@ std::int64_t publish_descriptor(Context& context, const Access& access) {
   Team* const team = context.comm.team();
   if (team == nullptr) return 0;
   const std::vector<std::int64_t> words = access.file.encode();
-  Team::Desk& desk = team->own_desk();
+  Team::Mailbox& mailbox = team->own_mailbox();
   const auto turn = context.channel.number % 2;
   const auto count = static_cast<std::int64_t>(words.size());
-  desk.words[turn] = count <= Team::descriptor_words ? count : 0;
-  std::copy_n(words.begin(), desk.words[turn], desk.descriptor[turn]);
+  mailbox.words[turn] = count <= Team::descriptor_words ? count : 0;
+  std::copy_n(words.begin(), mailbox.words[turn], mailbox.descriptor[turn]);
   return count;
 }
 

@@ -36,17 +36,18 @@ Task<DomainTable> tell_aggregators(Context& context, const Access& access, const
   co_return table;
 }
 
-/// Of this node's ranks. Short ones are on the desks since the agreement on entry.
+/// Of this node's ranks. Short ones are in the mailboxes since the agreement on entry.
 Task<Descriptors> local_descriptors(Context& context, const Access& access, const NodeRoles& roles,
-                                    const Neighbours& touched, bool on_desks) {
+                                    const Neighbours& touched, bool in_mailboxes) {
   Team& team = *context.comm.team();
   Descriptors descriptors;
-  if (on_desks) {
+  if (in_mailboxes) {
     const auto turn = context.channel.number % 2;
     for (int place = 0; place < team.size(); ++place) {
-      const Team::Desk& desk = team.desk(place);
-      descriptors.push_back({team.members()[static_cast<std::size_t>(place)],
-                             {desk.descriptor[turn], desk.descriptor[turn] + desk.words[turn]}});
+      const Team::Mailbox& mailbox = team.mailbox(place);
+      descriptors.push_back(
+          {team.members()[static_cast<std::size_t>(place)],
+           {mailbox.descriptor[turn], mailbox.descriptor[turn] + mailbox.words[turn]}});
     }
     co_return descriptors;
   }
@@ -121,9 +122,9 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
                        Prepared& prepared) {
   Team& team = *context.comm.team();
   const NodeRoles roles(team, plan);
-  const bool on_desks = all.words <= Team::descriptor_words;
+  const bool in_mailboxes = all.words <= Team::descriptor_words;
   Descriptors descriptors =
-      co_await local_descriptors(context, access, roles, prepared.touched, on_desks);
+      co_await local_descriptors(context, access, roles, prepared.touched, in_mailboxes);
   if (team.nodes() > 1) {
     prepared.passed_on = courier_tables(context, plan, roles, descriptors);
     Descriptors others = co_await between_nodes(context, plan, prepared.passed_on);

@@ -38,15 +38,15 @@ std::byte* map_once(std::int64_t process, std::int64_t number) {
 Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string& why) {
   const bool opened = own.open_arena();
   if (!opened) why = std::string("no memory for the active buffer: ") + std::strerror(errno);
-  team.own_desk().arena = opened ? own.arena_descriptor() : -1;
+  team.own_mailbox().arena = opened ? own.arena_descriptor() : -1;
   co_await team.meet(slot);
   std::vector<std::byte*> bases;
   bool all = opened;
   for (int place = 0; place < team.size() && all; ++place) {
-    const Team::Desk& desk = team.desk(place);
+    const Team::Mailbox& mailbox = team.mailbox(place);
     bases.push_back(place == team.rank()
                         ? own.arena_base()
-                        : (desk.arena < 0 ? nullptr : map_once(desk.process, desk.arena)));
+                        : (mailbox.arena < 0 ? nullptr : map_once(mailbox.process, mailbox.arena)));
     if (bases.back() != nullptr) continue;
     all = false;
     why = std::string("cannot reach the active buffer of another rank: ") + std::strerror(errno);

@@ -64,8 +64,8 @@ void join_packed(std::span<std::byte> lower, std::span<const std::byte> higher) 
   std::memcpy(lower.data(), &joined, sizeof joined);
 }
 
-/// Ranks of a node leave their ballots on their desks; only nodes exchange messages. Nodes come in
-/// the order of their lowest ranks, so that rank 0 is always the lowest.
+/// Ranks of a node write their ballots into their mailboxes; one rank of each node exchanges
+/// messages. Nodes come in the order of their lowest ranks, so that rank 0 is always the lowest.
 Task<Ballot> reduce_in_teams(const Channel& channel, Ballot mine, std::span<std::byte> aboard) {
   Team& team = *channel.comm.team();
   const int slot = channel.slot();
@@ -73,9 +73,9 @@ Task<Ballot> reduce_in_teams(const Channel& channel, Ballot mine, std::span<std:
   std::copy(note.begin(), note.end(), team.own_note(slot));
   const auto join = [&]() -> Task<> {
     const std::span<std::byte> all(team.result(slot), note.size());
-    std::copy_n(team.desk(0).note[slot], note.size(), all.begin());
+    std::copy_n(team.mailbox(0).note[slot], note.size(), all.begin());
     for (int place = 1; place < team.size(); ++place)
-      join_packed(all, {team.desk(place).note[slot], note.size()});
+      join_packed(all, {team.mailbox(place).note[slot], note.size()});
     co_await join_over_nodes(channel, all, join_packed);
   };
   if (co_await team.meet(slot, join)) {

@@ -1,5 +1,5 @@
-// Ballot: what one rank, or a range of ranks, brings to an agreement. Plain bytes: it travels in
-// messages and lies on desks.
+// Ballot: what one rank, or a range of ranks, contributes to an agreement. Trivially copyable: it
+// is sent in messages and copied into mailboxes.
 #pragma once
 
 #include <cstddef>

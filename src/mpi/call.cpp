@@ -47,7 +47,8 @@ InCall::~InCall() {
   if (team == nullptr) return;
   // Another thread of this rank may be in a call meanwhile: that one stays.
   std::int64_t mine = call_.code();
-  team->own_desk().call.compare_exchange_strong(mine, outer_ != nullptr ? outer_->call_.code() : 0);
+  team->own_mailbox().call.compare_exchange_strong(mine,
+                                                   outer_ != nullptr ? outer_->call_.code() : 0);
 }
 
 void InCall::set_number(std::int64_t number) noexcept {
@@ -58,8 +59,8 @@ void InCall::set_number(std::int64_t number) noexcept {
 void InCall::show() const noexcept {
   Team* const team = comm_.team();
   if (team == nullptr) return;
-  team->own_desk().call.store(call_.code(), std::memory_order_relaxed);
-  team->own_desk().last_call.store(call_.code(), std::memory_order_relaxed);
+  team->own_mailbox().call.store(call_.code(), std::memory_order_relaxed);
+  team->own_mailbox().last_call.store(call_.code(), std::memory_order_relaxed);
 }
 
 InCall* InCall::current() noexcept {

@@ -89,7 +89,7 @@ std::string Communicator::take_lane(const FreeLanes& all, int most) {
   std::string why;
   if (alone()) return why;
   lane_ = group_->take(user_, most, all, why);
-  if (team() != nullptr) team()->clear_own_desk();
+  if (team() != nullptr) team()->clear_own_mailbox();
   place_ = lane_.get();
   if (const InCall* const in = InCall::current()) in->show();
   opening_.unlock();

@@ -75,7 +75,7 @@ class Communicator {
   [[noreturn]] void throw_gone(int rank, const std::string& path) const;
 
   /// What this rank sleeps on, see drive.hpp.
-  Bell& bell() const noexcept { return team() != nullptr ? team()->own_desk().bell : *bell_; }
+  Bell& bell() const noexcept { return team() != nullptr ? team()->own_mailbox().bell : *bell_; }
   bool crowded() const noexcept { return team() != nullptr && team()->crowded(); }
   /// Messages to the others. Not of a process alone.
   Transport& transport() const noexcept { return *place_->transport; }

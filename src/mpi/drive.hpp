@@ -44,7 +44,7 @@ T drive(Bell& bell, bool crowded, Task<T> task) {
 }
 template <class T>
 T drive(Team& team, Task<T> task) {
-  return drive(team.own_desk().bell, team.crowded(), std::move(task));
+  return drive(team.own_mailbox().bell, team.crowded(), std::move(task));
 }
 template <class T>
 T drive(const Communicator& comm, Task<T> task) {

@@ -53,7 +53,7 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
   MPI_Comm leaders = split_leaders(comm, node);
   team->find_node(comm, node, leaders);
   const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
-                             team->size_ * static_cast<std::int64_t>(sizeof(Desk)) +
+                             team->size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
                              Table::bytes(team->comm_size_);
   SharedSegment segment = share_by_messages(node, bytes, why);
   MPI_Comm_free(&node);
@@ -94,16 +94,16 @@ void Team::find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders) {
 }
 
 /// Zeroed memory is a valid start for all of it. Returns what comes behind.
-std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int desks,
-                         int own_desk) noexcept {
+std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int mailboxes,
+                         int own_mailbox) noexcept {
   segment_ = std::move(segment);
   std::byte* at = segment_.data();
   common_ = reinterpret_cast<Common*>(at) + team;
   at += static_cast<std::size_t>(teams) * sizeof(Common);
-  Desk* const first = reinterpret_cast<Desk*>(at);
-  desks_ = first + (own_desk - rank_);
-  this->own_desk().process = ::getpid();
-  return at + static_cast<std::size_t>(desks) * sizeof(Desk);
+  Mailbox* const first = reinterpret_cast<Mailbox*>(at);
+  mailboxes_ = first + (own_mailbox - rank_);
+  this->own_mailbox().process = ::getpid();
+  return at + static_cast<std::size_t>(mailboxes) * sizeof(Mailbox);
 }
 
 Team::Table Team::Table::at(std::byte* memory, int comm_size) noexcept {
@@ -140,7 +140,7 @@ Task<std::unique_ptr<Team>> Team::make_another(int most, std::string& why) {
   const bool whole = most == 0;
   const int widest = whole ? size_ : most, teams = (size_ + widest - 1) / widest;
   const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(Common)) +
-                             size_ * static_cast<std::int64_t>(sizeof(Desk)) +
+                             size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
                              (whole ? 0 : Table::bytes(comm_size_));
   SharedSegment segment = co_await share(0, bytes, why);
   if (!segment) co_return nullptr;
@@ -180,7 +180,8 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
   for (std::size_t node = 0; node < members.size(); ++node) {
     const int size = static_cast<int>(members[node].size());
     const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
-                               size * static_cast<std::int64_t>(sizeof(Desk)) + Table::bytes(ranks);
+                               size * static_cast<std::int64_t>(sizeof(Mailbox)) +
+                               Table::bytes(ranks);
     SharedSegment first;
     const SharedSegment::Invitation invitation = first.create(bytes);
     for (int place = 0; place < size; ++place) {
@@ -239,9 +240,9 @@ Task<bool> Team::join_notes(int slot, T& value, Join join) {
   std::memcpy(own_note(slot), &value, sizeof value);
   const auto joined = [&]() -> Task<> {
     T all, next;
-    std::memcpy(&all, desk(0).note[slot], sizeof all);
+    std::memcpy(&all, mailbox(0).note[slot], sizeof all);
     for (int place = 1; place < size_; ++place) {
-      std::memcpy(&next, desk(place).note[slot], sizeof next);
+      std::memcpy(&next, mailbox(place).note[slot], sizeof next);
       join(all, next);
     }
     std::memcpy(result(slot), &all, sizeof all);
@@ -265,12 +266,12 @@ Task<SharedSegment> Team::share(int slot, std::int64_t bytes, std::string& why) 
   co_return SharedSegment::complete(std::move(segment), error, why);
 }
 
-void Team::clear_own_desk() noexcept {
-  Desk& desk = own_desk();
-  desk.words[0] = desk.words[1] = 0;
-  desk.wants_permit = 0;
-  desk.call = desk.last_call = 0;
-  desk.waiting = 0;
+void Team::clear_own_mailbox() noexcept {
+  Mailbox& mailbox = own_mailbox();
+  mailbox.words[0] = mailbox.words[1] = 0;
+  mailbox.wants_permit = 0;
+  mailbox.call = mailbox.last_call = 0;
+  mailbox.waiting = 0;
 }
 
 }  // namespace penstock

@@ -180,7 +180,7 @@ void Group::free_lane(Lane& lane) noexcept {
 }
 
 void Group::give_back(std::unique_ptr<Lane> lane) noexcept {
-  if (lane->team) lane->team->clear_own_desk();
+  if (lane->team) lane->team->clear_own_mailbox();
   if (lane->slot < 0) {
     if (Communicator::mpi_is_running()) free_lane(*lane);
     return;

@@ -111,7 +111,7 @@ bool Team::await_end_of_copying() noexcept {
 bool Team::try_permit(int most) noexcept {
   if (permit_taken(common_->permits_out, most)) return true;
   // Say so first, then look again: who returned one meanwhile may not have seen the wish.
-  own_desk().wants_permit.store(1, std::memory_order_seq_cst);
+  own_mailbox().wants_permit.store(1, std::memory_order_seq_cst);
   return permit_taken(common_->permits_out, most);
 }
 
@@ -128,8 +128,8 @@ void Team::return_permit() noexcept {
   common_->permits_out.fetch_sub(1, std::memory_order_seq_cst);
   if (common_->waiting.load(std::memory_order_seq_cst) != 0) futex_wake(common_->permits_out, 1);
   for (int place = 0; place < size_; ++place)
-    if (desks_[place].wants_permit.load(std::memory_order_seq_cst) != 0) {
-      desks_[place].wants_permit.store(0, std::memory_order_seq_cst);
+    if (mailboxes_[place].wants_permit.load(std::memory_order_seq_cst) != 0) {
+      mailboxes_[place].wants_permit.store(0, std::memory_order_seq_cst);
       if (place != rank_) ring(place);
     }
 }

@@ -1,13 +1,13 @@
-// Team: the ranks of one node, with memory in common. They meet, leave notes for each other and
-// sleep (futex) until something happens. MPI libraries spin while they wait; where ranks outnumber
-// cores, that keeps those from running who have the work.
+// Team: the ranks of one node, with memory in common. They meet, exchange notes through that memory
+// and sleep on a futex while they wait. MPI libraries spin while they wait: where there are more
+// ranks than cores, ranks that have work to do do not run then.
 //
-// Every rank has a desk: a bell, and room for what it brings to an agreement. Who waits for
-// anything another rank does sleeps on its own bell; whoever does something rings the bells of
-// those it concerns. So one wait covers any number of conditions.
+// Every rank has a mailbox in that memory: a bell (futex), and space for what it contributes to an
+// agreement. A rank that waits for another one sleeps on its own bell; a rank that changes what
+// others wait for rings their bells. So one wait covers any number of conditions.
 //
 // A group has a team of whole nodes, where files are opened, and one more for each lane
-// (group.hpp): these have desks of their own, and share with the first what does not change.
+// (group.hpp): each has mailboxes of its own, and shares with the first team what does not change.
 #pragma once
 
 #include <mpi.h>
@@ -46,7 +46,7 @@ class Team {
   Task<SharedSegment> share(int slot, std::int64_t bytes, std::string& why);
   /// As if nothing had been done here yet, as far as this rank is concerned. The others will not
   /// look before they have met.
-  void clear_own_desk() noexcept;
+  void clear_own_mailbox() noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -67,7 +67,8 @@ class Team {
   static constexpr std::int64_t note_bytes = 1024, descriptor_words = 380;
   /// Calls whose ranks may meet at a time.
   static constexpr int slots = 16;
-  struct alignas(64) Desk {
+  /// Written by one rank, read by the others of its team.
+  struct alignas(64) Mailbox {
     Bell bell;
     std::atomic<std::uint32_t> wants_permit;
     alignas(64) std::byte note[slots][note_bytes];
@@ -82,10 +83,10 @@ class Team {
     std::atomic<std::int64_t> call, last_call;
     std::atomic<std::int32_t> waiting;
   };
-  Desk& desk(int place) noexcept { return desks_[place]; }
-  Desk& own_desk() noexcept { return desks_[rank_]; }
+  Mailbox& mailbox(int place) noexcept { return mailboxes_[place]; }
+  Mailbox& own_mailbox() noexcept { return mailboxes_[rank_]; }
   /// What this rank brings to the next meeting of a slot, and what the last one came to.
-  std::byte* own_note(int slot) noexcept { return own_desk().note[slot]; }
+  std::byte* own_note(int slot) noexcept { return own_mailbox().note[slot]; }
   std::byte* result(int slot) noexcept;
   /// Meetings of all teams of this process.
   static std::int64_t meetings() noexcept;
@@ -113,7 +114,7 @@ class Team {
   int gone() const noexcept;
   bool leads() const noexcept { return rank_ == 0; }
 
-  void ring(int place) noexcept { desks_[place].bell.ring(); }
+  void ring(int place) noexcept { mailboxes_[place].bell.ring(); }
   /// More ranks than cores: spinning only delays others.
   bool crowded() const noexcept { return crowded_; }
 
@@ -165,7 +166,8 @@ class Team {
 
   Team() = default;
   void find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders);
-  std::byte* lay_out(SharedSegment segment, int teams, int team, int desks, int own_desk) noexcept;
+  std::byte* lay_out(SharedSegment segment, int teams, int team, int mailboxes,
+                     int own_mailbox) noexcept;
   void tell_nodes(MPI_Comm comm, MPI_Comm leaders);
   void split_table(const Team& whole, int most);
   void fill_table(const std::vector<int>& node_of);
@@ -182,7 +184,7 @@ class Team {
   std::vector<int> members_;
   SharedSegment segment_;
   Common* common_ = nullptr;
-  Desk* desks_ = nullptr;
+  Mailbox* mailboxes_ = nullptr;
   Table table_;
 };
 

@@ -47,7 +47,7 @@ class Wait {
   OutOfPatience then_;
   static constexpr Nanoseconds first_look = std::chrono::milliseconds(200);
   Nanoseconds next_look_ = first_look;
-  bool shown_ = false;  // on this rank's desk: it waits
+  bool shown_ = false;  // this rank's mailbox says that it waits
   bool told_ = false;
   int tests_ = 0;
 };

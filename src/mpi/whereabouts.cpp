@@ -61,16 +61,16 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 /// What a rank of the node does that is not in the call.
 std::string excuse(Team& team, int place, Call missed) {
-  const Team::Desk& desk = team.desk(place);
+  const Team::Mailbox& mailbox = team.mailbox(place);
   const int rank = team.members()[static_cast<std::size_t>(place)];
   const std::string who = "rank " + std::to_string(rank) + " (";
-  if (is_gone(desk.process))
-    return who + "its process " + std::to_string(desk.process) + " has ended)";
-  if (const auto now = Call::from_code(desk.call.load()); now.kind != CallKind::none)
+  if (is_gone(mailbox.process))
+    return who + "its process " + std::to_string(mailbox.process) + " has ended)";
+  if (const auto now = Call::from_code(mailbox.call.load()); now.kind != CallKind::none)
     return who + "is in " + now.text() + ")";
   // Where files are opened nothing is known of calls of files that are open.
   if (missed.kind == CallKind::open) return who + "opens no file of this communicator)";
-  const Call last = Call::from_code(desk.last_call.load());
+  const Call last = Call::from_code(mailbox.last_call.load());
   return who + "is in no call of this file; its last was " + last.text() + ")";
 }
 
@@ -82,13 +82,13 @@ struct Neighbourhood {
 
   Neighbourhood(Team& team, Call call) {
     for (int place = 0; place < team.size(); ++place) {
-      const Team::Desk& desk = team.desk(place);
-      if (desk.call.load() != call.code() || is_gone(desk.process)) {
+      const Team::Mailbox& mailbox = team.mailbox(place);
+      if (mailbox.call.load() != call.code() || is_gone(mailbox.process)) {
         missing.push_back(place);
         continue;
       }
       here.push_back(team.members()[static_cast<std::size_t>(place)]);
-      const bool waits = desk.waiting.load() != 0;
+      const bool waits = mailbox.waiting.load() != 0;
       somebody_works = somebody_works || !waits;
       first = first && (place >= team.rank() || !waits);
     }
@@ -124,7 +124,7 @@ const Patience& Patience::get() {
 void show_waiting(bool waits) noexcept {
   const InCall* const in = InCall::current();
   if (in == nullptr || in->comm().team() == nullptr) return;
-  in->comm().team()->own_desk().waiting.store(waits ? 1 : 0);
+  in->comm().team()->own_mailbox().waiting.store(waits ? 1 : 0);
 }
 
 bool tell_whereabouts(std::chrono::nanoseconds waited) {

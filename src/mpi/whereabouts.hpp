@@ -12,7 +12,7 @@ struct Patience {
   static const Patience& get();
 };
 
-/// On this rank's desk, for the others of its node: it waits for other ranks.
+/// Writes into this rank's mailbox, for the others of its node, whether it waits for other ranks.
 void show_waiting(bool waits) noexcept;
 
 /// Says on stderr, on one rank of the node, who is in this thread's collective call and who is

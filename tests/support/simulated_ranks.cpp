@@ -6,12 +6,12 @@
 
 namespace penstock::test {
 
-void Mailbox::put(int tag, Message message) {
+void MessageQueue::put(int tag, Message message) {
   const std::lock_guard guard(mutex_);
   messages_[tag][message.from].push_back(std::move(message));
 }
 
-std::optional<Mailbox::Message> Mailbox::take(int tag, std::optional<int> from) {
+std::optional<MessageQueue::Message> MessageQueue::take(int tag, std::optional<int> from) {
   const std::lock_guard guard(mutex_);
   const auto senders = messages_.find(tag);
   if (senders == messages_.end()) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<Mailbox::Message> Mailbox::take(int tag, std::optional<int> from) 
   return message;
 }
 
-std::size_t Mailbox::size() {
+std::size_t MessageQueue::size() {
   const std::lock_guard guard(mutex_);
   std::size_t all = 0;
   for (const auto& [tag, senders] : messages_)
@@ -35,10 +35,10 @@ std::size_t Mailbox::size() {
 
 namespace {
 
-class MailTransport final : public Transport {
+class LocalTransport final : public Transport {
  public:
-  MailTransport(std::deque<Mailbox>& mailboxes, int rank, MessageCounts& sent)
-      : mailboxes_(mailboxes), rank_(rank), sent_(sent) {}
+  LocalTransport(std::deque<MessageQueue>& queues, int rank, MessageCounts& sent)
+      : queues_(queues), rank_(rank), sent_(sent) {}
 
   Request send(std::span<const std::byte> bytes, int to, int tag) override {
     put(bytes, to, tag, nullptr);
@@ -68,7 +68,7 @@ class MailTransport final : public Transport {
     return add(std::move(pending));
   }
   std::optional<Descriptor> take_descriptor(int tag) override {
-    std::optional<Mailbox::Message> message = mine().take(tag, std::nullopt);
+    std::optional<MessageQueue::Message> message = mine().take(tag, std::nullopt);
     if (!message) return std::nullopt;
     Descriptor descriptor{message->from, {}};
     descriptor.words.resize(message->bytes.size() / sizeof(std::int64_t));
@@ -109,13 +109,13 @@ class MailTransport final : public Transport {
     std::shared_ptr<std::atomic<bool>> taken;
   };
 
-  Mailbox& mine() { return mailboxes_[static_cast<std::size_t>(rank_)]; }
+  MessageQueue& mine() { return queues_[static_cast<std::size_t>(rank_)]; }
   void put(std::span<const std::byte> bytes, int to, int tag,
            std::shared_ptr<std::atomic<bool>> taken) {
     const int kind = tag < 0 ? 1 : tag % MessageCounts::kinds;  // see Channel
     ++sent_.messages[kind];
     sent_.bytes[kind] += static_cast<std::int64_t>(bytes.size());
-    mailboxes_[static_cast<std::size_t>(to)].put(
+    queues_[static_cast<std::size_t>(to)].put(
         tag, {rank_, {bytes.begin(), bytes.end()}, std::move(taken)});
   }
   Request add(Pending pending) {
@@ -131,7 +131,7 @@ class MailTransport final : public Transport {
       std::erase_if(pending.parts, [&](const Part& part) { return receive_now(part); });
   }
   bool receive_now(const Part& part) {
-    const std::optional<Mailbox::Message> message = mine().take(part.tag, part.from);
+    const std::optional<MessageQueue::Message> message = mine().take(part.tag, part.from);
     if (!message) return false;
     if (message->bytes.size() > part.into.size())
       throw Error(ErrorClass::internal, "a message is longer than what it is received into");
@@ -139,7 +139,7 @@ class MailTransport final : public Transport {
     return true;
   }
 
-  std::deque<Mailbox>& mailboxes_;
+  std::deque<MessageQueue>& queues_;
   int rank_;
   MessageCounts& sent_;
   std::map<std::uintptr_t, Pending> pending_;
@@ -203,7 +203,7 @@ std::unique_ptr<Storage> view_of(std::shared_ptr<Storage> shared) {
 }
 
 SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage, FileUnits units)
-    : mailboxes_(static_cast<std::size_t>(layout.ranks)) {
+    : queues_(static_cast<std::size_t>(layout.ranks)) {
   std::vector<int> nodes;
   for (int rank = 0; rank < layout.ranks; ++rank)
     nodes.push_back(layout.per_node > 0 ? rank / layout.per_node : rank);
@@ -217,7 +217,7 @@ SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage,
     if (!teams.empty()) lane->team = std::move(teams[static_cast<std::size_t>(rank)]);
     Place& place = *lane;
     auto made = std::make_unique<Rank>(Communicator(rank, layout.ranks, std::move(lane)));
-    place.transport = std::make_unique<MailTransport>(mailboxes_, rank, made->sent);
+    place.transport = std::make_unique<LocalTransport>(queues_, rank, made->sent);
     made->storage = storage(rank);
     made->file =
         std::make_unique<OpenFile>(*made->storage, made->comm, made->background, units, machine);
@@ -238,7 +238,7 @@ SimulatedRanks::~SimulatedRanks() {
 
 std::size_t SimulatedRanks::left_over() {
   std::size_t all = 0;
-  for (Mailbox& mailbox : mailboxes_) all += mailbox.size();
+  for (MessageQueue& queue : queues_) all += queue.size();
   return all;
 }
 

@@ -1,6 +1,6 @@
-// Ranks that are no MPI processes: all of them live in this process, and exchange messages through
-// mailboxes. What they run is the engine as it is, from Operation down to the node exchange with
-// its shared memory.
+// Ranks that are no MPI processes: all of them are in this process, and exchange messages through
+// queues. What they run is the engine as it is, from Operation down to the node exchange with its
+// shared memory.
 //
 // One thread may go on with all of them, in any order: so a test can try orders that real processes
 // come to once in a million runs, and 4,096 ranks need no 4,096 cores. Or each has a thread.
@@ -20,7 +20,7 @@
 namespace penstock::test {
 
 /// Messages that are on their way to one rank.
-class Mailbox {
+class MessageQueue {
  public:
   struct Message {
     int from = 0;
@@ -90,7 +90,7 @@ class SimulatedRanks {
   };
   bool go_on(Rank& rank);
 
-  std::deque<Mailbox> mailboxes_;
+  std::deque<MessageQueue> queues_;
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
