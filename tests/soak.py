@@ -55,7 +55,7 @@ def burn(parent: int) -> None:
 
 
 def choose(choices: random.Random, ranks: list[int]) -> Round:
-    """Half of the rounds are all couriers; many ranks get fewer cases, since they share few cores."""
+    """Half of the rounds stress node proxies; many ranks get fewer cases, since they share few cores."""
     count = choices.choice(ranks)
     stressed = choices.random() < 0.5
     background = choices.random() < 0.3

@@ -15,10 +15,10 @@ using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
 /// What is known before the first byte moves. Of a split read, this is the state between its begin
 /// and its end.
 struct Prepared {
-  Neighbours touched;                  // by this rank
-  Exchange exchange;                   // that is followed
-  std::optional<DomainTable> table;    // of this rank's domain
-  std::vector<DomainTable> passed_on;  // of domains on other nodes that this rank is courier for
+  Neighbours touched;                     // by this rank
+  Exchange exchange;                      // that is followed
+  std::optional<DomainTable> table;       // of this rank's domain
+  std::vector<DomainTable> proxy_tables;  // of domains on other nodes whose proxy this rank is
   std::unique_ptr<WindowQueue> queue;
 };
 

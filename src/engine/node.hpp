@@ -1,12 +1,13 @@
 // The node exchange. Ranks of one node copy straight between their own memory and the staging
-// buffer of their aggregator (exchange/staging.hpp has the protocol). Towards an aggregator on
-// another node they do the same with the slot of a courier of their own node, which sends the
-// bytes of all of them as one message: messages grow with nodes, not with ranks.
+// buffer of their aggregator (exchange/staging.hpp has the protocol). For an aggregator on another
+// node one rank of their node is the proxy: they copy into a slot of the proxy, which sends the
+// bytes of all of them as one message. So the number of messages grows with nodes, not with ranks.
 //
 //   rank ----copy---> aggregator's slot ----> file             (same node: laid out as in the file)
-//   rank ----copy---> courier's slot ----message---> aggregator's slot  (packed, rank after rank)
+//   rank ----copy---> proxy's slot ----message---> aggregator's slot  (packed, rank after rank)
 //
-// Reads go the same ways back. Windows are known by a ticket, round * aggregators + aggregator.
+// Reads go the same ways in the other direction. Windows are known by a ticket, round * aggregators
+// + aggregator.
 //
 // Why nothing waits for ever: owners open windows in the order of their tickets, and what a rank
 // copies into one open window depends on no other. So of all windows that are not finished the one
@@ -30,18 +31,18 @@ class NodeRoles {
   bool is_local(std::int64_t aggregator) const noexcept {
     return team_.node_of(plan_.rank_of(aggregator)) == team_.node();
   }
-  /// The place whose slots take this node's bytes for `aggregator`: its own, or its courier's.
+  /// The place whose slots take this node's bytes for `aggregator`: its own, or its proxy's.
   int owner_of(std::int64_t aggregator) const noexcept {
     return is_local(aggregator) ? team_.place_of(plan_.rank_of(aggregator))
-                                : courier_on(team_.node(), aggregator);
+                                : proxy_on(team_.node(), aggregator);
   }
-  int courier_on(int node, std::int64_t aggregator) const noexcept {
+  int proxy_on(int node, std::int64_t aggregator) const noexcept {
     return static_cast<int>(aggregator % team_.size_of(node));
   }
   std::int64_t ticket(std::int64_t round, std::int64_t aggregator) const noexcept {
     return round * plan_.domains.aggregators() + aggregator;
   }
-  /// Slots of an aggregator come first, then those of a courier.
+  /// Slots of an aggregator come first, then those of a proxy.
   NodeStaging::Shape shape() const;
 
  private:
@@ -77,7 +78,7 @@ class NodeRequester {
   std::size_t left_ = 0;
 };
 
-/// The windows of one domain, for the ranks of its own node and for couriers of others.
+/// The windows of one domain, for the ranks of its own node and for proxies of others.
 class NodeAggregator {
  public:
   NodeAggregator(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
@@ -98,7 +99,7 @@ class NodeAggregator {
  private:
   /// What another node has in a window: streams of its ranks, one after the other.
   struct Bundle {
-    int courier;                       // rank in the communicator
+    int proxy;                         // rank in the communicator
     std::vector<std::size_t> sources;  // of the table
     std::int64_t bytes = 0, begun = 0;
   };
@@ -140,11 +141,11 @@ class NodeAggregator {
   std::vector<Message> arriving_;  // per message slot
 };
 
-/// Passes the bytes of this node to and from the aggregators of other nodes that it serves.
-class Courier {
+/// Forwards the bytes of this node's ranks to aggregators on other nodes, and back.
+class Proxy {
  public:
-  Courier(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
-          std::vector<DomainTable> tables, int first_slot, Slots& messages);
+  Proxy(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
+        std::vector<DomainTable> tables, int first_slot, Slots& messages);
   bool progress();
   void completed(int slot);
   bool done() const noexcept { return !bundle_ && open_.empty() && next_table() == nullptr; }

@@ -140,7 +140,7 @@ void NodeAggregator::gather_bundles(Open& open) {
     if (known == nodes.end()) {
       nodes.push_back(node);
       open.bundles.push_back(
-          {team.rank_at(node, roles_.courier_on(node, table_.aggregator())), {}, 0, 0});
+          {team.rank_at(node, roles_.proxy_on(node, table_.aggregator())), {}, 0, 0});
     }
     open.bundles[at].sources.push_back(i);
     open.bundles[at].bytes += bytes;
@@ -163,10 +163,10 @@ bool NodeAggregator::move_messages() {
           arriving_.resize(std::max(arriving_.size(), static_cast<std::size_t>(slot) + 1));
           arriving_[static_cast<std::size_t>(slot)] = message;
           ++open.under_way;
-          messages_.receive(slot, messages_.bytes(slot), bytes, bundle.courier);
+          messages_.receive(slot, messages_.bytes(slot), bytes, bundle.proxy);
         } else {
           move_chunk(message, messages_.bytes(slot));
-          messages_.send(slot, messages_.bytes(slot), bytes, bundle.courier);
+          messages_.send(slot, messages_.bytes(slot), bytes, bundle.proxy);
         }
       }
   return moved;

@@ -9,17 +9,17 @@ namespace penstock {
 NodeStaging::Shape NodeRoles::shape() const {
   NodeStaging::Shape shape;
   shape.slots.assign(static_cast<std::size_t>(team_.size()), 0);
-  // Windows of a buffered write lie in the active buffers; only couriers need slots then.
+  // Windows of a buffered write lie in the active buffers; only proxies need slots then.
   if (!plan_.buffered || team_.nodes() > 1)
     shape.slot_bytes = plan_.domains.buffer() + lead_room(plan_.domains.buffer());
-  std::vector<bool> courier(shape.slots.size(), false);
+  std::vector<bool> proxy(shape.slots.size(), false);
   for (std::int64_t a = 0; a < plan_.domains.aggregators(); ++a) {
     const auto owner = static_cast<std::size_t>(owner_of(a));
-    if (!is_local(a)) courier[owner] = true;
+    if (!is_local(a)) proxy[owner] = true;
     else shape.slots[owner] = plan_.depth;
   }
-  for (std::size_t place = 0; place < courier.size(); ++place)
-    if (courier[place]) shape.slots[place] += plan_.depth;
+  for (std::size_t place = 0; place < proxy.size(); ++place)
+    if (proxy[place]) shape.slots[place] += plan_.depth;
   return shape;
 }
 

@@ -61,8 +61,8 @@ Task<Descriptors> local_descriptors(Context& context, const Access& access, cons
   co_return co_await send(context, std::move(descriptors), context.channel.request_tag());
 }
 
-std::vector<DomainTable> courier_tables(Context& context, const Plan& plan, const NodeRoles& roles,
-                                        const Descriptors& local) {
+std::vector<DomainTable> make_proxy_tables(Context& context, const Plan& plan,
+                                           const NodeRoles& roles, const Descriptors& local) {
   std::vector<DomainTable> tables;
   const Team& team = *context.comm.team();
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) {
@@ -126,8 +126,8 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
   Descriptors descriptors =
       co_await local_descriptors(context, access, roles, prepared.touched, in_mailboxes);
   if (team.nodes() > 1) {
-    prepared.passed_on = courier_tables(context, plan, roles, descriptors);
-    Descriptors others = co_await between_nodes(context, plan, prepared.passed_on);
+    prepared.proxy_tables = make_proxy_tables(context, plan, roles, descriptors);
+    Descriptors others = co_await between_nodes(context, plan, prepared.proxy_tables);
     for (Descriptor& descriptor : others) descriptors.push_back(std::move(descriptor));
   }
   prepared.table.emplace(own_table(context, plan, access.overlap, std::move(descriptors)));

@@ -14,8 +14,8 @@ class Rounds {
         plan_(plan),
         table_(*prepared.table),
         queue_(*prepared.queue),
-        porter_(context, access, plan.exchange == Exchange::step1),
-        messenger_(context, plan.exchange, porter_) {
+        packer_(context, access, plan.exchange == Exchange::step1),
+        messenger_(context, plan.exchange, packer_) {
     // Own bytes are copied without a message, unless others' must come before or after them.
     const bool to_myself = access.writes() && !table_.any_order();
     for (const std::int64_t a : prepared.touched)
@@ -108,7 +108,7 @@ class Rounds {
   const Plan& plan_;
   DomainTable& table_;
   WindowQueue& queue_;
-  Porter porter_;
+  Packer packer_;
   Messenger messenger_;
   std::vector<Neighbour> neighbours_;
   Window* ahead_ = nullptr;  // a read that has been started early

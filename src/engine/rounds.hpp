@@ -29,10 +29,10 @@ struct Parcel {
   std::int64_t place = 0;      // in the area of parcels to send, or of those received
 };
 
-/// How parcels are packed and unpacked.
-class Porter {
+/// Packs parcels into message buffers and unpacks them.
+class Packer {
  public:
-  Porter(Context& context, const Access& access, bool byte_by_byte)
+  Packer(Context& context, const Access& access, bool byte_by_byte)
       : context_(context), access_(access), byte_by_byte_(byte_by_byte) {}
   void pack(const Parcel& parcel, std::byte* to) const { copy(parcel, to, Direction::write); }
   void unpack(const Parcel& parcel, std::byte* from) const { copy(parcel, from, Direction::read); }
@@ -56,7 +56,7 @@ struct Round {
 /// something else: most is under way then.
 class Messenger {
  public:
-  Messenger(Context& context, Exchange exchange, const Porter& porter);
+  Messenger(Context& context, Exchange exchange, const Packer& packer);
   ~Messenger();
   Messenger(const Messenger&) = delete;
   Task<> begin(Round& round);
@@ -79,7 +79,7 @@ class Messenger {
   Context& context_;
   Transport* transport_;
   Exchange exchange_;
-  const Porter& porter_;
+  const Packer& packer_;
   Buffer out_, in_;
   std::vector<Transport::Request> sends_, receives_;
   std::vector<int> completed_;

@@ -19,7 +19,7 @@ void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* fro
 
 }  // namespace
 
-void Porter::copy(const Parcel& parcel, std::byte* packed, Direction direction) const {
+void Packer::copy(const Parcel& parcel, std::byte* packed, Direction direction) const {
   const Timed watch(context_.record, Phase::copy, parcel.bytes);
   const auto copy = byte_by_byte_ ? copy_byte_by_byte : copy_runs;
   const auto each = [&](std::byte* there, std::int64_t step, const Batch& b) {
@@ -36,8 +36,8 @@ void Porter::copy(const Parcel& parcel, std::byte* packed, Direction direction) 
                             [&](const Batch& b) { each(b.memory, b.memory_step, b); });
 }
 
-Messenger::Messenger(Context& context, Exchange exchange, const Porter& porter)
-    : context_(context), transport_(context.transport()), exchange_(exchange), porter_(porter) {}
+Messenger::Messenger(Context& context, Exchange exchange, const Packer& packer)
+    : context_(context), transport_(context.transport()), exchange_(exchange), packer_(packer) {}
 
 Messenger::~Messenger() {
   // Only an exception (a defect) leaves requests behind; their memory must outlive them.
@@ -133,7 +133,7 @@ Task<> Messenger::ring(Round& round) {
     Parcel* const coming = from <= to ? &*in : nullptr;
     if (coming) receive(*coming);
     if (leaving) {
-      porter_.pack(*leaving, out_.data());
+      packer_.pack(*leaving, out_.data());
       send(*leaving, out_.data());
       ++out;
     }
@@ -141,14 +141,14 @@ Task<> Messenger::ring(Round& round) {
     if (!coming) continue;
     co_await until(Expect::messages, [&] { return transport_->test(receives_.back()); });
     receives_.clear();
-    if (round.any_order) porter_.unpack(*coming, in_.data() + coming->place);
+    if (round.any_order) packer_.unpack(*coming, in_.data() + coming->place);
     ++in;
   }
 }
 
 void Messenger::post_sends(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
-    porter_.pack(parcel, out_.data() + parcel.place);
+    packer_.pack(parcel, out_.data() + parcel.place);
     send(parcel, out_.data() + parcel.place);
   }
 }
@@ -160,7 +160,7 @@ void Messenger::post_receives(Round& round) {
 /// Every receive of this round is posted before anybody's first send can wait for it.
 Task<> Messenger::send_one_by_one(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
-    porter_.pack(parcel, out_.data());
+    packer_.pack(parcel, out_.data());
     send(parcel, out_.data());
     co_await complete_sends();
     take_arrived(round);
@@ -184,7 +184,7 @@ void Messenger::start_alltoallw(Round& round) {
   to_all_.out = out_.data();
   to_all_.in = in_.data();
   for (const Parcel& parcel : round.outgoing) {
-    porter_.pack(parcel, out_.data() + parcel.place);
+    packer_.pack(parcel, out_.data() + parcel.place);
     ++context_.record.counts.messages;
     context_.record.counts.bytes_sent += parcel.bytes;
   }
@@ -199,7 +199,7 @@ bool Messenger::take_arrived(Round& round) {
   if (round.any_order)
     for (const int index : completed_) {
       const Parcel& parcel = round.incoming[static_cast<std::size_t>(index)];
-      porter_.unpack(parcel, in_.data() + parcel.place);
+      packer_.unpack(parcel, in_.data() + parcel.place);
     }
   return under_way;
 }
@@ -213,7 +213,7 @@ Task<> Messenger::await_arrival(Round& round) {
 void Messenger::unpack_received(Round& round) {
   std::sort(round.incoming.begin(), round.incoming.end(),
             [](const Parcel& a, const Parcel& b) { return a.peer < b.peer; });
-  for (const Parcel& parcel : round.incoming) porter_.unpack(parcel, in_.data() + parcel.place);
+  for (const Parcel& parcel : round.incoming) packer_.unpack(parcel, in_.data() + parcel.place);
 }
 
 }  // namespace penstock

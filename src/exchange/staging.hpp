@@ -1,7 +1,7 @@
 // NodeStaging: the staging buffers of one node's ranks, in memory that all of them see, and the
 // boards that say what may be copied where.
 //
-// Steps of one window, or of one chunk of a courier's bundle:
+// Steps of one window, or of one chunk of a proxy's bundle:
 //   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, then the
 //      ticket of each of these ranges (release), and marks the slot as ready for each of these
 //      ranks

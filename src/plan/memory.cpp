@@ -19,7 +19,7 @@ std::int64_t sieve_bytes(std::int64_t buffer_size) noexcept {
 StagingBound staging_bound(const Plan& plan, std::int64_t buffer_size) noexcept {
   const std::int64_t window = plan.domains.buffer();
   const bool bundles = plan.exchange == Exchange::node && plan.machine.nodes > 1;
-  const std::int64_t slots = plan.depth * (bundles ? 2 : 1);  // a courier has as many again
+  const std::int64_t slots = plan.depth * (bundles ? 2 : 1);  // a proxy has as many more
   StagingBound bound{};
   bound.windows = slots * (window + lead_room(window));
   bound.coverage = plan.depth * ((window + 63) / 64 * 8);

@@ -6,7 +6,7 @@
 //   mpiexec -n 4 background_model --cases 100 --seed 1    a run
 //   mpiexec -n 4 background_model --replay 1:17           the case that a failure named
 //   --steps N    calls of one case
-//   --stress     many "nodes", tiny windows, few aggregators: what goes through couriers
+//   --stress     many "nodes", tiny windows, few aggregators: what goes through node proxies
 //   --repeat N   each case so many times
 //   --limit S    seconds for one case; then it counts as hanging
 #include <mpi.h>

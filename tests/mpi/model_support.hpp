@@ -87,14 +87,14 @@ inline penstock::Hints random_hints(Random& r, int ranks, std::int64_t element_s
   return h;
 }
 
-/// Whether a case is one of couriers: all where it is asked for (`--stress`), else one of five.
+/// Whether a case stresses node proxies: all where it is asked for (`--stress`), else one of five.
 inline bool is_stressed(bool all, std::uint64_t number) {
   return all || number % 5 == 4;
 }
 
-/// What makes couriers of several "nodes" likely: windows of a few bytes, few aggregators. Draws
-/// after everything else, so that cases without it stay as they are.
-/// `bytes`: of the array, which windows cut into some thousands of pieces and no more.
+/// What makes node proxies of several "nodes" likely: windows of a few bytes, few aggregators.
+/// Draws after everything else, so that cases without it stay as they are. `bytes`: of the array,
+/// which windows cut into some thousands of pieces and no more.
 inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t element_size,
                    std::int64_t bytes) {
   namespace ps = penstock;

@@ -3,7 +3,7 @@
 //
 //   mpiexec -n 4 random_model --cases 200 --seed 1        a run
 //   mpiexec -n 4 random_model --replay 1:17               the case that a failure named
-//   --stress     many "nodes", tiny windows, few aggregators: what goes through couriers
+//   --stress     many "nodes", tiny windows, few aggregators: what goes through node proxies
 //   --repeat N   each case so many times
 //   --limit S    seconds for one case; then it counts as hanging
 //
@@ -110,7 +110,7 @@ std::vector<std::vector<ps::Section>> random_requests(Random& r, const Case& c, 
   return requests;
 }
 
-/// Couriers carry what does not overlap, between nodes of a few ranks.
+/// Node proxies forward requests that do not overlap, between nodes of a few ranks.
 void stress_case(Random& r, Case& c, int ranks) {
   if (r.chance(60)) c.writes = random_distribution(r, c, ranks);
   if (r.chance(30)) c.reads = random_distribution(r, c, ranks);

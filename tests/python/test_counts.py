@@ -30,9 +30,9 @@ with ps.open("a.bin", "w", shape=(256, 256), dtype="i4", comm=comm, container="r
 """
 BYTES = 256 * 256 * 4
 # A block of two dimensions as aggregators are told it: its place, and a repetition (count, step) of a run (length), each
-# with a word that says what it is. Couriers put two words before each of their node's ranks.
+# with a word that says what it is. A node proxy puts two words before each of its ranks.
 TOLD = (1 + 3 + 2) * 8
-PASSED_ON = TOLD + 2 * 8
+JOINED = TOLD + 2 * 8
 STEPS = ["step1", "step2", "step3", "step4", "step5", "alltoallw"]
 
 
@@ -82,7 +82,7 @@ def test_messages_grow_with_nodes_and_not_with_ranks(count):
     bundled, _ = count(4, "write", "exchange=node", "ranks_per_node=2", *hints, kind="*,cyclic")
     single, _ = count(4, "write", "exchange=sparse", *hints, kind="*,cyclic")
     # One other node, whose two ranks have half of the bytes: a descriptor, and a message per window.
-    assert bundled[-1]["bytes_sent"] == BYTES // 2 + 2 * PASSED_ON
+    assert bundled[-1]["bytes_sent"] == BYTES // 2 + 2 * JOINED
     assert bundled[-1]["messages"] == 1 + BYTES // (64 * 1024 // 4) // 2 * 2
     assert single[-1]["bytes_sent"] == BYTES * 3 // 4 + 3 * TOLD
     assert single[-1]["messages"] > bundled[-1]["messages"]
@@ -98,19 +98,19 @@ def test_telling_aggregators_counts_with_every_exchange(count, exchange):
     assert [rank["bytes_sent"] for rank in calls[-1]] == [0] + [BYTES // 4 + TOLD] * 3
 
 
-def test_a_courier_tells_for_its_node(count):
+def test_a_proxy_tells_for_its_node(count):
     """Three ranks on two nodes: the second rank's section lies in memory that it shares with the aggregator."""
     hints = ("exchange=node", "aggregators=1", "buffer_size=1M", "pipeline=never", "ranks_per_node=2")
     _, calls = count(3, "write", *hints, kind="cyclic,*")
     assert [rank["messages"] for rank in calls[-1]] == [0, 0, 2]
-    assert [rank["bytes_sent"] for rank in calls[-1]] == [0, 0, 85 * 256 * 4 + PASSED_ON]
+    assert [rank["bytes_sent"] for rank in calls[-1]] == [0, 0, 85 * 256 * 4 + JOINED]
 
 
 @pytest.mark.parametrize("operation", ["write", "read"])
 def test_two_nodes_of_two(count, operation):
     totals, calls = count(4, operation, "exchange=node", "ranks_per_node=2", "aggregators=2", "buffer_size=64K",
                           kind="*,cyclic")
-    assert totals[-1]["bytes_sent"] == BYTES // 2 + 2 * 2 * PASSED_ON
+    assert totals[-1]["bytes_sent"] == BYTES // 2 + 2 * 2 * JOINED
     assert all(rank["staging_peak"] <= 2 * 64 * 1024 for rank in calls[-1])
 
 

@@ -4,8 +4,8 @@
 
 namespace penstock {
 
-Courier::Courier(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
-                 std::vector<DomainTable> tables, int first_slot, Slots& messages)
+Proxy::Proxy(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
+             std::vector<DomainTable> tables, int first_slot, Slots& messages)
     : context_(context),
       access_(access),
       plan_(plan),
@@ -14,7 +14,7 @@ Courier::Courier(Context& context, const Access& access, const Plan& plan, const
       tables_(std::move(tables)),
       first_slot_(first_slot) {}
 
-bool Courier::progress() {
+bool Proxy::progress() {
   bool moved = false;
   for (Chunk& chunk : open_) {
     const bool went_on = advance(chunk);
@@ -27,7 +27,7 @@ bool Courier::progress() {
 }
 
 /// The table whose next round has the least ticket.
-DomainTable* Courier::next_table() const {
+DomainTable* Proxy::next_table() const {
   DomainTable* least = nullptr;
   for (DomainTable& table : tables_)
     if (!table.finished() &&
@@ -37,7 +37,7 @@ DomainTable* Courier::next_table() const {
   return least;
 }
 
-bool Courier::open_bundle() {
+bool Proxy::open_bundle() {
   DomainTable* const table = next_table();
   if (table == nullptr) return false;
   const Team& team = *context_.comm.team();
@@ -53,7 +53,7 @@ bool Courier::open_bundle() {
   return true;
 }
 
-bool Courier::open_chunk() {
+bool Proxy::open_chunk() {
   if (static_cast<int>(open_.size()) == plan_.depth || (!bundle_ && !open_bundle())) return false;
   Team& team = *context_.comm.team();
   const int slot = first_slot_ + next_slot_;
@@ -95,7 +95,7 @@ bool Courier::open_chunk() {
   return true;
 }
 
-void Courier::publish(const Chunk& chunk) {
+void Proxy::publish(const Chunk& chunk) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
   for (const int place : chunk.places) {
@@ -106,7 +106,7 @@ void Courier::publish(const Chunk& chunk) {
 }
 
 /// Once all ranks have copied: a write sends the slot, a read gives it up.
-bool Courier::advance(Chunk& chunk) {
+bool Proxy::advance(Chunk& chunk) {
   if (chunk.slot < 0 || chunk.message >= 0) return false;
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
@@ -121,7 +121,7 @@ bool Courier::advance(Chunk& chunk) {
   return true;
 }
 
-void Courier::completed(int message) {
+void Proxy::completed(int message) {
   messages_.release(message);
   for (Chunk& chunk : open_) {
     if (chunk.message != message) continue;
