@@ -27,7 +27,7 @@ std::shared_ptr<BufferedFile> BackgroundIo::file(const FileId& id, const QueueKe
   if (auto file = files_[id].lock()) return file;
   std::shared_ptr<IoQueue> queue = queues_[key].lock();
   if (!queue) {
-    queue = std::make_shared<IoQueue>(memory_, precedence_, key.page_cache, idle_);
+    queue = std::make_shared<IoQueue>(memory_, throttling_, key.page_cache, idle_);
     if (key.file == 0) kept_.push_back(queue);
   }
   auto file = std::make_shared<BufferedFile>(queue, path, who);
@@ -85,7 +85,7 @@ void BackgroundIo::forget_after_fork() {
   memory_.forget();
   for (const auto& queue : locked_) queue->forget();
   for (const auto& file : alive(files_)) file->forget();
-  precedence_.copying = precedence_.waiting = 0;
+  throttling_.throttles = throttling_.expedites = 0;
   unlock_after_fork();
 }
 

@@ -4,7 +4,7 @@
 // Invariants:
 //   1. A file has one queue as long as any handle of it is open, so its units run in the order in
 //      which they came. Files of one device share a queue.
-//   2. A queue waits for nothing but its own device: what is slow holds up no other.
+//   2. A queue waits for nothing but its own device: a slow device delays no other queue.
 //   3. The queue of a file that is a device of its own ends with the file; those of real devices
 //      stay, which are few. A queue's thread ends where it has been idle for some seconds, so a
 //      process has at most as many I/O threads as queues with something to do lately.
@@ -42,29 +42,29 @@ struct QueueKey {
 
 class BackgroundIo {
  public:
-  /// While one lives, queues that write to the page cache begin no unit, unless somebody waits for
-  /// one. For writers that are busy copying.
-  class Hold {
+  /// While one exists, queues that write to the page cache begin no unit, unless a caller waits for
+  /// one (Expedite, IoQueue::wait). For writers that copy: units would take their cores.
+  class Throttle {
    public:
-    explicit Hold(BackgroundIo& owner) : owner_(owner) { ++owner_.precedence_.copying; }
-    Hold(const Hold&) = delete;
-    ~Hold() {
-      if (--owner_.precedence_.copying == 0) owner_.wake_queues();
+    explicit Throttle(BackgroundIo& owner) : owner_(owner) { ++owner_.throttling_.throttles; }
+    Throttle(const Throttle&) = delete;
+    ~Throttle() {
+      if (--owner_.throttling_.throttles == 0) owner_.wake_queues();
     }
 
    private:
     BackgroundIo& owner_;
   };
 
-  /// While one lives somebody waits for units, of whatever queue: none is held up.
-  class Urge {
+  /// While one exists, a caller waits for units, of any queue: no queue is throttled.
+  class Expedite {
    public:
-    explicit Urge(BackgroundIo& owner) : owner_(owner) {
-      ++owner_.precedence_.waiting;
-      if (owner_.precedence_.copying > 0) owner_.wake_queues();
+    explicit Expedite(BackgroundIo& owner) : owner_(owner) {
+      ++owner_.throttling_.expedites;
+      if (owner_.throttling_.throttles > 0) owner_.wake_queues();
     }
-    Urge(const Urge&) = delete;
-    ~Urge() { --owner_.precedence_.waiting; }
+    Expedite(const Expedite&) = delete;
+    ~Expedite() { --owner_.throttling_.expedites; }
 
    private:
     BackgroundIo& owner_;
@@ -100,7 +100,7 @@ class BackgroundIo {
   void wake_queues();
 
   ActiveBuffer memory_;
-  Precedence precedence_;
+  Throttling throttling_;
   const IoQueue::Clock::duration idle_;
   std::mutex mutex_;  // taken before those of queues, these before that of the memory
   std::map<QueueKey, std::weak_ptr<IoQueue>> queues_;

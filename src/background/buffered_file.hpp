@@ -30,7 +30,7 @@ class BufferedFile {
   void drain(Which which = Which::all) { queue_->drain(ledger_, which); }
   bool is_drained(Which which = Which::all) { return queue_->is_drained(ledger_, which); }
   /// Somebody waits for a unit of its queue.
-  bool is_urged() { return queue_->is_urged(); }
+  bool is_expedited() { return queue_->is_expedited(); }
 
   /// Where writes are pending: from the first to the last such byte.
   Extent pending_hull();

@@ -69,7 +69,7 @@ void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
 
 bool IoQueue::may_begin() const noexcept {
   if (entries_.empty()) return false;
-  return !gives_way_ || precedence_.copying == 0 || precedence_.waiting > 0 || awaited_ > 0;
+  return !throttleable_ || throttling_.throttles == 0 || throttling_.expedites > 0 || awaited_ > 0;
 }
 
 void IoQueue::run() {
@@ -79,7 +79,7 @@ void IoQueue::run() {
     if (under_way_.empty()) {
       const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
       if (entries_.empty()) break;
-      if (!ready) continue;  // held up, and not idle
+      if (!ready) continue;  // throttled, and not idle
     }
     step(guard);
   }
@@ -133,7 +133,7 @@ void IoQueue::await(Over&& over) {
   std::unique_lock guard(mutex_);
   if (over()) return;
   ++awaited_;
-  if (gives_way_) has_work_.notify_one();
+  if (throttleable_) has_work_.notify_one();
   done_.wait(guard, over);
   --awaited_;
 }
@@ -156,9 +156,9 @@ bool IoQueue::is_drained(const Ledger& file, Ledger::Which which) {
   return file.is_over(which, finished_);
 }
 
-bool IoQueue::is_urged() {
+bool IoQueue::is_expedited() {
   const std::lock_guard guard(mutex_);
-  return awaited_ > 0 || stop_ || precedence_.waiting > 0;
+  return awaited_ > 0 || stop_ || throttling_.expedites > 0;
 }
 
 void IoQueue::wake() {

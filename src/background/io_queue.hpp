@@ -20,21 +20,23 @@
 
 namespace penstock {
 
-/// Who in this process needs a core more than an I/O thread does. A queue whose state depends on it
-/// must be woken when it changes.
-struct Precedence {
-  std::atomic<int> copying = 0;  // writers that copy
-  std::atomic<int> waiting = 0;  // somebody waits for units of any queue: nobody is held up
+/// Whether queues that can be throttled may begin units: while `throttles` > 0 they may not, unless
+/// `expedites` > 0, too. Queues must be woken when it changes to "may".
+struct Throttling {
+  std::atomic<int> throttles = 0;  // writers that copy, and need the cores
+  std::atomic<int> expedites = 0;  // callers that wait for units of any queue
 };
 
 class IoQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `gives_way`: its units need a core more than a device (the page cache): none begins while
-  /// writers copy, unless somebody waits for one. `idle`: how long its thread stays without units.
-  IoQueue(ActiveBuffer& memory, const Precedence& precedence, bool gives_way, Clock::duration idle)
-      : memory_(memory), precedence_(precedence), gives_way_(gives_way), idle_(idle) {}
+  /// `throttleable`: its units go to the page cache, so they need a core more than a device. Such a
+  /// queue begins none while writers copy, unless a caller waits for one. `idle`: how long its
+  /// thread stays without units.
+  IoQueue(ActiveBuffer& memory, const Throttling& throttling, bool throttleable,
+          Clock::duration idle)
+      : memory_(memory), throttling_(throttling), throttleable_(throttleable), idle_(idle) {}
   IoQueue(const IoQueue&) = delete;
   ~IoQueue() { finish(); }
 
@@ -47,9 +49,10 @@ class IoQueue {
   /// What the ledgers of its files are looked at and changed under.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Somebody waits for a unit.
-  bool is_urged();
-  /// Precedence has changed.
+  /// A caller waits for a unit of this queue, or of any, or the queue is to end: nothing may delay
+  /// its units.
+  bool is_expedited();
+  /// After a change of Throttling: the thread looks again whether it may begin a unit.
   void wake();
   /// The thread ends after the last unit; a later unit starts it again. The first only says so.
   void stop();
@@ -81,8 +84,8 @@ class IoQueue {
   bool may_begin() const noexcept;
 
   ActiveBuffer& memory_;
-  const Precedence& precedence_;
-  const bool gives_way_;
+  const Throttling& throttling_;
+  const bool throttleable_;
   const Clock::duration idle_;
   std::mutex mutex_;
   std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has

@@ -32,7 +32,7 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   context.buffering.copying.reset();
   ++context.record.counts.buffer_waits;
   const Timed watch(context.record, Phase::room);
-  const BackgroundIo::Urge urge(context.background);  // whichever queue has the memory
+  const BackgroundIo::Expedite expedite(context.background);  // whichever queue has the memory
   return active.take(bytes, budget);
 }
 
@@ -40,7 +40,7 @@ void let_copy(Context& context) {
   constexpr int milliseconds = 20;
   Team* const team = context.comm.team();
   if (team == nullptr || !context.machine.page_cache) return;
-  for (int i = 0; i < milliseconds && !context.buffered->is_urged(); ++i)
+  for (int i = 0; i < milliseconds && !context.buffered->is_expedited(); ++i)
     if (team->await_end_of_copying()) return;
 }
 
@@ -95,7 +95,7 @@ Task<> keep_order(Context& context, const Access& access, const Plan& plan, cons
   ++context.record.counts.synchronisations;
   if (!co_await any_rank(context.channel, overtaken)) co_return;
   if (overtaken) {
-    const BackgroundIo::Urge urge(context.background);
+    const BackgroundIo::Expedite expedite(context.background);
     co_await await_units(context, [&] { return context.buffered->is_drained(); });
   }
   ++context.record.counts.synchronisations;
@@ -107,7 +107,7 @@ Task<> await_written(Context& context, const Access& access, const Demand& all) 
   const Extent near = access.writes() ? all.pending() : touched_by(context, access, all);
   if (near.empty()) co_return;
   if (!pending_within(context, near).empty()) {
-    const BackgroundIo::Urge urge(context.background);
+    const BackgroundIo::Expedite expedite(context.background);
     co_await await_units(context,
                          [&] { return context.buffered->is_drained(BufferedFile::Which::writes); });
   }

@@ -37,11 +37,11 @@ struct StagingKey {
   friend bool operator==(const StagingKey&, const StagingKey&) = default;
 };
 
-/// A rank is copying where storage would need a core, too (the page cache): the I/O threads of its
-/// node let it finish first.
+/// This rank copies, and storage would need a core, too (the page cache): while one exists, the I/O
+/// threads of this rank are throttled, and those of its node wait before a unit (let_copy).
 class Copying {
  public:
-  Copying(BackgroundIo& background, Team* team) : hold_(background), team_(team) {
+  Copying(BackgroundIo& background, Team* team) : throttle_(background), team_(team) {
     if (team_ != nullptr) team_->begin_copying();
   }
   Copying(const Copying&) = delete;
@@ -50,7 +50,7 @@ class Copying {
   }
 
  private:
-  BackgroundIo::Hold hold_;
+  BackgroundIo::Throttle throttle_;
   Team* team_;
 };
 

@@ -134,7 +134,7 @@ class NodeAggregator {
   DomainTable& table_;
   WindowQueue& queue_;
   std::optional<Timed> short_of_room_;
-  std::optional<BackgroundIo::Urge> urge_;
+  std::optional<BackgroundIo::Expedite> expedite_;
   std::optional<UnitBell> bell_;  // of windows in the active buffer
   std::deque<Open> open_;         // oldest first
   int next_slot_ = 0;

@@ -34,12 +34,12 @@ bool NodeAggregator::open_next(bool idle) {
     if (!short_of_room_) {
       ++context_.record.counts.buffer_waits;
       short_of_room_.emplace(context_.record, Phase::room);
-      urge_.emplace(context_.background);
+      expedite_.emplace(context_.background);
     }
     return false;
   }
   short_of_room_.reset();
-  urge_.reset();
+  expedite_.reset();
   const int slot = next_slot_;
   next_slot_ = (next_slot_ + 1) % plan_.depth;
   Window& window =

@@ -129,7 +129,7 @@ void InFlight::require_threads() {
 void InFlight::end_first() {
   const std::shared_ptr<Begun> first = begun_.front();
   const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, first->operation->call()});
-  const BackgroundIo::Urge urge(file_.background);
+  const BackgroundIo::Expedite expedite(file_.background);
   go_on_until([&] { return first->operation->has_ended(); });
   go_on();  // it is taken
 }
@@ -151,7 +151,7 @@ void InFlight::end(Begun& begun) {
   operation.ask();
   if (!operation.has_ended()) {
     const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, operation.call()});
-    const BackgroundIo::Urge urge(file_.background);
+    const BackgroundIo::Expedite expedite(file_.background);
     go_on_until([&] { return operation.has_ended(); });
   }
   take(begun);
@@ -164,7 +164,7 @@ bool InFlight::is_copied(Begun& begun, bool wait) {
   if (begun.operation->is_copied()) return true;
   if (wait) thread_.wait_for_all();
   if (wait && begun.operation->is_aside()) {
-    const BackgroundIo::Urge urge(file_.background);
+    const BackgroundIo::Expedite expedite(file_.background);
     go_on_until([&] { return begun.operation->is_copied(); });
   }
   if (!thread_is_busy()) go_on();

@@ -116,21 +116,21 @@ TEST_F(BackgroundIoTest, WhoWaitsForRoomGoesOnWhenAnyQueueMakesSome) {
   for (const File& file : {slow, quick}) file->settle();
 }
 
-TEST_F(BackgroundIoTest, WhoWaitsForRoomIsNotHeldUpByWhoCopies) {
+TEST_F(BackgroundIoTest, WhoWaitsForRoomIsNotThrottledByWhoCopies) {
   const File file = open(cache);
-  const BackgroundIo::Hold copying(background);
+  const BackgroundIo::Throttle copying(background);
   submit(*file, 1 * MiB, [] {});
   ASSERT_FALSE(background.memory().try_take(1 * MiB, 1 * MiB));
-  const BackgroundIo::Urge urge(background);
+  const BackgroundIo::Expedite expedite(background);
   EXPECT_TRUE(background.memory().take(1 * MiB, 1 * MiB));
   file->drain();
   file->settle();
 }
 
-TEST_F(BackgroundIoTest, WritersThatCopyHoldUpThePageCacheAlone) {
+TEST_F(BackgroundIoTest, WritersThatCopyThrottleThePageCacheAlone) {
   const File near = open(cache), far = open(disk);
   {
-    const BackgroundIo::Hold copying(background);
+    const BackgroundIo::Throttle copying(background);
     const IoTicket ticket = near->submit(unit_of([] {}));
     EXPECT_TRUE(goes_on(*far));
     EXPECT_FALSE(near->is_done(ticket));
@@ -272,10 +272,10 @@ TEST_F(BackgroundIoTest, StressWithRandomSizesAndBudgets) {
         const std::int64_t budget = 64 * KiB << (random() % 4);
         auto memory = std::make_shared<ActiveBuffer::Memory>(buffer.try_take(bytes, budget));
         if (!*memory) {
-          const BackgroundIo::Urge urge(background);
+          const BackgroundIo::Expedite expedite(background);
           *memory = buffer.take(bytes, budget);
         }
-        const BackgroundIo::Hold copying(background);
+        const BackgroundIo::Throttle copying(background);
         std::memset(memory->data(), 1, static_cast<std::size_t>(bytes));
         expected[w] += bytes;
         mine->submit(unit_of(

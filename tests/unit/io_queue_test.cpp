@@ -26,9 +26,9 @@ using namespace std::chrono_literals;
 
 struct IoQueueTest : testing::Test {
   ActiveBuffer memory;
-  Precedence precedence;
+  Throttling throttling;
   Ledger file;
-  IoQueue queue{memory, precedence, /*gives_way=*/false, 1min};
+  IoQueue queue{memory, throttling, /*throttleable=*/false, 1min};
 
   IoTicket submit(std::function<void()> work, std::int64_t operation = 1, Extent extent = {0, 8}) {
     return submit_to(queue, std::move(work), operation, extent);
@@ -69,7 +69,7 @@ struct IoQueueHalves : IoQueueTest {
     };
     return queue.submit(file, std::move(unit));
   }
-  void hold_up() {
+  void block_thread() {
     submit([this] { gate.pass(); }, 0);
   }
   void go() {
@@ -79,14 +79,14 @@ struct IoQueueHalves : IoQueueTest {
 };
 
 TEST_F(IoQueueHalves, UnitsOfOneWriteAreUnderWayTogether) {
-  hold_up();
+  block_thread();
   for (int i = 1; i <= 3; ++i) submit_halves(std::to_string(i), 1, {i * 8, i * 8 + 8});
   go();
   EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "b3", "e1", "e2", "e3"}));
 }
 
 TEST_F(IoQueueHalves, AnotherWriteBeginsWhenTheOneBeforeHasEnded) {
-  hold_up();
+  block_thread();
   submit_halves("1", 1, {0, 8});
   submit_halves("2", 1, {8, 16});
   submit_halves("3", 2, {16, 24});
@@ -95,7 +95,7 @@ TEST_F(IoQueueHalves, AnotherWriteBeginsWhenTheOneBeforeHasEnded) {
 }
 
 TEST_F(IoQueueHalves, BytesThatTwoUnitsWriteAreTheLaterOnes) {
-  hold_up();
+  block_thread();
   submit_halves("1", 1, {0, 8});
   submit_halves("2", 1, {8, 16});
   submit_halves("3", 1, {7, 9});
@@ -104,7 +104,7 @@ TEST_F(IoQueueHalves, BytesThatTwoUnitsWriteAreTheLaterOnes) {
 }
 
 TEST_F(IoQueueHalves, AUnitInOnePieceHasTheStorageToItself) {
-  hold_up();
+  block_thread();
   submit_halves("1", 1, {0, 8});
   submit([this] { order.push_back("whole"); }, 1, {8, 16});
   submit_halves("2", 1, {16, 24});
@@ -113,7 +113,7 @@ TEST_F(IoQueueHalves, AUnitInOnePieceHasTheStorageToItself) {
 }
 
 TEST_F(IoQueueHalves, AFailureDropsWhatHasNotBegun) {
-  hold_up();
+  block_thread();
   submit_halves("1", 1, {0, 8}, /*fails=*/true);
   submit_halves("2", 1, {8, 16});
   submit_halves("3", 2, {16, 24});
@@ -129,7 +129,7 @@ TEST_F(IoQueueHalves, AFailureDropsWhatHasNotBegun) {
 
 TEST_F(IoQueueHalves, UnitsOfTwoFilesEndOneAfterTheOther) {
   Ledger other;
-  hold_up();
+  block_thread();
   submit_halves("1", 1, {0, 8});
   IoUnit unit;
   unit.extent = {8, 16};
@@ -215,7 +215,7 @@ TEST_F(IoQueueTest, WhatIsNoErrorOfOursIsOneAllTheSame) {
 }
 
 TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
-  IoQueue brief(memory, precedence, false, 10ms);
+  IoQueue brief(memory, throttling, false, 10ms);
   EXPECT_FALSE(brief.has_thread());
   for (int turn = 0; turn < 3; ++turn) {
     Gate gate;
@@ -231,7 +231,7 @@ TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
 }
 
 TEST_F(IoQueueTest, UnitsThatComeWhileTheThreadEndsAreNotForgotten) {
-  IoQueue brief(memory, precedence, false, 100us);
+  IoQueue brief(memory, throttling, false, 100us);
   std::atomic<int> done = 0;
   for (int i = 0; i < 300; ++i) {
     const IoTicket ticket = submit_to(brief, [&] { ++done; });
@@ -293,35 +293,35 @@ TEST_F(IoQueueTest, WithoutAThreadWhoSubmitsAUnitCarriesItOut) {
   EXPECT_EQ(file.take_failure()->error_number(), ENOSPC);
 }
 
-TEST_F(IoQueueTest, GivesWayToWritersThatCopyUnlessSomebodyWaits) {
-  IoQueue polite(memory, precedence, /*gives_way=*/true, 10ms);
-  precedence.copying = 1;
-  const IoTicket first = submit_to(polite, [] {});
+TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
+  IoQueue throttled(memory, throttling, /*throttleable=*/true, 10ms);
+  throttling.throttles = 1;
+  const IoTicket first = submit_to(throttled, [] {});
   const IoTicket other = submit([] {});
-  queue.wait(other);  // the other queue does not give way
+  queue.wait(other);  // the other queue is not throttled
   std::this_thread::sleep_for(30ms);
-  EXPECT_FALSE(polite.is_done(first));
-  EXPECT_TRUE(polite.has_thread());  // held up is not idle
-  EXPECT_FALSE(polite.is_urged());
-  polite.wait(first);
-  const IoTicket second = submit_to(polite, [] {});
+  EXPECT_FALSE(throttled.is_done(first));
+  EXPECT_TRUE(throttled.has_thread());  // throttled is not idle
+  EXPECT_FALSE(throttled.is_expedited());
+  throttled.wait(first);
+  const IoTicket second = submit_to(throttled, [] {});
   std::this_thread::sleep_for(20ms);
-  EXPECT_FALSE(polite.is_done(second));
-  precedence.copying = 0;
-  polite.wake();
-  for (int i = 0; i < 500 && !polite.is_done(second); ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(polite.is_done(second));
+  EXPECT_FALSE(throttled.is_done(second));
+  throttling.throttles = 0;
+  throttled.wake();
+  for (int i = 0; i < 500 && !throttled.is_done(second); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(throttled.is_done(second));
 }
 
-TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneHeldUp) {
-  IoQueue polite(memory, precedence, true, 1min);
-  precedence.copying = 1;
-  const IoTicket ticket = submit_to(polite, [] {});
-  precedence.waiting = 1;
-  polite.wake();
-  for (int i = 0; i < 500 && !polite.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(polite.is_done(ticket));
-  EXPECT_TRUE(polite.is_urged());
+TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
+  IoQueue throttled(memory, throttling, true, 1min);
+  throttling.throttles = 1;
+  const IoTicket ticket = submit_to(throttled, [] {});
+  throttling.expedites = 1;
+  throttled.wake();
+  for (int i = 0; i < 500 && !throttled.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(throttled.is_done(ticket));
+  EXPECT_TRUE(throttled.is_expedited());
 }
 
 TEST_F(IoQueueTest, PlacementOfTheThread) {
