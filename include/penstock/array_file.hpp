@@ -153,7 +153,7 @@ class PENSTOCK_EXPORT ArrayFile {
     read(std::span<T>(data), section, hints);
   }
 
-  /// For doors that find a fault before the call: this rank takes part in the collective call
+  /// For bindings that find a fault before the call: this rank takes part in the collective call
   /// with `error` in place of a request, and all ranks throw it.
   void take_part_with_error(bool reading, const Error& error);
   /// Of a begin with Background::all there is a handle: its wait() throws.

@@ -1,4 +1,4 @@
-// The extension module penstock._core: thin; the package's Python code is the door.
+// The extension module penstock._core: thin; the interface is the package's Python code.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
 // ArrayFile::Impl: an open file. Its parts: opening.cpp makes one, calls.cpp is what can be done
-// with it; array_file.cpp is the door.
+// with it; array_file.cpp forwards the public interface to it.
 #pragma once
 
 #include <penstock/array_file.hpp>
@@ -22,7 +22,7 @@ class ArrayFile::Impl {
   /// Not collective: it runs during one rank's exception too, when nobody else is here.
   ~Impl() { abandon(); }
 
-  /// `found`: what a door has found wrong with the request.
+  /// `found`: what a binding has found wrong with the request.
   template <class View>
   void transfer(std::span<const Part<View>> parts, const Hints* call_hints, Direction direction,
                 const Error* found = nullptr);
@@ -44,7 +44,7 @@ class ArrayFile::Impl {
 
   void sync();
   std::int64_t file_size();
-  /// `found`: what a door has found wrong with the size.
+  /// `found`: what a binding has found wrong with the size.
   void truncate(std::int64_t bytes, const Error* found = nullptr);
 
   /// The first half of close: from here on the file counts as closed.

@@ -1,5 +1,5 @@
 // Communicator: what one file has of the user's communicator, or this process alone. Everything
-// that differs between MPI implementations stays in this room.
+// that differs between MPI implementations stays in this module.
 #pragma once
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
 // Storage over a file that moves whole blocks another way than through the page cache: past it
-// (direct.cpp), many at once (ring_storage.cpp), or both. Not for other rooms.
+// (direct.cpp), many at once (ring_storage.cpp), or both. Not for other modules.
 #pragma once
 
 #include <atomic>

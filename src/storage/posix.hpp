@@ -1,4 +1,4 @@
-// What all kinds that work on a file of the operating system share. Not for other rooms.
+// What all kinds that work on a file of the operating system share. Not for other modules.
 #pragma once
 
 #include <cerrno>

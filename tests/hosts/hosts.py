@@ -12,7 +12,7 @@ A host is a set of namespaces (network, mounts, processes, host name, IPC) with 
 own. So hosts differ in address, host name, process ids, IPC and /dev/shm; all else of the file
 system, /tmp for one, is common to them, and plays the shared file system.
 
-All of it happens in a *room*: namespaces around this process, in which it is process 1 itself.
+All of it happens in a *sandbox*: namespaces of this process, in which it is process 1 itself.
 Whatever is made there (bridge, wires, hosts, ranks, what is in /dev/shm) has names and addresses that
 nobody outside can see, and the kernel takes it away when this process ends, however it ends.
 """
@@ -29,42 +29,43 @@ from typing import Optional
 from penstock._core import mpi_library_version
 from penstock._launch import environment, find_mpiexec, kill_session
 
-NETWORK = "10.77.0"  # of the room: the front end has .254, host i has .i
+NETWORK = "10.77.0"  # of the sandbox: the front end has .254, host i has .i
 NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 UNSHARE = ("unshare", *NAMESPACES, "--fork", "--kill-child")
 SSH = Path(__file__).with_name("ssh.sh")
-FOLDER = Path("/dev/shm")  # of the room: a file for each host has the id of its process 1
+FOLDER = Path("/dev/shm")  # of the sandbox: a file for each host has the id of its process 1
 
-# Process 1 of a host. It tells its id while /proc is still the room's, and ends with the room's.
+# Process 1 of a host. It tells its id while /proc is still the sandbox's, and ends with the sandbox's.
 INIT = """
 read -r id rest </proc/self/stat
 hostname "$1" && mount -t proc proc /proc && mount -t sysfs sysfs /sys &&
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
 ip link set lo up && echo "$id" && exec cat
 """
-# What a room has from the start.
-FURNISH = """
+# What a sandbox has from the start.
+PREPARE = """
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm && touch /dev/shm/addresses &&
 mount --bind /dev/shm/addresses /etc/hosts && hostname front && ip link set lo up
 """
 TRIAL = f"""
-{FURNISH.strip()} && ip link add front type bridge && ip link add wire type veth peer name eth0 &&
+{PREPARE.strip()} && ip link add front type bridge && ip link add wire type veth peer name eth0 &&
 nsenter -t 1 --mount {' '.join(UNSHARE)} mount -t proc proc /proc
 """
 
 
-def enter_room() -> None:
-    """Begins this program anew in a room, unless it is in one. Where that cannot be, PENSTOCK_NO_ROOM says why."""
-    if "PENSTOCK_ROOM" in os.environ or "PENSTOCK_NO_ROOM" in os.environ:
+def enter_sandbox() -> None:
+    """Starts this program again in a sandbox, unless it is in one. If that fails, PENSTOCK_NO_SANDBOX says why."""
+    if "PENSTOCK_SANDBOX" in os.environ or "PENSTOCK_NO_SANDBOX" in os.environ:
         return
-    room = [*UNSHARE, "--mount-proc", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    sandbox = [*UNSHARE, "--mount-proc", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     try:
-        subprocess.run([*room, "sh", "-c", TRIAL], check=True, capture_output=True, text=True, timeout=60)
+        subprocess.run([*sandbox, "sh", "-c", TRIAL], check=True, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        os.environ["PENSTOCK_NO_ROOM"] = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        os.environ["PENSTOCK_NO_SANDBOX"] = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
         return
-    os.environ["PENSTOCK_ROOM"] = "entered"
-    os.execvp(room[0], [*room, "sh", "-c", FURNISH.strip() + ' && exec "$@"', "room", sys.executable, *sys.argv])
+    os.environ["PENSTOCK_SANDBOX"] = "entered"
+    script = PREPARE.strip() + ' && exec "$@"'
+    os.execvp(sandbox[0], [*sandbox, "sh", "-c", script, "sandbox", sys.executable, *sys.argv])
 
 
 def transports() -> list[str]:
@@ -231,7 +232,7 @@ class Program:
 
 
 def main() -> int:
-    enter_room()
+    enter_sandbox()
     # Process 1 gets only those signals that it asks for.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if sys.argv[1:2] == ["pytest"]:
@@ -242,8 +243,8 @@ def main() -> int:
     if len(sys.argv) < 5:
         print(__doc__, file=sys.stderr)
         return 2
-    if "PENSTOCK_NO_ROOM" in os.environ:
-        print(f"no hosts can be made here: {os.environ['PENSTOCK_NO_ROOM']}", file=sys.stderr)
+    if "PENSTOCK_NO_SANDBOX" in os.environ:
+        print(f"no hosts can be made here: {os.environ['PENSTOCK_NO_SANDBOX']}", file=sys.stderr)
         return 1
     count, each = map(int, sys.argv[1].split("x"))
     with Hosts(count) as hosts:

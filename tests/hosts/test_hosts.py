@@ -10,8 +10,8 @@ import penstock
 import pytest
 from hosts import Hosts, transports
 
-if "PENSTOCK_ROOM" not in os.environ:
-    pytest.skip("no hosts can be made here: " + os.environ.get("PENSTOCK_NO_ROOM", "run scripts/test_hosts.sh"),
+if "PENSTOCK_SANDBOX" not in os.environ:
+    pytest.skip("no hosts can be made here: " + os.environ.get("PENSTOCK_NO_SANDBOX", "run scripts/test_hosts.sh"),
                 allow_module_level=True)
 
 pytestmark = pytest.mark.hosts

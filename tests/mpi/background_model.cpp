@@ -73,7 +73,7 @@ class CaseRun {
  private:
   struct Pending {
     ps::Handle handle;
-    std::size_t door;
+    std::size_t used;
     bool reads, exchanges_later;  // a read in halves, or one that a thread carries out
     std::shared_ptr<Bytes> memory;
     Bytes expected;  // of a read
@@ -86,8 +86,8 @@ class CaseRun {
     ps::StorageKind storage;
     std::int64_t ranks_per_node;
     std::string device;
-    std::vector<std::unique_ptr<ps::ArrayFile>> doors;  // of the same ranks
-    std::size_t door = 0;                               // used last
+    std::vector<std::unique_ptr<ps::ArrayFile>> opened;  // of the same ranks
+    std::size_t used = 0;                                // used last
     std::vector<Pending> pending;
     std::vector<std::shared_ptr<Bytes>> kept;  // of handles that were dropped
     std::int64_t end() const { return offset + rows * columns * element; }
@@ -115,9 +115,9 @@ class CaseRun {
   }
 
   void open(File& file) {
-    // The doors of one file go the same way to it: what went past the page cache and what went
-    // through it are the kernel's to join, and it makes no promises.
-    if (file.doors.empty()) {
+    // Those that are open on one file go the same way to it: what went past the page cache and what
+    // went through it are the kernel's to join, and it makes no promises.
+    if (file.opened.empty()) {
       file.storage = r_.pick({ps::StorageKind::automatic, ps::StorageKind::automatic,
                               ps::StorageKind::automatic, ps::StorageKind::direct,
                               ps::StorageKind::uring, ps::StorageKind::uring_direct});
@@ -135,7 +135,7 @@ class CaseRun {
     hints.ranks_per_node = file.ranks_per_node;
     hints.device = file.device;
     note(file, "open");
-    file.doors.push_back(std::make_unique<ps::ArrayFile>(
+    file.opened.push_back(std::make_unique<ps::ArrayFile>(
         ps::ArrayFile::open(comm_, file.path, ps::Mode::read_write, spec, hints)));
   }
 
@@ -200,21 +200,22 @@ class CaseRun {
     if (what < 84) return sync(file);
     if (what < 88) return check_size(file);
     if (what < 93) {
-      if (file.doors.size() < 2) open(file);
+      if (file.opened.size() < 2) open(file);
       return;
     }
     if (what < 95) return truncate(file);
     reopen(file);
   }
 
-  /// A door of the file. Between doors, only what has reached the active buffer is in order.
-  ps::ArrayFile& door(File& file) {
-    const auto door = static_cast<std::size_t>(
-        r_.chance(70) ? static_cast<std::int64_t>(std::min(file.door, file.doors.size() - 1))
-                      : r_.in(0, static_cast<std::int64_t>(file.doors.size()) - 1));
-    if (door != file.door) end_exchanges(file);
-    file.door = door;
-    return *file.doors[door];
+  /// An open file. Between two that are open on the same file, only what has reached the active
+  /// buffer is in order.
+  ps::ArrayFile& pick(File& file) {
+    const auto used = static_cast<std::size_t>(
+        r_.chance(70) ? static_cast<std::int64_t>(std::min(file.used, file.opened.size() - 1))
+                      : r_.in(0, static_cast<std::int64_t>(file.opened.size()) - 1));
+    if (used != file.used) end_exchanges(file);
+    file.used = used;
+    return *file.opened[used];
   }
 
   void end_exchanges(File& file) {
@@ -232,7 +233,7 @@ class CaseRun {
   }
 
   void write(File& file) {
-    ps::ArrayFile& at = door(file);
+    ps::ArrayFile& at = pick(file);
     const ps::Hints hints = random_hints(file);
     const auto sections = random_sections(file, is_independent(hints.method) || r_.chance(50));
     const auto mode = random_mode();
@@ -259,7 +260,7 @@ class CaseRun {
       return;
     }
     Pending pending{at.write_begin(parts, *mode, &hints),
-                    file.door,
+                    file.used,
                     false,
                     *mode == ps::Background::all,
                     memory,
@@ -277,7 +278,7 @@ class CaseRun {
   }
 
   void read(File& file) {
-    ps::ArrayFile& at = door(file);
+    ps::ArrayFile& at = pick(file);
     const ps::Hints hints = random_hints(file);
     const auto sections = random_sections(file, r_.chance(50));
     const auto mode = random_mode();
@@ -296,7 +297,7 @@ class CaseRun {
       at.read(parts, &hints);
       return compare(file, *memory, expected, "read");
     }
-    file.pending.push_back({at.read_begin(parts, *mode, &hints), file.door, true,
+    file.pending.push_back({at.read_begin(parts, *mode, &hints), file.used, true,
                             *mode != ps::Background::none, memory, std::move(expected), calls_});
   }
 
@@ -337,14 +338,14 @@ class CaseRun {
   void sync(File& file) {
     end_exchanges(file);
     note(file, "sync");
-    door(file).sync();
+    pick(file).sync();
     check(file);
   }
 
   void check_size(File& file) {
     end_exchanges(file);
     note(file, "size");
-    const std::int64_t size = door(file).file_size();
+    const std::int64_t size = pick(file).file_size();
     if (size != static_cast<std::int64_t>(file.model.size()))
       throw Failure{"file_size() is " + std::to_string(size) + ", expected " +
                     std::to_string(file.model.size())};
@@ -355,7 +356,7 @@ class CaseRun {
     end_exchanges(file);
     const std::int64_t size = file.end() + r_.in(0, 300);
     note(file, "truncate to " + std::to_string(size));
-    door(file).truncate(size);
+    pick(file).truncate(size);
     file.model.resize(static_cast<std::size_t>(size), 0);
     check(file);
   }
@@ -370,10 +371,10 @@ class CaseRun {
       close(file);
       check(file);
     } else {
-      Close closing{file.doors.back()->close_begin(), file.kept};
+      Close closing{file.opened.back()->close_begin(), file.kept};
       for (const Pending& pending : file.pending) closing.memory.push_back(pending.memory);
-      file.doors.pop_back();
-      for (auto& door : file.doors) door->close();
+      file.opened.pop_back();
+      for (auto& each : file.opened) each->close();
       if (r_.chance(50)) {
         closing.handle.wait();
         check(file);
@@ -387,15 +388,15 @@ class CaseRun {
 
   void close(File& file) {
     end_exchanges(file);
-    for (auto& door : file.doors) door->close();
+    for (auto& each : file.opened) each->close();
     forget(file);
   }
 
   void forget(File& file) {
-    file.doors.clear();
+    file.opened.clear();
     file.pending.clear();
     file.kept.clear();
-    file.door = 0;
+    file.used = 0;
   }
 
   /// Nothing is under way in this file on any rank.
@@ -412,8 +413,8 @@ class CaseRun {
   void note(const File& file, std::string text, const ps::Hints* hints = nullptr,
             std::optional<ps::Background> mode = {}, const std::vector<ps::Section>& sections = {},
             const std::string& more = "") {
-    text = file.path.substr(file.path.rfind('/') + 1) + " door " + std::to_string(file.door) + "/" +
-           std::to_string(file.doors.size()) + ": " + text;
+    text = file.path.substr(file.path.rfind('/') + 1) + " opening " + std::to_string(file.used) +
+           "/" + std::to_string(file.opened.size()) + ": " + text;
     if (hints != nullptr) {
       text += " " + std::to_string(calls_) + " " + name_of(mode) + " " + more + "\n     ";
       for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";

@@ -1,4 +1,4 @@
-"""The Python door under MPI."""
+"""The Python binding under MPI."""
 
 import os
 

@@ -1,0 +1,17 @@
+# One target per module. A module sees only the headers of the modules named in USES, so that the
+# include path enforces the order of the modules (docs/architecture.md).
+
+# penstock_module(NAME SOURCES a.cpp ... USES module ... [LINK target ...])
+function(penstock_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;USES;LINK" ${ARGN})
+  add_library(penstock_${name} OBJECT ${MODULE_SOURCES})
+  # A module includes its own files as "module/file.hpp"; the view has a link to each allowed module.
+  set(view ${CMAKE_BINARY_DIR}/modules/${name})
+  file(MAKE_DIRECTORY ${view})
+  foreach(visible IN ITEMS ${name} ${MODULE_USES})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${visible} ${view}/${visible} SYMBOLIC)
+  endforeach()
+  target_include_directories(penstock_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${view})
+  target_link_libraries(penstock_${name} PRIVATE penstock_warnings PUBLIC ${MODULE_LINK})
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_MODULE_TARGETS penstock_${name})
+endfunction()
