@@ -175,7 +175,7 @@ Task<> Operation::begin_alone() {
   plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
   route_ = choose_route(asked_, demand, plan_);
   if (!access_.writes()) {
-    const BackgroundIo::Urge urge(context_->background);
+    const BackgroundIo::Expedite expedite(context_->background);
     co_await await_units(
         *context_, [&] { return context_->buffered->is_drained(BufferedFile::Which::writes); });
   }
