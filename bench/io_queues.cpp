@@ -97,7 +97,7 @@ Taken write_files(const std::string& folder, int files, bool direct, bool queue_
   for (const auto& record : records) record->drain();
   const double seconds = now() - begin;
   const auto stepped = static_cast<double>(beside.steps() - steps);
-  for (const auto& record : records) record->settle();
+  for (const auto& record : records) record->mark_synced();
   for (const auto& storage : storages) ::unlink(storage->path().c_str());
   return {seconds, stepped / seconds};
 }

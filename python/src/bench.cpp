@@ -89,7 +89,7 @@ class Race {
       }
       const Span moved = span_of(barrier_, [&] { writes ? method.write() : method.read(); });
       if (fresh) closed = span_of(barrier_, [&] { method.close(); });
-      else method.settle();
+      else method.await_background();
       const Statistics call = method.last_call();
       told.insert(told.end(),
                   {opened.begin, opened.end, moved.begin, moved.end, closed.begin, closed.end});

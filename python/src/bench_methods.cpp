@@ -82,7 +82,7 @@ void Engine::remember() {
   carried_out_by_ = to_string(file_->last_method());
 }
 
-void Engine::settle() {
+void Engine::await_background() {
   file_->file_size();  // waits for all that was written
 }
 

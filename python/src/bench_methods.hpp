@@ -20,7 +20,8 @@ class Method {
   virtual void open(const std::string& path, bool create) = 0;
   virtual void write() = 0;
   virtual void read() = 0;
-  virtual void settle() {}  ///< nothing of this method goes on in the background afterwards
+  virtual void await_background() {
+  }  ///< nothing of this method goes on in the background afterwards
   virtual void close() = 0;
   virtual Statistics last_call() const { return {}; }
   virtual std::string carried_out_by() const { return {}; }
@@ -63,7 +64,7 @@ class Engine final : public Method {
   void open(const std::string& path, bool create) override;
   void write() override;
   void read() override;
-  void settle() override;
+  void await_background() override;
   void close() override;
   Statistics last_call() const override { return last_call_; }
   std::string carried_out_by() const override { return carried_out_by_; }

@@ -42,21 +42,21 @@ std::optional<Error> BufferedFile::take_failure() {
   return ledger_.take_failure();  // nothing where somebody else has it by now
 }
 
-void BufferedFile::settle() {
+void BufferedFile::mark_synced() {
   const auto guard = queue_->lock();
-  ledger_.settle();
+  ledger_.mark_synced();
 }
 
 void BufferedFile::tell() noexcept {
   const std::optional<Error> failure = take_failure();
   const auto guard = queue_->lock();
   if (failure) std::fprintf(stderr, "penstock: %s: LOST DATA: %s\n", who_.c_str(), failure->what());
-  else if (ledger_.unsettled())
+  else if (ledger_.has_unsynced())
     std::fprintf(stderr,
                  "penstock: %s: '%s' was never closed; what was buffered for it has been written "
                  "now. Close files: errors of the last writes reach the program there\n",
                  who_.c_str(), path_.c_str());
-  ledger_.settle();
+  ledger_.mark_synced();
 }
 
 }  // namespace penstock

@@ -41,7 +41,7 @@ class BufferedFile {
   bool has_failure();
   /// Later writes of the file are dropped first.
   std::optional<Error> take_failure();
-  void settle();
+  void mark_synced();  // see Ledger
   /// On stderr what nobody can be thrown: a failure, or that the file was not closed.
   void tell() noexcept;
   /// In a forked child, under the queue's lock.

@@ -32,7 +32,7 @@ void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
   }
   last_write_ = ticket;
   pending_.push_back({ticket, unit.extent});
-  unsettled_ = true;
+  unsynced_ = true;
 }
 
 void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
@@ -94,7 +94,7 @@ void Ledger::forget() {
   lost_.clear();
   failure_.reset();
   dropped_ = dropped_bytes_ = 0;
-  unsettled_ = false;
+  unsynced_ = false;
 }
 
 }  // namespace penstock

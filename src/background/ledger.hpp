@@ -44,10 +44,10 @@ class Ledger {
   /// What has gone wrong since the last time, in words for the reader, and no longer here.
   std::optional<Error> take_failure();
 
-  /// Something was buffered, and since then nobody has made sure of it.
-  bool unsettled() const noexcept { return unsettled_; }
-  /// The data is where the program wants it: nobody needs to be told at the end.
-  void settle() noexcept { unsettled_ = false; }
+  /// Something was buffered since the last mark_synced().
+  bool has_unsynced() const noexcept { return unsynced_; }
+  /// After sync or close: nothing has to be said at the end of the process.
+  void mark_synced() noexcept { unsynced_ = false; }
   /// In a forked child: all of that is the parent's.
   void forget();
 
@@ -64,7 +64,7 @@ class Ledger {
   IoTicket last_write_ = 0, last_read_ = 0;  // of its newest units
   std::optional<Error> failure_;             // the first that nobody has taken
   std::int64_t failed_operation_ = 0, dropped_ = 0, dropped_bytes_ = 0;
-  bool unsettled_ = false;
+  bool unsynced_ = false;
   std::map<std::pair<const void*, std::int64_t>, Lost> lost_;  // writes, by owner and operation
 };
 

@@ -17,7 +17,7 @@ void DomainTable::add(int rank, Footprint footprint) {
   if (source.round < rounds_) sources_.push_back(std::move(source));
 }
 
-void DomainTable::settle() {
+void DomainTable::finalize() {
   std::vector<const Footprint*> footprints;
   for (const Source& source : sources_) footprints.push_back(&source.footprint);
   apart_ = are_apart(footprints);

@@ -40,10 +40,10 @@ class DomainTable {
   DomainTable(const Plan& plan, std::int64_t aggregator, Overlap overlap = Overlap::highest_rank);
   /// In rank order. A request without a byte of the domain is left out.
   void add(int rank, Footprint footprint);
-  /// After the last add().
-  void settle();
-  /// Of a write: where the descriptions have not told whether requests overlap, their bytes are
-  /// counted, window by window.
+  /// After the last add(): finds out whether requests overlap, and the first round.
+  void finalize();
+  /// Of a write: where the patterns do not tell whether requests overlap, their bytes are counted,
+  /// window by window.
   void count_overlaps(Context& context);
 
   std::int64_t aggregator() const noexcept { return aggregator_; }

@@ -70,7 +70,7 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
               : Channel{file.comm, file.storage.path(), {kind(access.direction, background)}},
           file.buffers)),
       access_(std::move(access)),
-      hints_(settle_hints(hints, file.machine, file.units.grain)),
+      hints_(resolve_hints(hints, file.machine, file.units.grain)),
       asked_{access_.direction, background, hints.active_buffer_size},
       company_(company),
       early_(std::move(early)) {
@@ -137,7 +137,7 @@ Task<> Operation::begin() {
   if (!can_queue_up())
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
   std::optional<Timed> watch(std::in_place, context_->record, Phase::plan);
-  co_await settle_buffering();
+  co_await prepare_buffering();
   Demand demand;
   const std::optional<Error> error = locate(demand);
   const Entry entry{common_values(file_, hints_), demand, error};
@@ -149,14 +149,14 @@ Task<> Operation::begin() {
   watch.reset();
   if (route_ != Route::ahead)
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  co_await settle_order(all);
+  co_await order_after_pending(all);
   context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(all);
 }
 
 /// Planned as if this rank were alone; what it has pending itself is waited for.
 Task<> Operation::begin_alone() {
-  co_await settle_buffering();
+  co_await prepare_buffering();
   Demand demand;
   const std::optional<Error> error = locate(demand);
   if (error) {
@@ -190,9 +190,9 @@ bool Operation::sieves(const Demand& demand) const {
   return sieving_pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
 }
 
-/// What is buffered of this file is written before anybody writes past the buffer, and read before
-/// anybody writes: each rank sees to its own, and the agreement that follows to all.
-Task<> Operation::settle_buffering() {
+/// Waits for this rank's pending units of the file: all of them before an unbuffered write, reads
+/// before any write. After the agreement that follows this holds on all ranks.
+Task<> Operation::prepare_buffering() {
   // What a call with other settings needed is not kept: staging memory is bounded by this call's.
   if (!(hints_ == file_.common_hints)) context_->pool.clear();
   context_->gauge.restart();
@@ -267,8 +267,8 @@ Task<> Operation::decide(Demand all) {
   if (!co_await make_room(*context_, plan_, uses_io_thread(route_))) make();
 }
 
-/// What is buffered of earlier writes gets into the file before this call could miss it.
-Task<> Operation::settle_order(const Demand& all) {
+/// Pending units of earlier writes are written first if this call could overtake or miss them.
+Task<> Operation::order_after_pending(const Demand& all) {
   if (uses_io_thread(route_)) co_await keep_order(*context_, access_, plan_, all);
   else co_await await_written(*context_, access_, all);
 }

@@ -83,11 +83,11 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> begin_alone();
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
-  Task<> settle_buffering();
+  Task<> prepare_buffering();
   bool is_far() const;
   bool sieves(const Demand& demand) const;
   Task<> decide(Demand all);
-  Task<> settle_order(const Demand& all);
+  Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
   Task<> move(const Demand& all);
   Task<> agree(const std::optional<Error>& error);

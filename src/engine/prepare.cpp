@@ -31,8 +31,9 @@ Task<DomainTable> tell_aggregators(Context& context, const Access& access, const
         {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), access.overlap);
   descriptors = co_await send(context, std::move(descriptors), context.channel.request_tag());
-  for (const Descriptor& descriptor : descriptors) table.add(descriptor.rank, Footprint::decode(descriptor.words));
-  table.settle();
+  for (const Descriptor& descriptor : descriptors)
+    table.add(descriptor.rank, Footprint::decode(descriptor.words));
+  table.finalize();
   co_return table;
 }
 
@@ -70,7 +71,7 @@ std::vector<DomainTable> make_proxy_tables(Context& context, const Plan& plan,
     DomainTable table(plan, a);
     for (const Descriptor& descriptor : local)
       table.add(descriptor.rank, Footprint::decode(descriptor.words));
-    table.settle();
+    table.finalize();
     if (!table.sources().empty()) tables.push_back(std::move(table));
   }
   return tables;
@@ -112,7 +113,7 @@ DomainTable own_table(Context& context, const Plan& plan, Overlap overlap, Descr
   if (table.aggregator() >= 0)
     for (const Descriptor& descriptor : descriptors)
       table.add(descriptor.rank, Footprint::decode(descriptor.words));
-  table.settle();
+  table.finalize();
   return table;
 }
 

@@ -100,7 +100,7 @@ WindowIo::~WindowIo() {
 void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent trimmed,
                     bool disjoint, std::byte* place) {
   trimmed_ = intersect(window, trimmed);
-  settle(place, window);
+  choose_memory(place, window);
   covered_ = false;
   accesses_.clear();
   wanted_ = runs_ = 0;
@@ -118,7 +118,7 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
   ++context_.record.counts.rounds;
 }
 
-void WindowIo::settle(std::byte* place, Extent window) {
+void WindowIo::choose_memory(std::byte* place, Extent window) {
   origin_ = window.begin;
   base_ = place;
   if (place != nullptr) return;

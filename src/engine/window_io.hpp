@@ -86,7 +86,7 @@ class WindowIo {
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
-  void settle(std::byte* place, Extent window);
+  void choose_memory(std::byte* place, Extent window);
   void take_unit(std::int64_t bytes);
   Recorder& record() noexcept { return in_active_buffer() ? own_record_ : context_.record; }
   bool modifies() const noexcept;

@@ -207,7 +207,7 @@ void ArrayFile::Impl::sync() {
                                const std::int64_t code = mode_ == Mode::read ? 0 : storage_->sync();
                                if (code < 0) throw_errno("syncing", path_, code);
                              })));
-  buffered_->settle();
+  buffered_->mark_synced();
 }
 
 std::int64_t ArrayFile::Impl::file_size() {
@@ -262,7 +262,7 @@ void ArrayFile::Impl::finish_close() {
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
   const std::optional<Error> agreed = attempt([&] { meet(next_channel(CallKind::close)); });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
-  buffered_->settle();
+  buffered_->mark_synced();
   total_ = statistics();
   comm_.set_calls(file_->calls_before + file_->calls);
   let_go();
@@ -284,7 +284,7 @@ void ArrayFile::Impl::abandon() noexcept {
     if (in_flight_) in_flight_->abandon();
     if (file_ && file_->untold)  // the ranks have met in no call since
       std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
-    if (closing_) buffered_->settle();
+    if (closing_) buffered_->mark_synced();
     buffered_->tell();
   }
   let_go();

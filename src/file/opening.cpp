@@ -139,7 +139,7 @@ void ArrayFile::Impl::agree_to_open(const ArraySpec& spec) {
 void ArrayFile::Impl::complete() {
   const ArraySpec& s = described_.spec;
   layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
-  hints_ = settle_hints(hints_, machine(), layout_.element_size);
+  hints_ = resolve_hints(hints_, machine(), layout_.element_size);
   file_.emplace(*storage_, comm_, background_, layout_.units(), machine());
   file_->buffered = buffered_;
   file_->cache_speed = cache_speed_;

@@ -125,23 +125,23 @@ void check_hints(const Hints& hints, std::int64_t grain, int ranks) {
     fail("stripe_size must not be negative, but is " + std::to_string(hints.stripe_size));
 }
 
-Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
+Hints resolve_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
   // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
   // within a node in that of the core that writes it. Devices want large accesses instead.
   constexpr std::int64_t mebi = std::int64_t{1} << 20;
   const std::int64_t cached = machine.nodes == 1 && machine.shared_memory ? 2 * mebi : 4 * mebi;
   constexpr std::int64_t uncached = 16 * mebi;
-  Hints settled = hints;
+  Hints resolved = hints;
   if (hints.buffer_size == 0)
-    settled.buffer_size = std::max(machine.page_cache ? cached : uncached, grain);
-  if (hints.stripe_size == 0) settled.stripe_size = machine.stripe_size;
-  return settled;
+    resolved.buffer_size = std::max(machine.page_cache ? cached : uncached, grain);
+  if (hints.stripe_size == 0) resolved.stripe_size = machine.stripe_size;
+  return resolved;
 }
 
 Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
                const Machine& machine, bool writes, bool ahead) {
   check_hints(asked, units.grain, machine.ranks);
-  const Hints hints = settle_hints(asked, machine, units.grain);
+  const Hints hints = resolve_hints(asked, machine, units.grain);
   Plan plan;
   plan.machine = machine;
   plan.sieve_writes = hints.sieve_writes;

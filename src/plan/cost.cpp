@@ -156,7 +156,7 @@ std::string Costs::to_text() const {
 
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,
                                 const Machine& machine, bool writes) {
-  const Hints hints = settle_hints(asked, machine, units.grain);
+  const Hints hints = resolve_hints(asked, machine, units.grain);
   const Model model(units, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
   // Each rank for itself: which of two writers of one byte wins would be left to chance, and what

@@ -148,7 +148,7 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   machine.costs = request.costs;
   machine.page_cache = request.costs.page_cache;
   const FileUnits units = layout.units();
-  const Hints hints = settle_hints(asked, machine, units.grain);
+  const Hints hints = resolve_hints(asked, machine, units.grain);
   const Plan plan = make_plan(units, demand, hints, machine, request.write);
   PlanReport report{plan.method,
                     plan.exchange,

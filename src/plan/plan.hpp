@@ -54,8 +54,8 @@ struct Plan {
 /// Error(argument) for hints that no plan can follow.
 Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& hints,
                const Machine& machine, bool writes = true, bool ahead = false);
-/// The hints with sizes chosen that are left to this machine.
-Hints settle_hints(const Hints& hints, const Machine& machine, std::int64_t grain);
+/// The hints, with buffer_size and stripe_size chosen where they are left to the machine.
+Hints resolve_hints(const Hints& hints, const Machine& machine, std::int64_t grain);
 /// The checks of make_plan alone, for open().
 void check_hints(const Hints& hints, std::int64_t grain, int ranks);
 

@@ -77,7 +77,7 @@ class RingStorage : public BlockStorage {
   void hand_to_kernel();
   bool take_answers();
   bool advance(Flight& flight, std::int64_t code);
-  void settle(Flight& flight, int error);
+  void complete(Flight& flight, int error);
   void end(Place progress);
   void wait_in_kernel(std::unique_lock<std::mutex>& guard);
   void leave_ring();
@@ -199,19 +199,19 @@ bool RingStorage::advance(Flight& flight, std::int64_t code) {
   if (code == -EAGAIN || (code == -EINVAL && piece.past_cache())) code = move_now(piece);
   if (code == -EINTR) return false;
   if (code <= 0) {
-    settle(flight, static_cast<int>(-code));
+    complete(flight, static_cast<int>(-code));
     return true;
   }
   piece.moved(code);
   // A rest that begins within a block is the end of the file, or a matter of the page cache.
   const bool over =
       piece.done() == piece.size() || (piece.past_cache() && piece.done() % block() != 0);
-  if (over) settle(flight, 0);
+  if (over) complete(flight, 0);
   return over;
 }
 
 /// `error` 0 with bytes left to do: the file ends there.
-void RingStorage::settle(Flight& flight, int error) {
+void RingStorage::complete(Flight& flight, int error) {
   const Place progress = flight.of;
   const Piece& piece = flight.piece;
   piece.give_back(progress->request->memory);

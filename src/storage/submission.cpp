@@ -35,7 +35,7 @@ void Submission::clear() {
 void Submission::start() {
   if (!storage_.completes_later()) return carry_out();
   for (std::size_t i = 0; i < accesses_.size(); ++i) prepare(i);
-  settled_ = 0;
+  completed_ = 0;
   under_way_ = true;
   storage_.submit(requests_);
 }
@@ -58,15 +58,15 @@ void Submission::carry_out() {
   }
 }
 
-bool Submission::settle(bool wait) {
+bool Submission::complete(bool wait) {
   if (!under_way_) return true;
-  for (; settled_ < accesses_.size(); ++settled_) {
-    IoRequest& request = requests_[settled_];
+  for (; completed_ < accesses_.size(); ++completed_) {
+    IoRequest& request = requests_[completed_];
     do {
       if (wait) storage_.wait(request);
       else if (!storage_.poll(request)) return false;
-      if (advance(settled_)) break;
-      prepare(settled_);
+      if (advance(completed_)) break;
+      prepare(completed_);
       storage_.submit({&request, 1});
     } while (true);
   }

@@ -20,8 +20,8 @@ class Submission {
   void add(Direction direction, std::span<const std::byte> memory, std::int64_t offset);
   void start();
   /// Whether all accesses are done; goes on with those that were moved in part.
-  bool poll() { return settle(false); }
-  void wait() { settle(true); }
+  bool poll() { return complete(false); }
+  void wait() { complete(true); }
   /// start() and wait(), for who has nothing else to do.
   void run();
   /// Forgets the accesses, which are done.
@@ -48,7 +48,7 @@ class Submission {
   void prepare(std::size_t i);
   bool advance(std::size_t i);
   void carry_out();
-  bool settle(bool wait);
+  bool complete(bool wait);
   std::span<iovec> left(const Access& access) {
     return std::span(parts_).subspan(access.begin, access.end - access.begin);
   }
@@ -57,7 +57,7 @@ class Submission {
   std::vector<iovec> parts_;
   std::vector<Access> accesses_;
   std::vector<IoRequest> requests_;  // of each access, for what is left of it
-  std::size_t settled_ = 0;          // while they are under way: those before are done
+  std::size_t completed_ = 0;        // while they are under way: those before are done
   bool under_way_ = false;
 };
 

@@ -64,7 +64,7 @@ TEST_F(BackgroundIoTest, ASlowDeviceDoesNotStallTheOthers) {
   EXPECT_EQ(slow->pending().size(), 3u);
   gate.open();
   slow->drain();
-  for (const File& file : {slow, quick}) file->settle();
+  for (const File& file : {slow, quick}) file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, FilesOfOneDeviceKeepTheirOrder) {
@@ -77,7 +77,7 @@ TEST_F(BackgroundIoTest, FilesOfOneDeviceKeepTheirOrder) {
   b->drain();
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
   EXPECT_EQ(order.size(), 100u);
-  for (const File& file : {a, b}) file->settle();
+  for (const File& file : {a, b}) file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, AFileKeepsItsQueueWhileItIsOpenWhateverTheNextHandleSays) {
@@ -96,7 +96,7 @@ TEST_F(BackgroundIoTest, AFailureOfOneFileDoesNotTouchAnother) {
   EXPECT_TRUE(written);
   EXPECT_FALSE(other->take_failure());
   EXPECT_TRUE(file->take_failure());
-  for (const File& each : {file, other}) each->settle();
+  for (const File& each : {file, other}) each->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, WhoWaitsForRoomGoesOnWhenAnyQueueMakesSome) {
@@ -113,7 +113,7 @@ TEST_F(BackgroundIoTest, WhoWaitsForRoomGoesOnWhenAnyQueueMakesSome) {
   EXPECT_FALSE(slow->is_done(stuck));
   slow_gate.open();
   slow->drain();
-  for (const File& file : {slow, quick}) file->settle();
+  for (const File& file : {slow, quick}) file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, WhoWaitsForRoomIsNotThrottledByWhoCopies) {
@@ -124,7 +124,7 @@ TEST_F(BackgroundIoTest, WhoWaitsForRoomIsNotThrottledByWhoCopies) {
   const BackgroundIo::Expedite expedite(background);
   EXPECT_TRUE(background.memory().take(1 * MiB, 1 * MiB));
   file->drain();
-  file->settle();
+  file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, WritersThatCopyThrottleThePageCacheAlone) {
@@ -136,7 +136,7 @@ TEST_F(BackgroundIoTest, WritersThatCopyThrottleThePageCacheAlone) {
     EXPECT_FALSE(near->is_done(ticket));
   }
   EXPECT_TRUE(goes_on(*near));
-  for (const File& file : {near, far}) file->settle();
+  for (const File& file : {near, far}) file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, AQueueOfAFileEndsWithItAndItsThreadToo) {
@@ -145,7 +145,7 @@ TEST_F(BackgroundIoTest, AQueueOfAFileEndsWithItAndItsThreadToo) {
   for (const File& file : {first, second, other}) {
     file->submit(unit_of([] {}));
     file->drain();
-    file->settle();
+    file->mark_synced();
   }
   EXPECT_EQ(background.threads(), 3u);
   first.reset();
@@ -160,7 +160,7 @@ TEST_F(BackgroundIoTest, AQueueOfADeviceStaysForTheNextFile) {
     const File file = open(disk);
     file->submit(unit_of([] {}));
     file->drain();
-    file->settle();
+    file->mark_synced();
   }
   EXPECT_EQ(background.queues(), 1u);
   EXPECT_EQ(background.threads(), 1u);
@@ -176,7 +176,7 @@ TEST(BackgroundIo, AThousandOpenFilesOfAThousandDevicesDoNotKeepAThousandThreads
   }
   for (const File& file : files) {
     file->drain();
-    file->settle();
+    file->mark_synced();
   }
   EXPECT_EQ(done, 1000);
   EXPECT_EQ(background.queues(), 1000u);
@@ -189,7 +189,7 @@ TEST_F(BackgroundIoTest, FinishWritesAllOfAllQueuesAndTellsWhatNobodyAskedFor) {
   failed->submit(unit_of([] { throw Error("writing 'file'", "file", 0, EIO); }));
   int written = 0;
   for (const File& file : {left, closed}) file->submit(unit_of([&] { ++written; }));
-  closed->settle();
+  closed->mark_synced();
   testing::internal::CaptureStderr();
   background.finish();
   const std::string told = testing::internal::GetCapturedStderr();
@@ -202,7 +202,7 @@ TEST_F(BackgroundIoTest, FinishWritesAllOfAllQueuesAndTellsWhatNobodyAskedFor) {
   background.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_TRUE(goes_on(*left));
-  left->settle();
+  left->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, LaterWritesAreDroppedBeforeAFailureIsTaken) {
@@ -220,7 +220,7 @@ TEST_F(BackgroundIoTest, LaterWritesAreDroppedBeforeAFailureIsTaken) {
   EXPECT_EQ(file->take_failure()->error_number(), ENOSPC);
   EXPECT_FALSE(written);
   EXPECT_TRUE(file->lost(nullptr, 3));
-  file->settle();
+  file->mark_synced();
 }
 
 /// Under a sanitizer a child of several threads may start none: there is a test in Python as well.
@@ -246,7 +246,7 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
   EXPECT_EQ(slow->pending().size(), 2u);
   gate.open();
   slow->drain();
-  for (const File& file : {slow, quick}) file->settle();
+  for (const File& file : {slow, quick}) file->mark_synced();
 }
 #endif
 
@@ -290,7 +290,7 @@ TEST_F(BackgroundIoTest, StressWithRandomSizesAndBudgets) {
         if (random() % 50 == 0) buffer.trim(budget);
       }
       mine->drain();
-      mine->settle();
+      mine->mark_synced();
     });
   threads.clear();
   for (std::size_t w = 0; w < writers; ++w) EXPECT_EQ(sums[w], expected[w]);

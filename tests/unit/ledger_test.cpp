@@ -83,14 +83,14 @@ TEST(Ledger, WhatFailsBeforeItIsQueuedIsAFailureToo) {
   EXPECT_EQ(ledger.take_failure()->error_number(), ENOSPC);
 }
 
-TEST(Ledger, UnsettledByWritesAlone) {
+TEST(Ledger, HasUnsyncedAfterWritesAlone) {
   Ledger ledger;
   ledger.queued(1, IoUnit());
-  EXPECT_FALSE(ledger.unsettled());
+  EXPECT_FALSE(ledger.has_unsynced());
   ledger.queued(2, write(1));
-  EXPECT_TRUE(ledger.unsettled());
-  ledger.settle();
-  EXPECT_FALSE(ledger.unsettled());
+  EXPECT_TRUE(ledger.has_unsynced());
+  ledger.mark_synced();
+  EXPECT_FALSE(ledger.has_unsynced());
 }
 
 }  // namespace

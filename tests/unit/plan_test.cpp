@@ -108,11 +108,11 @@ TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
 
 TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
   Machine machine{4, 2};
-  const std::int64_t cached = settle_hints({}, machine, 4).buffer_size;
+  const std::int64_t cached = resolve_hints({}, machine, 4).buffer_size;
   machine.page_cache = false;
-  EXPECT_GT(settle_hints({}, machine, 4).buffer_size, cached);
+  EXPECT_GT(resolve_hints({}, machine, 4).buffer_size, cached);
   machine.stripe_size = 1 << 20;
-  EXPECT_EQ(settle_hints({}, machine, 4).stripe_size, 1 << 20);
+  EXPECT_EQ(resolve_hints({}, machine, 4).stripe_size, 1 << 20);
 }
 
 TEST(Plan, PredictionsGrowWithTheRequest) {
