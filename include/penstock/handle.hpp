@@ -14,7 +14,7 @@ namespace penstock {
 enum class Background {
   none,     ///< nothing: begin does it all
   storage,  ///< the storage accesses: begin exchanges and the I/O thread writes; the I/O thread
-            ///< reads and wait exchanges. Nothing, where a page cache is as near as memory
+            ///< reads and wait exchanges. Nothing, where a page cache is as fast as memory
   all,      ///< the exchange too, in a thread of the file; needs MPI_THREAD_MULTIPLE
 };
 

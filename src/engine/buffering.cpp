@@ -104,9 +104,9 @@ Task<> keep_order(Context& context, const Access& access, const Plan& plan, cons
 }
 
 Task<> await_written(Context& context, const Access& access, const Demand& all) {
-  const Extent near = access.writes() ? all.pending() : touched_by(context, access, all);
-  if (near.empty()) co_return;
-  if (!pending_within(context, near).empty()) {
+  const Extent range = access.writes() ? all.pending() : touched_by(context, access, all);
+  if (range.empty()) co_return;
+  if (!pending_within(context, range).empty()) {
     const BackgroundIo::Expedite expedite(context.background);
     co_await await_units(context,
                          [&] { return context.buffered->is_drained(BufferedFile::Which::writes); });
@@ -291,7 +291,7 @@ void buffer_directly(Context& context, const Access& access, const Hints& hints)
   if (access.file.empty()) return;
   // Writing to the page cache is copying: where there is no room for all, a copy before it would
   // only cost.
-  if (context.buffering.near &&
+  if (context.buffering.cached &&
       !context.background.memory().has_room(access.file.bytes(), context.buffering.budget))
     return write_through(context, access, hints);
   DirectPacker(context, access, hints).pack();

@@ -51,7 +51,7 @@ void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_
 /// nobody goes on before, and all throw what went wrong with that.
 Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
-/// Collective, before the calling threads read or write the file. What is buffered near the bytes
+/// Collective, before the calling threads read or write the file. What is buffered around the bytes
 /// of a read, or anywhere before a write, is written first. Throws on every rank what went wrong
 /// with that.
 Task<> await_written(Context& context, const Access& access, const Demand& all);

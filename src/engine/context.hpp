@@ -58,7 +58,7 @@ class Copying {
 struct Buffering {
   std::int64_t budget = 0;     // bytes; 0: not at all
   std::int64_t operation = 0;  // which write of the file it is
-  bool near = false;           // storage takes its bytes as quickly as a buffer would
+  bool cached = false;         // storage is the page cache, and as quick as a buffer
   Placement placement;
   IoTicket last = 0;                 // its newest unit
   std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that

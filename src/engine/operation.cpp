@@ -167,7 +167,7 @@ Task<> Operation::begin_alone() {
   Machine machine = context_->machine;
   machine.ranks = machine.writers = machine.nodes = 1;
   machine.shared_memory = false;
-  context_->buffering.near = !demand.slow;
+  context_->buffering.cached = !demand.slow;
   context_->buffering.budget = choose_budget(asked_, demand, machine);
   hints_.method = sieves(demand) ? Method::sieved : Method::direct;
   hints_.aggregators = 0;
@@ -224,7 +224,7 @@ std::optional<Error> Operation::locate(Demand& demand) {
       demand = Demand::of(access_.file);
       if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
-      demand.slow = is_far();
+      demand.slow = is_slow();
       demand.room = context_->buffering.budget - context_->background.memory().in_use();
     });
   if (error) demand = {};
@@ -235,9 +235,9 @@ std::optional<Error> Operation::locate(Demand& demand) {
   return error;
 }
 
-/// Whether this rank's bytes are farther away than the page cache has them usually: the kernel
-/// makes writers wait for the device, or some of what is read is not there yet.
-bool Operation::is_far() const {
+/// Whether this rank's access would wait for a device: it bypasses the page cache, or the kernel
+/// makes writers wait for the device, or some of the bytes to read are not in the page cache.
+bool Operation::is_slow() const {
   constexpr std::int64_t samples = 8;
   if (!context_->machine.page_cache) return true;
   if (access_.writes()) return file_.cache_speed->is_slow(CacheSpeed::Clock::now());
@@ -245,14 +245,14 @@ bool Operation::is_far() const {
   const Extent hull = access_.file.hull();
   for (std::int64_t i = 0; i <= samples; ++i) {
     const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);
-    if (!context_->storage.is_near(std::min(at, hull.end - 1))) return true;
+    if (!context_->storage.is_cached(std::min(at, hull.end - 1))) return true;
   }
   return false;
 }
 
 /// The plan and the route: the same on every rank.
 Task<> Operation::decide(Demand all) {
-  context_->buffering.near = !all.slow;
+  context_->buffering.cached = !all.slow;
   context_->buffering.budget = choose_budget(asked_, all, context_->machine);
   if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
   const auto make = [&] {
@@ -282,7 +282,7 @@ Task<> Operation::start(const Demand& all) {
     co_await read_ahead(all);
     co_return;
   }
-  if (route_ == Route::buffered && context_->buffering.near)
+  if (route_ == Route::buffered && context_->buffering.cached)
     context_->buffering.copying =
         std::make_unique<Copying>(context_->background, context_->comm.team());
   std::optional<Error> error;
@@ -325,7 +325,7 @@ Task<> Operation::read_ahead(const Demand& all) {
   count_memory();
 }
 
-/// Bytes in the page cache are as near as bytes in a buffer, and need no further copy.
+/// Bytes in the page cache are read as fast as bytes in a buffer, and need no further copy.
 void Operation::warm_page_cache() {
   std::vector<Extent> extents = prepared_->table->extents_left();
   if (extents.empty()) return;

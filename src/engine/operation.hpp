@@ -84,7 +84,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
   Task<> prepare_buffering();
-  bool is_far() const;
+  bool is_slow() const;
   bool sieves(const Demand& demand) const;
   Task<> decide(Demand all);
   Task<> order_after_pending(const Demand& all);

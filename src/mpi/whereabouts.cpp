@@ -95,11 +95,11 @@ struct Neighbourhood {
   }
 };
 
-std::string missing_text(Team& team, const Neighbourhood& near) {
+std::string missing_text(Team& team, const Neighbourhood& neighbours) {
   std::string text = "; missing: ";
-  for (std::size_t i = 0; i < near.missing.size(); ++i)
-    text += (i > 0 ? ", " : "") + excuse(team, near.missing[i], InCall::current()->call());
-  if (!near.missing.empty()) return text;
+  for (std::size_t i = 0; i < neighbours.missing.size(); ++i)
+    text += (i > 0 ? ", " : "") + excuse(team, neighbours.missing[i], InCall::current()->call());
+  if (!neighbours.missing.empty()) return text;
   std::vector<int> others;
   const int ranks = static_cast<int>(InCall::current()->comm().size());
   for (int rank = 0; rank < ranks; ++rank)
@@ -137,10 +137,11 @@ bool tell_whereabouts(std::chrono::nanoseconds waited) {
       say(*in, waited, "; all ranks of its communicator must make this call, and some have not");
     return true;
   }
-  const Neighbourhood near(*team, in->call());
-  if (near.missing.empty() && near.somebody_works) return false;
-  if (near.first)
-    say(*in, waited, "; in the same call: " + ranks_text(near.here) + missing_text(*team, near));
+  const Neighbourhood neighbours(*team, in->call());
+  if (neighbours.missing.empty() && neighbours.somebody_works) return false;
+  if (neighbours.first)
+    say(*in, waited,
+        "; in the same call: " + ranks_text(neighbours.here) + missing_text(*team, neighbours));
   return true;
 }
 

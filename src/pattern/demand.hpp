@@ -13,13 +13,12 @@ struct Demand {
   std::int64_t end = -1;
   std::int64_t bytes = 0;
   std::int64_t runs = 0;
-  std::int64_t words = 0;  // of the longest description of a rank
+  std::int64_t words = 0;  // of the longest request descriptor of a rank
   /// Hull of what ranks have buffered of this file and not written yet.
   std::int64_t pending_begin = std::numeric_limits<std::int64_t>::max(), pending_end = -1;
   /// Bytes of room in the active buffer of the rank that has least.
   std::int64_t room = std::numeric_limits<std::int64_t>::max();
-  /// Some rank's bytes are not as near as the page cache has them usually: a write would wait for
-  /// the device, or a read.
+  /// The access of some rank would wait for a device, see Operation::is_slow.
   bool slow = false;
   /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.
   bool ordered = true;

@@ -41,9 +41,9 @@ struct Asked {
   }
 };
 
-/// The same once the ranks have met. Bytes that are as near in the page cache as in a buffer only
-/// lose by a buffer: it is one copy more. It pays where a blocking write returns sooner for it,
-/// which it does with room for all.
+/// The same once the ranks have met. Where the page cache is as fast as a buffer, a buffer before
+/// it is one copy more. It pays only for a blocking write that fits into it as a whole, which
+/// returns sooner.
 std::int64_t choose_budget(const Asked& asked, const Demand& all, const Machine& machine) noexcept;
 
 /// `plan`: made with that budget.

@@ -23,7 +23,7 @@ class CountStorage : public Storage {
     noted(request.direction, request.result);
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
-  bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
+  bool is_cached(std::int64_t offset) override { return inner_->is_cached(offset); }
   std::int64_t size() override {
     ++counts().other_calls;
     return inner_->size();

@@ -119,7 +119,7 @@ class FaultStorage : public Storage {
     if (!is_faulty(request)) inner_->wait(request);
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
-  bool is_near(std::int64_t offset) override { return inner_->is_near(offset); }
+  bool is_cached(std::int64_t offset) override { return inner_->is_cached(offset); }
   std::int64_t size() override {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();

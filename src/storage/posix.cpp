@@ -53,7 +53,7 @@ class PosixStorage : public Storage {
       ::posix_fadvise(fd(), at, std::min(step, range.end - at), POSIX_FADV_WILLNEED);
     return true;
   }
-  bool is_near(std::int64_t offset) override {
+  bool is_cached(std::int64_t offset) override {
     char byte = 0;
     const iovec place{&byte, 1};
     return ::preadv2(fd(), &place, 1, offset, RWF_NOWAIT) >= 0;

@@ -67,11 +67,11 @@ class Storage {
   /// Until the request is done.
   virtual void wait(IoRequest&) {}
 
-  /// Brings a range nearer (into the page cache) and returns without its bytes. False: this kind
-  /// of storage has no such place; an empty range only asks.
+  /// Starts reading a range into the page cache, and does not wait for it. False: this kind of
+  /// storage has none; an empty range only asks.
   virtual bool read_ahead(Extent) { return false; }
-  /// Whether a byte is in such a place already. False also where that cannot be known.
-  virtual bool is_near(std::int64_t) { return false; }
+  /// Whether a byte is in the page cache. False also where that cannot be known.
+  virtual bool is_cached(std::int64_t) { return false; }
   /// Makes zeros of a range within the file and gives its memory back. 0, or -errno: few kinds can.
   virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno

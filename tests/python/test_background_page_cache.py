@@ -99,7 +99,7 @@ def drop(path):
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_begun_read_of_what_is_near_is_done_at_once(mpirun, tmp_path, ranks):
+def test_a_begun_read_of_what_is_cached_is_done_at_once(mpirun, tmp_path, ranks):
     np.arange(3 << 20, dtype="i4").tofile(tmp_path / "a")
     output = mpirun(HEAD + DROP + """
 n = 3 << 20
@@ -120,7 +120,7 @@ for _ in range(10):
     if begun() == 0:
         break
 else:
-    raise AssertionError("what was not near was never left to wait()")
+    raise AssertionError("what was not cached was never left to wait()")
 assert begun() == 4 * n
 """, ranks)
     if "keeps its pages" in output:

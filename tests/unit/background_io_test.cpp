@@ -128,15 +128,15 @@ TEST_F(BackgroundIoTest, WhoWaitsForRoomIsNotThrottledByWhoCopies) {
 }
 
 TEST_F(BackgroundIoTest, WritersThatCopyThrottleThePageCacheAlone) {
-  const File near = open(cache), far = open(disk);
+  const File cached = open(cache), direct = open(disk);
   {
     const BackgroundIo::Throttle copying(background);
-    const IoTicket ticket = near->submit(unit_of([] {}));
-    EXPECT_TRUE(goes_on(*far));
-    EXPECT_FALSE(near->is_done(ticket));
+    const IoTicket ticket = cached->submit(unit_of([] {}));
+    EXPECT_TRUE(goes_on(*direct));
+    EXPECT_FALSE(cached->is_done(ticket));
   }
-  EXPECT_TRUE(goes_on(*near));
-  for (const File& file : {near, far}) file->mark_synced();
+  EXPECT_TRUE(goes_on(*cached));
+  for (const File& file : {cached, direct}) file->mark_synced();
 }
 
 TEST_F(BackgroundIoTest, AQueueOfAFileEndsWithItAndItsThreadToo) {

@@ -134,19 +134,19 @@ TEST(PosixOpen, DescriptorsCloseOnExec) {
   EXPECT_TRUE(flags & FD_CLOEXEC);
 }
 
-TEST(PosixNear, WhatWasJustWritten) {
+TEST(PosixCached, WhatWasJustWritten) {
   const TempFolder folder;
-  const auto storage = open_posix(folder.file("near"), OpenFlag::create);
+  const auto storage = open_posix(folder.file("cached"), OpenFlag::create);
   const auto bytes = pattern(100);
   ASSERT_EQ(write_fully(*storage, bytes, 0).bytes, 100);
   std::byte one{};
   const iovec place{&one, 1};
-  const int fd = ::open(folder.file("near").c_str(), O_RDONLY);
+  const int fd = ::open(folder.file("cached").c_str(), O_RDONLY);
   const bool told = ::preadv2(fd, &place, 1, 0, RWF_NOWAIT) == 1;
   ::close(fd);
   if (!told) GTEST_SKIP() << "this file system does not tell";
-  EXPECT_TRUE(storage->is_near(0));
-  EXPECT_TRUE(storage->is_near(99));
+  EXPECT_TRUE(storage->is_cached(0));
+  EXPECT_TRUE(storage->is_cached(99));
 }
 
 TEST(PosixLock, OutlivesItsStorage) {
