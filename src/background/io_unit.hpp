@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-/// Of one queue: units have ascending tickets in their order. 0: nothing.
+/// A unit's position in its queue: units have ascending tickets, in the order of submission. 0: no
+/// unit.
 using IoTicket = std::uint64_t;
 
 struct IoUnit {

@@ -15,7 +15,7 @@ namespace penstock {
 
 class Worker {
  public:
-  using Ticket = std::uint64_t;  // 0: no job
+  using Ticket = std::uint64_t;  // a job's position in the queue; 0: no job
 
   Worker() = default;
   Worker(const Worker&) = delete;

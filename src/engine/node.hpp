@@ -6,12 +6,13 @@
 //   rank ----copy---> aggregator's slot ----> file             (same node: laid out as in the file)
 //   rank ----copy---> proxy's slot ----message---> aggregator's slot  (packed, rank after rank)
 //
-// Reads go the same ways in the other direction. Windows are known by a ticket, round * aggregators
+// Reads go the same ways in the other direction. Windows are known by a window_id, round *
+// aggregators
 // + aggregator.
 //
-// Why nothing waits for ever: owners open windows in the order of their tickets, and what a rank
+// Why nothing waits for ever: owners open windows in the order of their window ids, and what a rank
 // copies into one open window depends on no other. So of all windows that are not finished the one
-// with the least ticket always goes on.
+// with the least window_id always goes on.
 #pragma once
 
 #include <deque>
@@ -39,7 +40,7 @@ class NodeRoles {
   int proxy_on(int node, std::int64_t aggregator) const noexcept {
     return static_cast<int>(aggregator % team_.size_of(node));
   }
-  std::int64_t ticket(std::int64_t round, std::int64_t aggregator) const noexcept {
+  std::int64_t window_id(std::int64_t round, std::int64_t aggregator) const noexcept {
     return round * plan_.domains.aggregators() + aggregator;
   }
   /// Slots of an aggregator come first, then those of a proxy.
@@ -152,7 +153,7 @@ class Proxy {
 
  private:
   struct Chunk {
-    std::int64_t ticket;
+    std::int64_t window_id;
     int slot;                 // -1: no longer needed
     std::vector<int> places;  // of the ranks with bytes in it
     int message = -1;         // under way

@@ -84,10 +84,10 @@ void NodeAggregator::publish(Open& open) {
   board.missing.store(static_cast<std::int32_t>(copying.size()), std::memory_order_relaxed);
   board.turn.store(in_turn && !copying.empty() ? copying.front() : NodeStaging::anyone,
                    std::memory_order_relaxed);
-  const std::int64_t ticket = roles_.ticket(open.window->round, table_.aggregator());
+  const std::int64_t window_id = roles_.window_id(open.window->round, table_.aggregator());
   // The first of a turn last: the others are rung by the one before them, and look only then.
   for (auto place = copying.rbegin(); place != copying.rend(); ++place) {
-    ranges[*place].ticket.store(ticket, std::memory_order_release);
+    ranges[*place].window_id.store(window_id, std::memory_order_release);
     context_.file.staging.mark_ready(*place, team.rank(), open.slot);
     if (*place != team.rank() && (!in_turn || *place == copying.front())) team.ring(*place);
   }

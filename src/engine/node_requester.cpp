@@ -53,15 +53,15 @@ bool NodeRequester::serve(int owner, int slot) {
   NodeStaging& staging = context_.file.staging;
   NodeStaging::Board& board = staging.board(owner, slot);
   NodeStaging::Range& range = board.ranges()[team.rank()];
-  const std::int64_t ticket = range.ticket.load(std::memory_order_acquire);
+  const std::int64_t window_id = range.window_id.load(std::memory_order_acquire);
   const std::int32_t turn = board.turn.load(std::memory_order_acquire);
   if (turn != NodeStaging::anyone && turn != team.rank()) return false;
-  const std::int64_t aggregator = ticket % plan_.domains.aggregators();
+  const std::int64_t aggregator = window_id % plan_.domains.aggregators();
   Neighbour& n = *std::lower_bound(
       neighbours_.begin(), neighbours_.end(), aggregator,
       [](const Neighbour& neighbour, std::int64_t a) { return neighbour.aggregator < a; });
   // A chunk of a bundle after one that has not been copied yet.
-  if (roles_.ticket(n.round, aggregator) != ticket || range.begin != n.position) return false;
+  if (roles_.window_id(n.round, aggregator) != window_id || range.begin != n.position) return false;
   copy(n, board, range, staging.bytes(owner, slot));
   if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
     board.turn.store(range.next, std::memory_order_release);
@@ -70,7 +70,7 @@ bool NodeRequester::serve(int owner, int slot) {
   n.position = range.end;
   // From here on the range is its owner's.
   staging.unmark_ready(team.rank(), owner, slot);
-  range.ticket.store(NodeStaging::no_ticket, std::memory_order_relaxed);
+  range.window_id.store(NodeStaging::no_window, std::memory_order_relaxed);
   if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && owner != team.rank())
     team.ring(owner);
   if (n.position == n.stream.size()) {

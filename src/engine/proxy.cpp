@@ -26,13 +26,13 @@ bool Proxy::progress() {
   return open_chunk() || moved;
 }
 
-/// The table whose next round has the least ticket.
+/// The table whose next window has the least id.
 DomainTable* Proxy::next_table() const {
   DomainTable* least = nullptr;
   for (DomainTable& table : tables_)
     if (!table.finished() &&
-        (least == nullptr || roles_.ticket(table.round(), table.aggregator()) <
-                                 roles_.ticket(least->round(), least->aggregator())))
+        (least == nullptr || roles_.window_id(table.round(), table.aggregator()) <
+                                 roles_.window_id(least->round(), least->aggregator())))
       least = &table;
   return least;
 }
@@ -62,7 +62,7 @@ bool Proxy::open_chunk() {
   const std::int64_t end = std::min(bundle_->bytes, begin + messages_.slot_bytes());
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), slot);
   board.in_arena = false;
-  Chunk chunk{roles_.ticket(bundle_->round, bundle_->aggregator), slot, {}};
+  Chunk chunk{roles_.window_id(bundle_->round, bundle_->aggregator), slot, {}};
   std::int64_t start = 0;
   for (int place = 0; place < team.size(); ++place) {
     const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(place)];
@@ -99,7 +99,7 @@ void Proxy::publish(const Chunk& chunk) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
   for (const int place : chunk.places) {
-    board.ranges()[place].ticket.store(chunk.ticket, std::memory_order_release);
+    board.ranges()[place].window_id.store(chunk.window_id, std::memory_order_release);
     context_.file.staging.mark_ready(place, team.rank(), chunk.slot);
     if (place != team.rank()) team.ring(place);
   }

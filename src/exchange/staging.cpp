@@ -49,7 +49,7 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
     Board* const b = new (&board(team.rank(), i)) Board;
     b->missing.store(0, std::memory_order_relaxed);
     for (int place = 0; place < team.size(); ++place)
-      (new (b->ranges() + place) Range)->ticket.store(no_ticket, std::memory_order_release);
+      (new (b->ranges() + place) Range)->window_id.store(no_window, std::memory_order_release);
   }
   co_await team.meet(slot);
   co_return true;

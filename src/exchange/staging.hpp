@@ -2,19 +2,18 @@
 // boards that say what may be copied where.
 //
 // Steps of one window, or of one chunk of a proxy's bundle:
-//   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, then the
-//      ticket of each of these ranges (release), and marks the slot as ready for each of these
-//      ranks
+//   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, stores the
+//      window's id in each of these ranges, and marks the slot as ready for each of these ranks
+//      (release)
 //   2. each of these ranks finds the slot among those that are ready for it (acquire), copies its
-//      bytes straight between its own memory and the slot, takes mark and ticket down, and counts
-//      itself off; the last one rings the owner
+//      bytes straight between its own memory and the slot, resets mark and id, and decrements
+//      `missing`; the last one rings the owner
 //   3. the owner uses the slot again
 // Invariants:
-//   1. A range belongs to its owner while it shows no ticket, and to the rank while it shows one.
-//   So
-//      a rank never reads a range that the owner is writing, although chunks of one bundle have the
-//      same ticket. A rank that has nothing in a slot never looks at more than its own ticket.
-//   2. No range shows a ticket between two calls: tickets of one call never meet those of another.
+//   1. A range belongs to the slot's owner while its window_id is no_window, and else to the rank.
+//      So a rank never reads a range that the owner is writing, although chunks of one bundle have
+//      the same id. A rank that has nothing in a slot reads no more of it than its own window_id.
+//   2. Between two calls every window_id is no_window: ids of different calls are never compared.
 //   3. Where ranks want the same bytes, `turn` lets them copy one at a time, in rank order.
 #pragma once
 
@@ -30,13 +29,13 @@ namespace penstock {
 
 class NodeStaging {
  public:
-  static constexpr std::int64_t no_ticket = -1, page = 4096;
+  static constexpr std::int64_t no_window = -1, page = 4096;
   static constexpr std::int32_t anyone = -1;
 
   /// What one rank of the team has in a slot.
   struct Range {
-    std::atomic<std::int64_t> ticket;  // no_ticket: nothing, and the owner may change the rest
-    std::int64_t begin, end;           // of its bytes in the window, in file order
+    std::atomic<std::int64_t> window_id;  // no_window: the owner may change the rest
+    std::int64_t begin, end;              // of its bytes in the window, in file order
     std::int64_t place;  // in the slot, packed; negative: where the bytes lie in the file
     std::int32_t next;   // whose turn is after it
   };
