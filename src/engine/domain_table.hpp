@@ -1,5 +1,5 @@
 // DomainTable: the file domain access table (FDAT) of one aggregator: who wants what of its domain.
-// Window: one round of it, from the first look to the last byte at the storage.
+// Window: one round of it, from the search for its sources until its bytes are in storage.
 #pragma once
 
 #include <atomic>
@@ -61,9 +61,9 @@ class DomainTable {
   /// The streams of that round, one per source, and the extent from its first to its last wanted
   /// byte; goes on to the next.
   Extent take(std::vector<WindowStream>& streams);
-  /// The same, opened as `window`, see WindowIo::open. `place`: a window and lead_room() of memory
-  /// at a page boundary.
-  void open(Window& window, std::byte* place = nullptr);
+  /// The same, opened as `window`, see WindowIo::open. `address`: a window and lead_room() of
+  /// memory at a page boundary.
+  void open(Window& window, std::byte* address = nullptr);
 
  private:
   void find_round();
@@ -76,8 +76,8 @@ class DomainTable {
   std::int64_t round_ = 0;
 };
 
-/// Brings windows to storage and back, in the background where the plan has it so. Windows of a
-/// buffered write lie in the active buffer and are its I/O thread's once they are filled.
+/// Writes windows to storage or reads them, in the background if the plan says so. Windows of a
+/// buffered write are in the active buffer and belong to its I/O thread once they are filled.
 class WindowQueue {
  public:
   /// `background`: storage calls may run beside the thread that exchanges, and wait for a permit
@@ -86,12 +86,12 @@ class WindowQueue {
               bool background);
   ~WindowQueue();
 
-  /// Windows that open() has no place for lie in the first slots of `owner`, as many as the plan is
-  /// deep, and not in buffers of their own.
+  /// Windows that open() gets no address for lie in the first slots of `owner`, as many as the plan
+  /// is deep, and not in buffers of their own.
   void lie_in(NodeStaging& staging, int owner) noexcept;
   /// The window of the table's next round, once there is memory for it; its read is under way when
-  /// this returns. `place`: see DomainTable::open; not used for windows in the active buffer.
-  Window& open(DomainTable& table, std::byte* place = nullptr);
+  /// this returns. `address`: see DomainTable::open; not used for windows in the active buffer.
+  Window& open(DomainTable& table, std::byte* address = nullptr);
   /// Whether open() would wait for room in the active buffer.
   bool must_wait();
   /// Starts reading ahead into the active buffer, as far as there is room within `budget`.

@@ -6,13 +6,12 @@
 //   rank ----copy---> aggregator's slot ----> file             (same node: laid out as in the file)
 //   rank ----copy---> proxy's slot ----message---> aggregator's slot  (packed, rank after rank)
 //
-// Reads go the same ways in the other direction. Windows are known by a window_id, round *
-// aggregators
-// + aggregator.
+// Reads go the same ways in the other direction. The id of a window is round * aggregators +
+// aggregator.
 //
-// Why nothing waits for ever: owners open windows in the order of their window ids, and what a rank
-// copies into one open window depends on no other. So of all windows that are not finished the one
-// with the least window_id always goes on.
+// Why no rank waits for ever: owners open windows in the order of their ids, and what a rank copies
+// into one open window depends on no other. So of all windows that are not finished the one with
+// the least id always goes on.
 #pragma once
 
 #include <deque>
@@ -32,9 +31,9 @@ class NodeRoles {
   bool is_local(std::int64_t aggregator) const noexcept {
     return team_.node_of(plan_.rank_of(aggregator)) == team_.node();
   }
-  /// The place whose slots take this node's bytes for `aggregator`: its own, or its proxy's.
+  /// The local rank whose slots take this node's bytes for `aggregator`: its own, or its proxy's.
   int owner_of(std::int64_t aggregator) const noexcept {
-    return is_local(aggregator) ? team_.place_of(plan_.rank_of(aggregator))
+    return is_local(aggregator) ? team_.local_rank_of(plan_.rank_of(aggregator))
                                 : proxy_on(team_.node(), aggregator);
   }
   int proxy_on(int node, std::int64_t aggregator) const noexcept {
@@ -154,15 +153,15 @@ class Proxy {
  private:
   struct Chunk {
     std::int64_t window_id;
-    int slot;                 // -1: no longer needed
-    std::vector<int> places;  // of the ranks with bytes in it
-    int message = -1;         // under way
-    int peer = -1;            // of a write
+    int slot;                      // -1: no longer needed
+    std::vector<int> local_ranks;  // of the ranks with bytes in it
+    int message = -1;              // under way
+    int peer = -1;                 // of a write
     std::int64_t bytes = 0;
   };
   struct BundleAtHand {  // cut in chunks of a slot
     std::int64_t aggregator, round;
-    std::vector<std::int64_t> sizes;  // of the streams, per place
+    std::vector<std::int64_t> sizes;  // of the streams, per local rank
     std::int64_t bytes, begun;
   };
 

@@ -18,7 +18,7 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
 }
 
 bool NodeAggregator::progress(bool idle) {
-  // The storage first: it is what everybody waits for in the end.
+  // The storage first: a window whose write is done makes a slot free.
   bool moved = finish_oldest(idle);
   moved = open_next(idle) || moved;
   moved = publish_filled(idle) || moved;
@@ -27,9 +27,10 @@ bool NodeAggregator::progress(bool idle) {
 
 bool NodeAggregator::open_next(bool idle) {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
-  // The window whose place it takes is at the storage.
+  // The window that had its slot before is still at the storage.
   if (!idle && !queue_.next_is_free()) return false;
-  // Copying for others meanwhile; once nothing is queued, nobody would ring.
+  // Without memory for a window this rank goes on with others' bytes. If no unit is queued, no I/O
+  // thread would ring its bell: then open() gets memory at once.
   if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
       ++context_.record.counts.buffer_waits;
@@ -65,19 +66,19 @@ void NodeAggregator::publish(Open& open) {
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), open.slot);
   NodeStaging::Range* const ranges = board.ranges();
   const bool in_turn = access_.writes() && !table_.any_order();
-  std::vector<int> copying;  // places, in rank order
+  std::vector<int> copying;  // local ranks, ascending
   for (std::size_t i = 0; i < table_.sources().size(); ++i) {
     const std::int64_t bytes = open.window->streams[i].size();
     const int rank = table_.sources()[i].rank;
     if (bytes == 0 || team.node_of(rank) != team.node()) continue;
-    const int place = team.place_of(rank);
-    NodeStaging::Range& range = ranges[place];
+    const int local_rank = team.local_rank_of(rank);
+    NodeStaging::Range& range = ranges[local_rank];
     range.begin = 0;
     range.end = bytes;
-    range.place = -1;
+    range.slot_offset = -1;
     range.next = NodeStaging::anyone;
-    if (!copying.empty()) ranges[copying.back()].next = place;
-    copying.push_back(place);
+    if (!copying.empty()) ranges[copying.back()].next = local_rank;
+    copying.push_back(local_rank);
   }
   board.in_arena = open.window->io.in_active_buffer();
   if (board.in_arena) board.image = open.window->io.image();
@@ -86,10 +87,10 @@ void NodeAggregator::publish(Open& open) {
                    std::memory_order_relaxed);
   const std::int64_t window_id = roles_.window_id(open.window->round, table_.aggregator());
   // The first of a turn last: the others are rung by the one before them, and look only then.
-  for (auto place = copying.rbegin(); place != copying.rend(); ++place) {
-    ranges[*place].window_id.store(window_id, std::memory_order_release);
-    context_.file.staging.mark_ready(*place, team.rank(), open.slot);
-    if (*place != team.rank() && (!in_turn || *place == copying.front())) team.ring(*place);
+  for (auto local_rank = copying.rbegin(); local_rank != copying.rend(); ++local_rank) {
+    ranges[*local_rank].window_id.store(window_id, std::memory_order_release);
+    context_.file.staging.mark_ready(*local_rank, team.rank(), open.slot);
+    if (*local_rank != team.rank() && (!in_turn || *local_rank == copying.front())) team.ring(*local_rank);
   }
 }
 
@@ -118,8 +119,8 @@ bool NodeAggregator::flush(Window& window, bool idle) {
   Team& team = *context_.comm.team();
   const int most = plan_.writers > 0 ? plan_.writers : plan_.take_turns ? 1 : 0;
   const bool held = most > 0 && team.try_permit(most);
-  // Turns are a courtesy: who has nothing else to do had better queue up in the kernel, which hands
-  // over sooner than a sleeper wakes. A cap that was asked for is kept.
+  // Unless `writers=` limits the writers, a permit is optional: a rank that has nothing else to do
+  // writes without one, since the kernel's lock of the file passes to it sooner than it would wake.
   if (most > 0 && !held && (plan_.writers > 0 || !idle)) return false;
   queue_.start_flush(window);
   queue_.finish(window);
@@ -190,9 +191,9 @@ void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
     const WindowStream& stream = message.open->window->streams[i];
     const std::int64_t from = std::max(message.begin, start);
     const std::int64_t to = std::min(message.end, start + stream.size());
-    std::byte* const place = packed + (from - message.begin);
+    std::byte* const address = packed + (from - message.begin);
     if (from < to)
-      copy_staged(stream, from - start, to - start, message.open->window->io.staged(), place,
+      copy_staged(stream, from - start, to - start, message.open->window->io.staged(), address,
                   access_.direction);
     start += stream.size();
   }

@@ -18,8 +18,8 @@ NodeStaging::Shape NodeRoles::shape() const {
     if (!is_local(a)) proxy[owner] = true;
     else shape.slots[owner] = plan_.depth;
   }
-  for (std::size_t place = 0; place < proxy.size(); ++place)
-    if (proxy[place]) shape.slots[place] += plan_.depth;
+  for (std::size_t local_rank = 0; local_rank < proxy.size(); ++local_rank)
+    if (proxy[local_rank]) shape.slots[local_rank] += plan_.depth;
   return shape;
 }
 
@@ -85,8 +85,8 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
   const Extent window = plan_.domains.window(n.aggregator, n.round);
   const Timed watch(context_.record, Phase::copy, range.end - range.begin, window.begin);
   const bool past_cache = access_.file.bytes() >= larger_than_caches;
-  const bool image = range.place < 0;
-  Staged staged = Staged::packed(slot + range.place);
+  const bool image = range.slot_offset < 0;
+  Staged staged = Staged::packed(slot + range.slot_offset);
   if (board.in_arena) staged = Staged::as_in_file(context_.file.arenas.base(n.owner), -board.image);
   else if (image)
     staged = Staged::as_in_file(slot + lead(window.begin, plan_.domains.buffer()), window.begin);

@@ -44,10 +44,10 @@ Task<Descriptors> local_descriptors(Context& context, const Access& access, cons
   Descriptors descriptors;
   if (in_mailboxes) {
     const auto turn = context.channel.number % 2;
-    for (int place = 0; place < team.size(); ++place) {
-      const Team::Mailbox& mailbox = team.mailbox(place);
+    for (int local_rank = 0; local_rank < team.size(); ++local_rank) {
+      const Team::Mailbox& mailbox = team.mailbox(local_rank);
       descriptors.push_back(
-          {team.members()[static_cast<std::size_t>(place)],
+          {team.members()[static_cast<std::size_t>(local_rank)],
            {mailbox.descriptor[turn], mailbox.descriptor[turn] + mailbox.words[turn]}});
     }
     co_return descriptors;

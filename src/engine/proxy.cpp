@@ -46,7 +46,7 @@ bool Proxy::open_bundle() {
   std::vector<WindowStream> streams;
   table->take(streams);
   for (std::size_t i = 0; i < streams.size(); ++i) {
-    bundle_->sizes[static_cast<std::size_t>(team.place_of(table->sources()[i].rank))] =
+    bundle_->sizes[static_cast<std::size_t>(team.local_rank_of(table->sources()[i].rank))] =
         streams[i].size();
     bundle_->bytes += streams[i].size();
   }
@@ -64,20 +64,21 @@ bool Proxy::open_chunk() {
   board.in_arena = false;
   Chunk chunk{roles_.window_id(bundle_->round, bundle_->aggregator), slot, {}};
   std::int64_t start = 0;
-  for (int place = 0; place < team.size(); ++place) {
-    const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(place)];
+  for (int local_rank = 0; local_rank < team.size(); ++local_rank) {
+    const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(local_rank)];
     const std::int64_t from = std::max(begin, start), to = std::min(end, start + size);
     if (from < to) {
-      NodeStaging::Range& range = board.ranges()[place];
+      NodeStaging::Range& range = board.ranges()[local_rank];
       range.begin = from - start;
       range.end = to - start;
-      range.place = from - begin;
+      range.slot_offset = from - begin;
       range.next = NodeStaging::anyone;
-      chunk.places.push_back(place);
+      chunk.local_ranks.push_back(local_rank);
     }
     start += size;
   }
-  board.missing.store(static_cast<std::int32_t>(chunk.places.size()), std::memory_order_relaxed);
+  board.missing.store(static_cast<std::int32_t>(chunk.local_ranks.size()),
+                      std::memory_order_relaxed);
   board.turn.store(NodeStaging::anyone, std::memory_order_relaxed);
   const int peer = plan_.rank_of(bundle_->aggregator);
   if (access_.writes()) {
@@ -98,10 +99,10 @@ bool Proxy::open_chunk() {
 void Proxy::publish(const Chunk& chunk) {
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), chunk.slot);
-  for (const int place : chunk.places) {
-    board.ranges()[place].window_id.store(chunk.window_id, std::memory_order_release);
-    context_.file.staging.mark_ready(place, team.rank(), chunk.slot);
-    if (place != team.rank()) team.ring(place);
+  for (const int local_rank : chunk.local_ranks) {
+    board.ranges()[local_rank].window_id.store(chunk.window_id, std::memory_order_release);
+    context_.file.staging.mark_ready(local_rank, team.rank(), chunk.slot);
+    if (local_rank != team.rank()) team.ring(local_rank);
   }
 }
 

@@ -44,15 +44,15 @@ void Requester::post() {
     const int slot = slots_.take();
     const std::int64_t bytes = next_.end - next_.begin;
     // Bytes that are one run in memory are sent from there, or received there.
-    std::byte* place = next_.stream->contiguous(access_.memory, next_.begin, next_.end);
-    const bool in_place = place != nullptr;
-    if (!in_place) place = slots_.bytes(slot);
+    std::byte* address = next_.stream->contiguous(access_.memory, next_.begin, next_.end);
+    const bool in_place = address != nullptr;
+    if (!in_place) address = slots_.bytes(slot);
     if (access_.writes()) {
-      if (!in_place) copy(next_, place);
-      slots_.send(slot, place, bytes, next_.peer);
+      if (!in_place) copy(next_, address);
+      slots_.send(slot, address, bytes, next_.peer);
       continue;
     }
-    slots_.receive(slot, place, bytes, next_.peer);
+    slots_.receive(slot, address, bytes, next_.peer);
     unpacking_.resize(std::max(unpacking_.size(), static_cast<std::size_t>(slot) + 1));
     if (!in_place) unpacking_[static_cast<std::size_t>(slot)] = next_;
   }

@@ -26,7 +26,7 @@ struct Parcel {
   std::int64_t bytes;
   const WindowStream* stream;  // whose bytes
   Window* window;              // null: they lie in user memory
-  std::int64_t place = 0;      // in the area of parcels to send, or of those received
+  std::int64_t offset = 0;     // in the area of parcels to send, or of those received
 };
 
 /// Packs parcels into message buffers and unpacks them.

@@ -53,11 +53,11 @@ void Messenger::make_room(Round& round) {
                            exchange_ == Exchange::alltoallw;
   std::int64_t in = 0, out = 0;
   for (Parcel& parcel : round.incoming) {
-    parcel.place = in;
+    parcel.offset = in;
     in += parcel.bytes;
   }
   for (Parcel& parcel : round.outgoing) {
-    parcel.place = all_at_once ? out : 0;
+    parcel.offset = all_at_once ? out : 0;
     out = all_at_once ? out + parcel.bytes : std::max(out, parcel.bytes);
   }
   const auto grow = [&](Buffer& buffer, std::int64_t bytes) {
@@ -115,13 +115,14 @@ void Messenger::send(const Parcel& parcel, const std::byte* from) {
 
 void Messenger::receive(const Parcel& parcel) {
   receives_.push_back(
-      transport_->receive({in_.data() + parcel.place, static_cast<std::size_t>(parcel.bytes)},
+      transport_->receive({in_.data() + parcel.offset, static_cast<std::size_t>(parcel.bytes)},
                           parcel.peer, context_.channel.data_tag()));
 }
 
-/// Of ranks that still do something, take those with the least distance: whom they send to does
-/// the same distance, so that the two meet. Hence no rank waits for ever, even if no message is
-/// buffered. Both are complete before the next begin, as in blocking calls, which would spin.
+/// Parcels in the order of the distance to the peer. Of the ranks that are not done, one with the
+/// least distance sends to a rank that receives at the same distance, so both are at the same step:
+/// no rank waits for ever, even if no message is buffered. Send and receive of a distance are
+/// complete before the next ones begin, as in blocking calls, which would spin.
 Task<> Messenger::ring(Round& round) {
   const int ranks = context_.comm.size(), me = context_.comm.rank();
   auto out = round.outgoing.begin();
@@ -141,15 +142,15 @@ Task<> Messenger::ring(Round& round) {
     if (!coming) continue;
     co_await until(Expect::messages, [&] { return transport_->test(receives_.back()); });
     receives_.clear();
-    if (round.any_order) packer_.unpack(*coming, in_.data() + coming->place);
+    if (round.any_order) packer_.unpack(*coming, in_.data() + coming->offset);
     ++in;
   }
 }
 
 void Messenger::post_sends(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
-    packer_.pack(parcel, out_.data() + parcel.place);
-    send(parcel, out_.data() + parcel.place);
+    packer_.pack(parcel, out_.data() + parcel.offset);
+    send(parcel, out_.data() + parcel.offset);
   }
 }
 
@@ -171,20 +172,20 @@ void Messenger::start_alltoallw(Round& round) {
   if (transport_ == nullptr) return;
   const auto ranks = static_cast<std::size_t>(context_.comm.size());
   const auto lay_out = [&](const std::vector<Parcel>& parcels, std::vector<int>& bytes,
-                           std::vector<int>& places) {
+                           std::vector<int>& offsets) {
     bytes.assign(ranks, 0);
-    places.assign(ranks, 0);
+    offsets.assign(ranks, 0);
     for (const Parcel& parcel : parcels) {
       bytes[static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.bytes);
-      places[static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.place);
+      offsets[static_cast<std::size_t>(parcel.peer)] = checked_cast<int>(parcel.offset);
     }
   };
-  lay_out(round.outgoing, to_all_.out_bytes, to_all_.out_places);
-  lay_out(round.incoming, to_all_.in_bytes, to_all_.in_places);
+  lay_out(round.outgoing, to_all_.out_bytes, to_all_.out_offsets);
+  lay_out(round.incoming, to_all_.in_bytes, to_all_.in_offsets);
   to_all_.out = out_.data();
   to_all_.in = in_.data();
   for (const Parcel& parcel : round.outgoing) {
-    packer_.pack(parcel, out_.data() + parcel.place);
+    packer_.pack(parcel, out_.data() + parcel.offset);
     ++context_.record.counts.messages;
     context_.record.counts.bytes_sent += parcel.bytes;
   }
@@ -199,7 +200,7 @@ bool Messenger::take_arrived(Round& round) {
   if (round.any_order)
     for (const int index : completed_) {
       const Parcel& parcel = round.incoming[static_cast<std::size_t>(index)];
-      packer_.unpack(parcel, in_.data() + parcel.place);
+      packer_.unpack(parcel, in_.data() + parcel.offset);
     }
   return under_way;
 }
@@ -213,7 +214,7 @@ Task<> Messenger::await_arrival(Round& round) {
 void Messenger::unpack_received(Round& round) {
   std::sort(round.incoming.begin(), round.incoming.end(),
             [](const Parcel& a, const Parcel& b) { return a.peer < b.peer; });
-  for (const Parcel& parcel : round.incoming) packer_.unpack(parcel, in_.data() + parcel.place);
+  for (const Parcel& parcel : round.incoming) packer_.unpack(parcel, in_.data() + parcel.offset);
 }
 
 }  // namespace penstock

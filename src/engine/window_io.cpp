@@ -98,9 +98,9 @@ WindowIo::~WindowIo() {
 }
 
 void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent trimmed,
-                    bool disjoint, std::byte* place) {
+                    bool disjoint, std::byte* address) {
   trimmed_ = intersect(window, trimmed);
-  choose_memory(place, window);
+  choose_memory(address, window);
   covered_ = false;
   accesses_.clear();
   wanted_ = runs_ = 0;
@@ -118,10 +118,10 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
   ++context_.record.counts.rounds;
 }
 
-void WindowIo::choose_memory(std::byte* place, Extent window) {
+void WindowIo::choose_memory(std::byte* address, Extent window) {
   origin_ = window.begin;
-  base_ = place;
-  if (place != nullptr) return;
+  base_ = address;
+  if (address != nullptr) return;
   origin_ = trimmed_.begin;
   const std::int64_t ahead = lead(origin_, trimmed_.length());
   if (in_active_buffer()) {
@@ -258,12 +258,12 @@ void WindowIo::read_gathered(Extent span, int holes, std::vector<Extent>& spans)
     take_from_sieve(spans);
     used = 0;
   }
-  std::byte* const place = holes > 1 ? sieve_.data() + used : at(span.begin);
-  accesses_.add(Direction::read, {place, static_cast<std::size_t>(span.length())}, span.begin);
+  std::byte* const address = holes > 1 ? sieve_.data() + used : at(span.begin);
+  accesses_.add(Direction::read, {address, static_cast<std::size_t>(span.length())}, span.begin);
   if (holes > 1) spans.push_back(span);
 }
 
-/// Waits for what was read there, and puts the holes in their places.
+/// Waits for what was read there, and copies the holes to where they belong in the window.
 void WindowIo::take_from_sieve(std::vector<Extent>& spans) {
   accesses_.run();
   if (accesses_.first_failure() < accesses_.size()) throw_failure(context_, accesses_);

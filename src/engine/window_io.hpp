@@ -1,6 +1,6 @@
-// WindowIo: one staging buffer and how it meets the file.
+// WindowIo: one staging buffer, and its accesses to the file.
 //
-// The staging buffer is either WindowIo's own or a place that the caller has (memory that a node
+// The staging buffer is either WindowIo's own or memory of the caller (memory that a node
 // shares). Either way its address and the file offset are alike modulo a page, as O_DIRECT wants.
 //
 // A window is opened for the streams of all who want bytes of it and trimmed to the first and
@@ -50,10 +50,10 @@ class WindowIo {
   WindowIo(const WindowIo&) = delete;
   ~WindowIo();
 
-  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice. `place`: where in
-  /// the caller's memory the window begins; null: in a buffer of this object.
+  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice. `address`: where
+  /// in the caller's memory the window begins; null: in a buffer of this object.
   void open(Extent window, std::span<const WindowStream> streams, Extent trimmed, bool disjoint,
-            std::byte* place = nullptr);
+            std::byte* address = nullptr);
   std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
   Staged staged() noexcept { return Staged::as_in_file(base_, origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
@@ -86,7 +86,7 @@ class WindowIo {
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
-  void choose_memory(std::byte* place, Extent window);
+  void choose_memory(std::byte* address, Extent window);
   void take_unit(std::int64_t bytes);
   Recorder& record() noexcept { return in_active_buffer() ? own_record_ : context_.record; }
   bool modifies() const noexcept;

@@ -5,7 +5,7 @@
 
 namespace penstock {
 namespace {
-/// Windows smaller than this are at the storage sooner than a thread is awake.
+/// Windows smaller than this take storage less time than waking a thread takes.
 constexpr std::int64_t worth_a_thread = 256 * 1024;
 }  // namespace
 
@@ -56,7 +56,7 @@ std::shared_ptr<Window> WindowQueue::loose(StagingMemory memory) {
                                   memory);
 }
 
-Window& WindowQueue::open(DomainTable& table, std::byte* place) {
+Window& WindowQueue::open(DomainTable& table, std::byte* address) {
   if (!ahead_.empty()) {
     open_.push_back(std::move(ahead_.front()));
     ahead_.pop_front();
@@ -67,10 +67,10 @@ Window& WindowQueue::open(DomainTable& table, std::byte* place) {
     table.open(*open_.back());
     return *open_.back();
   }
-  if (place == nullptr && staging_ != nullptr)
-    place = staging_->bytes(owner_, static_cast<int>(turn_));
+  if (address == nullptr && staging_ != nullptr)
+    address = staging_->bytes(owner_, static_cast<int>(turn_));
   Window& window = next();
-  table.open(window, place);
+  table.open(window, address);
   if (reads_) start_fill(window);
   return window;
 }

@@ -42,9 +42,9 @@ Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string&
   co_await team.meet(slot);
   std::vector<std::byte*> bases;
   bool all = opened;
-  for (int place = 0; place < team.size() && all; ++place) {
-    const Team::Mailbox& mailbox = team.mailbox(place);
-    bases.push_back(place == team.rank()
+  for (int local_rank = 0; local_rank < team.size() && all; ++local_rank) {
+    const Team::Mailbox& mailbox = team.mailbox(local_rank);
+    bases.push_back(local_rank == team.rank()
                         ? own.arena_base()
                         : (mailbox.arena < 0 ? nullptr : map_once(mailbox.process, mailbox.arena)));
     if (bases.back() != nullptr) continue;

@@ -17,10 +17,12 @@ class TeamArenas {
   /// `slot`: of the team's meetings.
   Task<bool> fit(Team& team, int slot, ActiveBuffer& own, std::string& why);
   bool there() const noexcept { return !bases_.empty(); }
-  std::byte* base(int place) const noexcept { return bases_[static_cast<std::size_t>(place)]; }
+  std::byte* base(int local_rank) const noexcept {
+    return bases_[static_cast<std::size_t>(local_rank)];
+  }
 
  private:
-  std::vector<std::byte*> bases_;  // by place in the team
+  std::vector<std::byte*> bases_;  // by local rank
 };
 
 }  // namespace penstock

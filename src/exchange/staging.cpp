@@ -48,8 +48,8 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
   for (int i = 0; i < shape_.slots[static_cast<std::size_t>(team.rank())]; ++i) {
     Board* const b = new (&board(team.rank(), i)) Board;
     b->missing.store(0, std::memory_order_relaxed);
-    for (int place = 0; place < team.size(); ++place)
-      (new (b->ranges() + place) Range)->window_id.store(no_window, std::memory_order_release);
+    for (int local_rank = 0; local_rank < team.size(); ++local_rank)
+      (new (b->ranges() + local_rank) Range)->window_id.store(no_window, std::memory_order_release);
   }
   co_await team.meet(slot);
   co_return true;

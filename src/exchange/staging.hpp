@@ -36,8 +36,8 @@ class NodeStaging {
   struct Range {
     std::atomic<std::int64_t> window_id;  // no_window: the owner may change the rest
     std::int64_t begin, end;              // of its bytes in the window, in file order
-    std::int64_t place;  // in the slot, packed; negative: where the bytes lie in the file
-    std::int32_t next;   // whose turn is after it
+    std::int64_t slot_offset;             // of its packed bytes; negative: they lie as in the file
+    std::int32_t next;                    // whose turn is after it
   };
   struct alignas(64) Board {
     std::atomic<std::int32_t> missing;  // ranks that have not copied yet

@@ -184,7 +184,7 @@ Task<> broadcast_in_teams(const Channel& channel, std::span<std::byte> part, int
   const auto pass_on = [&]() -> Task<> {
     const std::span<std::byte> passed(team.result(slot), part.size());
     if (team.node_of(root) == team.node())
-      std::copy_n(team.mailbox(team.place_of(root)).note[slot], part.size(), passed.begin());
+      std::copy_n(team.mailbox(team.local_rank_of(root)).note[slot], part.size(), passed.begin());
     co_await broadcast_over_nodes(channel, passed, root);
   };
   const bool met = co_await team.meet(slot, pass_on);

@@ -49,7 +49,7 @@ Ballot ballot_in(const std::byte* bytes) {
   return ballot;
 }
 
-/// A ballot and what is aboard, as they lie in memory.
+/// A ballot and the bytes that travel with it, one after the other.
 std::vector<std::byte> packed(const Ballot& ballot, std::span<const std::byte> aboard) {
   std::vector<std::byte> bytes(sizeof ballot + aboard.size());
   std::memcpy(bytes.data(), &ballot, sizeof ballot);
@@ -57,7 +57,7 @@ std::vector<std::byte> packed(const Ballot& ballot, std::span<const std::byte> a
   return bytes;
 }
 
-/// What is aboard of the lower ones is kept.
+/// The bytes that travel with the ballot of the lower ranks are kept.
 void join_packed(std::span<std::byte> lower, std::span<const std::byte> higher) {
   Ballot joined = ballot_in(lower.data());
   joined.join(ballot_in(higher.data()));
@@ -74,8 +74,8 @@ Task<Ballot> reduce_in_teams(const Channel& channel, Ballot mine, std::span<std:
   const auto join = [&]() -> Task<> {
     const std::span<std::byte> all(team.result(slot), note.size());
     std::copy_n(team.mailbox(0).note[slot], note.size(), all.begin());
-    for (int place = 1; place < team.size(); ++place)
-      join_packed(all, {team.mailbox(place).note[slot], note.size()});
+    for (int local_rank = 1; local_rank < team.size(); ++local_rank)
+      join_packed(all, {team.mailbox(local_rank).note[slot], note.size()});
     co_await join_over_nodes(channel, all, join_packed);
   };
   if (co_await team.meet(slot, join)) {

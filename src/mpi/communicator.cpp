@@ -71,13 +71,13 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
 }
 
 Communicator::Communicator(int rank, int size, std::unique_ptr<Lane> lane)
-    : rank_(rank), size_(size), lane_(std::move(lane)), place_(lane_.get()) {}
+    : rank_(rank), size_(size), lane_(std::move(lane)), endpoint_(lane_.get()) {}
 
 void Communicator::connect() {
   if (alone()) return;
   group_ = Group::of(user_);
   opening_ = std::unique_lock(group_->opening());
-  place_ = &group_->entrance();
+  endpoint_ = &group_->entrance();
   if (const InCall* const in = InCall::current()) in->show();
 }
 
@@ -90,7 +90,7 @@ std::string Communicator::take_lane(const FreeLanes& all, int most) {
   if (alone()) return why;
   lane_ = group_->take(user_, most, all, why);
   if (team() != nullptr) team()->clear_own_mailbox();
-  place_ = lane_.get();
+  endpoint_ = lane_.get();
   if (const InCall* const in = InCall::current()) in->show();
   opening_.unlock();
   return why;
@@ -103,12 +103,12 @@ bool Communicator::is_self() const noexcept {
 }
 
 bool Communicator::idle_cores() const noexcept {
-  return place_ != nullptr ? place_->idle_cores : Cores::own().count() > 1;
+  return endpoint_ != nullptr ? endpoint_->idle_cores : Cores::own().count() > 1;
 }
 
 void Communicator::release() noexcept {
   if (!lane_) return;
-  place_ = nullptr;
+  endpoint_ = nullptr;
   if (lane_->broken_off) group_->retire(std::move(lane_));
   else group_->give_back(std::move(lane_));
   group_.reset();  // it may be the last that the user's communicator has left

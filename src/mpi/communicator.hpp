@@ -47,13 +47,15 @@ class Communicator {
   /// Made of no communicator; of MPI_COMM_SELF.
   bool is_null() const noexcept { return user_ == MPI_COMM_NULL; }
   bool is_self() const noexcept;
-  MPI_Comm handle() const noexcept { return place_ != nullptr ? place_->comm : MPI_COMM_NULL; }
+  MPI_Comm handle() const noexcept {
+    return endpoint_ != nullptr ? endpoint_->comm : MPI_COMM_NULL;
+  }
   /// Null where ranks of a node cannot share memory.
-  Team* team() const noexcept { return place_ != nullptr ? place_->team.get() : nullptr; }
+  Team* team() const noexcept { return endpoint_ != nullptr ? endpoint_->team.get() : nullptr; }
   /// What keeps them from it, at the entrance; empty where nothing does.
   const std::string& why_no_team() const noexcept { return group_->why_no_team(); }
   /// Ranks that can use a core of their own, summed over the nodes.
-  int writers() const noexcept { return place_ != nullptr ? place_->writers : 1; }
+  int writers() const noexcept { return endpoint_ != nullptr ? endpoint_->writers : 1; }
   /// Every rank's I/O thread can have a core of its own, too.
   bool idle_cores() const noexcept;
   /// Collective calls of the files before in this lane.
@@ -66,9 +68,9 @@ class Communicator {
   /// Some ranks did not come, and this one has not waited for them any longer: it cannot meet the
   /// others here again.
   void break_off() const noexcept {
-    if (place_ != nullptr) place_->broken_off = true;
+    if (endpoint_ != nullptr) endpoint_->broken_off = true;
   }
-  bool is_broken_off() const noexcept { return place_ != nullptr && place_->broken_off; }
+  bool is_broken_off() const noexcept { return endpoint_ != nullptr && endpoint_->broken_off; }
   /// Throws Error(state) after break_off().
   void check_usable() const;
   /// One rank will not come to a call of `path`. Breaks off.
@@ -78,10 +80,10 @@ class Communicator {
   Bell& bell() const noexcept { return team() != nullptr ? team()->own_mailbox().bell : *bell_; }
   bool crowded() const noexcept { return team() != nullptr && team()->crowded(); }
   /// Messages to the others. Not of a process alone.
-  Transport& transport() const noexcept { return *place_->transport; }
+  Transport& transport() const noexcept { return *endpoint_->transport; }
   /// Lets MPI send what it still holds.
   void let_work() const noexcept {
-    if (place_ != nullptr && place_->transport) place_->transport->work();
+    if (endpoint_ != nullptr && endpoint_->transport) endpoint_->transport->work();
   }
 
   /// Waits for a request and leaves the core to others meanwhile (wait.hpp): MPI libraries that
@@ -99,7 +101,7 @@ class Communicator {
   std::shared_ptr<Group> group_;  // null: alone
   std::unique_lock<std::mutex> opening_;
   std::unique_ptr<Lane> lane_;
-  Place* place_ = nullptr;                                 // where it meets the others
+  Endpoint* endpoint_ = nullptr;                           // the entrance's, then the lane
   std::unique_ptr<Bell> bell_ = std::make_unique<Bell>();  // where there is no team
 };
 

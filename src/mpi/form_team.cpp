@@ -33,11 +33,11 @@ SharedSegment share_by_messages(MPI_Comm node, std::int64_t bytes, std::string& 
 
 /// The first rank of each node, ordered by the ranks of `comm`; MPI_COMM_NULL on the others.
 MPI_Comm split_leaders(MPI_Comm comm, MPI_Comm node) {
-  int rank = 0, place = 0;
+  int rank = 0, local_rank = 0;
   MPI_Comm_rank(comm, &rank);
-  MPI_Comm_rank(node, &place);
+  MPI_Comm_rank(node, &local_rank);
   MPI_Comm leaders = MPI_COMM_NULL;
-  Communicator::check(MPI_Comm_split(comm, place == 0 ? 0 : MPI_UNDEFINED, rank, &leaders),
+  Communicator::check(MPI_Comm_split(comm, local_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders),
                       "MPI_Comm_split");
   if (leaders != MPI_COMM_NULL) MPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN);
   return leaders;
@@ -115,7 +115,7 @@ void Team::Table::index(int comm_size) noexcept {
   for (int rank = 0; rank < comm_size; ++rank) ++start_of[node_of[rank] + 1];
   for (int node = 0; node < comm_size; ++node) start_of[node + 1] += start_of[node];
   for (int rank = 0; rank < comm_size; ++rank)
-    by_node[start_of[node_of[rank]] + place_of[rank]] = rank;
+    by_node[start_of[node_of[rank]] + local_rank_of[rank]] = rank;
 }
 
 /// Everybody sends to rank 0 of the communicator, whose table the leaders pass on.
@@ -129,7 +129,7 @@ void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
   if (leads()) {
     for (int rank = 0; rank < comm_size_; ++rank) {
       table_.node_of[rank] = all[2 * static_cast<std::size_t>(rank)];
-      table_.place_of[rank] = all[2 * static_cast<std::size_t>(rank) + 1];
+      table_.local_rank_of[rank] = all[2 * static_cast<std::size_t>(rank) + 1];
     }
     table_.index(comm_size_);
   }
@@ -184,11 +184,11 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
                                Table::bytes(ranks);
     SharedSegment first;
     const SharedSegment::Invitation invitation = first.create(bytes);
-    for (int place = 0; place < size; ++place) {
+    for (int local_rank = 0; local_rank < size; ++local_rank) {
       std::unique_ptr<Team> team(new Team);
-      team->comm_rank_ = members[node][static_cast<std::size_t>(place)];
+      team->comm_rank_ = members[node][static_cast<std::size_t>(local_rank)];
       team->comm_size_ = ranks;
-      team->rank_ = place;
+      team->rank_ = local_rank;
       team->size_ = size;
       team->node_ = static_cast<int>(node);
       team->nodes_ = static_cast<int>(members.size());
@@ -199,8 +199,8 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
       const int error = invitation.error != 0 ? invitation.error : mine.join(invitation, bytes);
       mine = SharedSegment::complete(std::move(mine), error, why);
       if (!mine) throw Error(ErrorClass::internal, "no memory for simulated ranks: " + why);
-      team->table_ = Table::at(team->lay_out(std::move(mine), 1, 0, size, place), ranks);
-      if (place == 0) team->fill_table(node_of);
+      team->table_ = Table::at(team->lay_out(std::move(mine), 1, 0, size, local_rank), ranks);
+      if (local_rank == 0) team->fill_table(node_of);
       teams[static_cast<std::size_t>(team->comm_rank_)] = std::move(team);
     }
   }
@@ -208,10 +208,10 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
 }
 
 void Team::fill_table(const std::vector<int>& node_of) {
-  std::vector<int> places(node_of.size());
+  std::vector<int> local_ranks(node_of.size());
   for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
     table_.node_of[rank] = node_of[rank];
-    table_.place_of[rank] = places[static_cast<std::size_t>(node_of[rank])]++;
+    table_.local_rank_of[rank] = local_ranks[static_cast<std::size_t>(node_of[rank])]++;
   }
   table_.index(comm_size_);
 }
@@ -224,12 +224,12 @@ void Team::split_table(const Team& whole, int most) {
   std::vector<int> number(static_cast<std::size_t>(first.back()));
   int teams = 0;
   for (int rank = 0; rank < comm_size_; ++rank) {
-    const int place = whole.place_of(rank);
-    const int team = first[static_cast<std::size_t>(whole.node_of(rank))] + place / most;
+    const int local_rank = whole.local_rank_of(rank);
+    const int team = first[static_cast<std::size_t>(whole.node_of(rank))] + local_rank / most;
     int& numbered = number[static_cast<std::size_t>(team)];
-    if (place % most == 0) numbered = teams++;
+    if (local_rank % most == 0) numbered = teams++;
     table_.node_of[rank] = numbered;
-    table_.place_of[rank] = place % most;
+    table_.local_rank_of[rank] = local_rank % most;
   }
   table_.index(comm_size_);
 }
@@ -241,8 +241,8 @@ Task<bool> Team::join_notes(int slot, T& value, Join join) {
   const auto joined = [&]() -> Task<> {
     T all, next;
     std::memcpy(&all, mailbox(0).note[slot], sizeof all);
-    for (int place = 1; place < size_; ++place) {
-      std::memcpy(&next, mailbox(place).note[slot], sizeof next);
+    for (int local_rank = 1; local_rank < size_; ++local_rank) {
+      std::memcpy(&next, mailbox(local_rank).note[slot], sizeof next);
       join(all, next);
     }
     std::memcpy(result(slot), &all, sizeof all);

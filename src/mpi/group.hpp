@@ -31,8 +31,8 @@
 
 namespace penstock {
 
-/// Where ranks meet.
-struct Place {
+/// What a rank has where it meets the others: a communicator, a transport and a team.
+struct Endpoint {
   MPI_Comm comm = MPI_COMM_NULL;
   std::unique_ptr<Transport> transport;  // null: ranks never exchange messages here
   std::unique_ptr<Team> team;            // null: ranks of a node cannot share memory
@@ -42,7 +42,7 @@ struct Place {
 };
 
 /// Where the ranks of an open file meet.
-struct Lane : Place {
+struct Lane : Endpoint {
   int slot = -1;           // of the group; -1: of none, made for one file
   int most = 0;            // ranks of a team at most; 0: whole nodes
   std::int64_t calls = 0;  // collective calls of its files so far
@@ -64,7 +64,7 @@ class Group {
   Group(const Group&) = delete;
   ~Group();
 
-  Place& entrance() noexcept { return entrance_; }
+  Endpoint& entrance() noexcept { return entrance_; }
   const std::string& why_no_team() const noexcept { return why_no_team_; }
   /// Held while a file is opened.
   std::mutex& opening() noexcept { return opening_; }
@@ -90,7 +90,7 @@ class Group {
   std::unique_ptr<Lane> make_lane(MPI_Comm user, int most, std::string& why);
   static void free_lane(Lane& lane) noexcept;
 
-  Place entrance_;
+  Endpoint entrance_;
   std::string why_no_team_;
   MPI_Comm home_ = MPI_COMM_NULL;  // the first duplicate, until a lane has it
   std::mutex opening_;

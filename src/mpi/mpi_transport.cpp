@@ -56,9 +56,9 @@ class MpiTransport final : public Transport {
   Request exchange_with_all(const ToAll& what) override {
     types_.resize(what.out_bytes.size(), MPI_BYTE);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Ialltoallw(what.out, what.out_bytes.data(), what.out_places.data(), types_.data(),
-                         what.in, what.in_bytes.data(), what.in_places.data(), types_.data(), comm_,
-                         &request),
+    check(MPI_Ialltoallw(what.out, what.out_bytes.data(), what.out_offsets.data(), types_.data(),
+                         what.in, what.in_bytes.data(), what.in_offsets.data(), types_.data(),
+                         comm_, &request),
           "MPI_Ialltoallw");
     return make(packed(request));
   }

@@ -64,8 +64,8 @@ void Team::dismiss(const Meeting& meeting) noexcept {
   Slot& here = common_->slots[meeting.slot];
   here.arrived.store(0, std::memory_order_relaxed);
   here.meetings.store(meeting.number + 1, std::memory_order_release);
-  for (int place = 0; place < size_; ++place)
-    if (place != rank_) ring(place);
+  for (int local_rank = 0; local_rank < size_; ++local_rank)
+    if (local_rank != rank_) ring(local_rank);
 }
 
 Task<bool> Team::meet(int slot) {
@@ -75,8 +75,8 @@ Task<bool> Team::meet(int slot) {
 void Team::leave(int comm_rank) noexcept {
   std::uint32_t nobody = 0;
   common_->gone.compare_exchange_strong(nobody, static_cast<std::uint32_t>(comm_rank) + 1);
-  for (int place = 0; place < size_; ++place)
-    if (place != rank_) ring(place);
+  for (int local_rank = 0; local_rank < size_; ++local_rank)
+    if (local_rank != rank_) ring(local_rank);
 }
 
 int Team::gone() const noexcept {
@@ -110,7 +110,8 @@ bool Team::await_end_of_copying() noexcept {
 
 bool Team::try_permit(int most) noexcept {
   if (permit_taken(common_->permits_out, most)) return true;
-  // Say so first, then look again: who returned one meanwhile may not have seen the wish.
+  // First the flag, then another try: a rank that returned a permit before the flag was set rings
+  // no bell.
   own_mailbox().wants_permit.store(1, std::memory_order_seq_cst);
   return permit_taken(common_->permits_out, most);
 }
@@ -127,10 +128,10 @@ void Team::take_permit(int most) noexcept {
 void Team::return_permit() noexcept {
   common_->permits_out.fetch_sub(1, std::memory_order_seq_cst);
   if (common_->waiting.load(std::memory_order_seq_cst) != 0) futex_wake(common_->permits_out, 1);
-  for (int place = 0; place < size_; ++place)
-    if (mailboxes_[place].wants_permit.load(std::memory_order_seq_cst) != 0) {
-      mailboxes_[place].wants_permit.store(0, std::memory_order_seq_cst);
-      if (place != rank_) ring(place);
+  for (int local_rank = 0; local_rank < size_; ++local_rank)
+    if (mailboxes_[local_rank].wants_permit.load(std::memory_order_seq_cst) != 0) {
+      mailboxes_[local_rank].wants_permit.store(0, std::memory_order_seq_cst);
+      if (local_rank != rank_) ring(local_rank);
     }
 }
 

@@ -44,8 +44,8 @@ class Team {
   /// Collective over the team: zeroed memory for all of it. Null on all ranks, and `why`, where it
   /// cannot be had.
   Task<SharedSegment> share(int slot, std::int64_t bytes, std::string& why);
-  /// As if nothing had been done here yet, as far as this rank is concerned. The others will not
-  /// look before they have met.
+  /// Resets this rank's mailbox for the next file of the lane. The others do not read it before the
+  /// next meeting.
   void clear_own_mailbox() noexcept;
 
   int rank() const noexcept { return rank_; }
@@ -55,13 +55,13 @@ class Team {
   /// Ranks in the communicator of those in this team, ascending.
   std::span<const int> members() const noexcept { return members_; }
   int node_of(int comm_rank) const noexcept { return table_.node_of[comm_rank]; }
-  /// Place of a rank of the communicator within its own team.
-  int place_of(int comm_rank) const noexcept { return table_.place_of[comm_rank]; }
+  /// Rank within its own team of a rank of the communicator.
+  int local_rank_of(int comm_rank) const noexcept { return table_.local_rank_of[comm_rank]; }
   int size_of(int node) const noexcept { return table_.start_of[node + 1] - table_.start_of[node]; }
-  int rank_at(int node, int place) const noexcept {
-    return table_.by_node[table_.start_of[node] + place];
+  int rank_at(int node, int local_rank) const noexcept {
+    return table_.by_node[table_.start_of[node] + local_rank];
   }
-  /// That the ranks of this node may use.
+  /// Cores that the ranks of this node may use.
   int cores() const noexcept { return cores_; }
 
   static constexpr std::int64_t note_bytes = 1024, descriptor_words = 380;
@@ -83,7 +83,7 @@ class Team {
     std::atomic<std::int64_t> call, last_call;
     std::atomic<std::int32_t> waiting;
   };
-  Mailbox& mailbox(int place) noexcept { return mailboxes_[place]; }
+  Mailbox& mailbox(int local_rank) noexcept { return mailboxes_[local_rank]; }
   Mailbox& own_mailbox() noexcept { return mailboxes_[rank_]; }
   /// What this rank brings to the next meeting of a slot, and what the last one came to.
   std::byte* own_note(int slot) noexcept { return own_mailbox().note[slot]; }
@@ -108,20 +108,20 @@ class Team {
     co_return true;
   }
   Task<bool> meet(int slot);
-  /// This rank (of the communicator) will come to no meeting any more.
+  /// This rank (of the communicator) will not come to any later meeting.
   void leave(int comm_rank) noexcept;
   /// One that has left; -1: none.
   int gone() const noexcept;
   bool leads() const noexcept { return rank_ == 0; }
 
-  void ring(int place) noexcept { mailboxes_[place].bell.ring(); }
+  void ring(int local_rank) noexcept { mailboxes_[local_rank].bell.ring(); }
   /// More ranks than cores: spinning only delays others.
   bool crowded() const noexcept { return crowded_; }
 
   /// At most `most` threads of the team's ranks hold a permit at a time. False: not now; the bell
   /// rings when it is worth another try.
   bool try_permit(int most) noexcept;
-  /// Waits for one; for threads that do not listen to the bell.
+  /// Waits for one; for threads that do not sleep on the bell.
   void take_permit(int most) noexcept;
   void return_permit() noexcept;
 
@@ -149,10 +149,10 @@ class Team {
     alignas(64) std::atomic<std::uint32_t> copying;
     alignas(64) std::atomic<std::uint32_t> gone;  // 1 + the first rank that has left
   };
-  /// Where every rank lives: one table per node, not per rank.
+  /// The node and the local rank of every rank: one table per node, not per rank.
   struct Table {
     std::int32_t* node_of = nullptr;
-    std::int32_t* place_of = nullptr;
+    std::int32_t* local_rank_of = nullptr;
     std::int32_t* start_of = nullptr;  // of each node's ranks in by_node
     std::int32_t* by_node = nullptr;
 
@@ -160,7 +160,7 @@ class Team {
     static std::int64_t bytes(int comm_size) noexcept {
       return (4 * comm_size + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
     }
-    /// Once node_of and place_of are there.
+    /// Once node_of and local_rank_of are there.
     void index(int comm_size) noexcept;
   };
 

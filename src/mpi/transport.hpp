@@ -21,7 +21,8 @@ struct Descriptor {
 
 class Transport {
  public:
-  /// A message under way. Who forgets one that is active must leave its memory alone for ever.
+  /// A message under way. If a request is dropped while it is active, its memory must never be
+  /// used again.
   class Request {
    public:
     bool active() const noexcept { return active_; }
@@ -31,11 +32,11 @@ class Transport {
     bool active_ = false;
     std::uintptr_t handle_ = 0;
   };
-  /// What one rank exchanges with all others at a time: bytes and their places, of each rank.
+  /// What one rank exchanges with all others at a time: sizes and offsets in bytes, by rank.
   struct ToAll {
     const std::byte* out = nullptr;
     std::byte* in = nullptr;
-    std::vector<int> out_bytes, out_places, in_bytes, in_places;
+    std::vector<int> out_bytes, out_offsets, in_bytes, in_offsets;
   };
 
   virtual ~Transport() = default;

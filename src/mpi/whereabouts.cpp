@@ -60,9 +60,9 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 /// What a rank of the node does that is not in the call.
-std::string excuse(Team& team, int place, Call missed) {
-  const Team::Mailbox& mailbox = team.mailbox(place);
-  const int rank = team.members()[static_cast<std::size_t>(place)];
+std::string excuse(Team& team, int local_rank, Call missed) {
+  const Team::Mailbox& mailbox = team.mailbox(local_rank);
+  const int rank = team.members()[static_cast<std::size_t>(local_rank)];
   const std::string who = "rank " + std::to_string(rank) + " (";
   if (is_gone(mailbox.process))
     return who + "its process " + std::to_string(mailbox.process) + " has ended)";
@@ -76,21 +76,21 @@ std::string excuse(Team& team, int place, Call missed) {
 
 /// The ranks of this node, seen from one that waits.
 struct Neighbourhood {
-  std::vector<int> here, missing;  // ranks in the same call; places that are not
+  std::vector<int> here, missing;  // ranks in the same call; local ranks of those that are not
   bool somebody_works = false;     // is in the call and does not wait
   bool first = true;               // no lower rank of the node waits here: this one speaks
 
   Neighbourhood(Team& team, Call call) {
-    for (int place = 0; place < team.size(); ++place) {
-      const Team::Mailbox& mailbox = team.mailbox(place);
+    for (int local_rank = 0; local_rank < team.size(); ++local_rank) {
+      const Team::Mailbox& mailbox = team.mailbox(local_rank);
       if (mailbox.call.load() != call.code() || is_gone(mailbox.process)) {
-        missing.push_back(place);
+        missing.push_back(local_rank);
         continue;
       }
-      here.push_back(team.members()[static_cast<std::size_t>(place)]);
+      here.push_back(team.members()[static_cast<std::size_t>(local_rank)]);
       const bool waits = mailbox.waiting.load() != 0;
       somebody_works = somebody_works || !waits;
-      first = first && (place >= team.rank() || !waits);
+      first = first && (local_rank >= team.rank() || !waits);
     }
   }
 };

@@ -29,9 +29,9 @@ inline void copy_long(std::byte* to, const std::byte* from, std::int64_t bytes) 
 #if defined(__SSE2__)
   const auto lead = static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & 15);
   std::memcpy(to, from, static_cast<std::size_t>(lead));
-  const auto store = [](std::byte* place, __m128i value) {
-    if constexpr (past_cache) _mm_stream_si128(reinterpret_cast<__m128i*>(place), value);
-    else _mm_store_si128(reinterpret_cast<__m128i*>(place), value);
+  const auto store = [](std::byte* address, __m128i value) {
+    if constexpr (past_cache) _mm_stream_si128(reinterpret_cast<__m128i*>(address), value);
+    else _mm_store_si128(reinterpret_cast<__m128i*>(address), value);
   };
   std::int64_t at = lead;
   for (; at + 64 <= bytes; at += 64) {

@@ -99,12 +99,12 @@ std::int64_t WindowStream::run_count() const noexcept {
 
 std::byte* WindowStream::contiguous(std::span<const MemoryMap> memory, std::int64_t begin,
                                     std::int64_t end) const noexcept {
-  std::byte* place = nullptr;
+  std::byte* address = nullptr;
   std::int64_t slices = 0;
   for_each_slice(begin, end, [&](const Slice& s, std::int64_t from, std::int64_t to, std::int64_t) {
-    place = ++slices == 1 ? memory[s.part].contiguous(from, to) : nullptr;
+    address = ++slices == 1 ? memory[s.part].contiguous(from, to) : nullptr;
   });
-  return place;
+  return address;
 }
 
 }  // namespace penstock

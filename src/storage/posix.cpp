@@ -55,8 +55,8 @@ class PosixStorage : public Storage {
   }
   bool is_cached(std::int64_t offset) override {
     char byte = 0;
-    const iovec place{&byte, 1};
-    return ::preadv2(fd(), &place, 1, offset, RWF_NOWAIT) >= 0;
+    const iovec into{&byte, 1};
+    return ::preadv2(fd(), &into, 1, offset, RWF_NOWAIT) >= 0;
   }
   std::int64_t drop(Extent range) override {
     if (range.empty()) return 0;

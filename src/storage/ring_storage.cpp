@@ -19,7 +19,7 @@ namespace penstock {
 namespace {
 
 /// Requests are cut at multiples of a size between these, in the file. Longer pieces are faster,
-/// shorter ones let smaller requests keep all places of the ring busy.
+/// shorter ones let smaller requests keep all entries of the ring busy.
 constexpr std::int64_t shortest_piece = 512 << 10, longest_piece = 4 << 20;
 
 /// How often in a row the kernel may take nothing before the ring counts as broken.
@@ -37,7 +37,7 @@ struct Progress {
   bool all_begun() const noexcept { return next >= good; }
 };
 
-/// A place for a piece on its way.
+/// A piece that the ring has, or space for one.
 struct Flight {
   std::list<Progress>::iterator of;
   bool active = false;
@@ -68,7 +68,7 @@ class RingStorage : public BlockStorage {
   void wait(IoRequest& request) override;
 
  private:
-  using Place = std::list<Progress>::iterator;
+  using ProgressIterator = std::list<Progress>::iterator;
 
   void add(IoRequest& request);
   void begin_pieces();
@@ -78,7 +78,7 @@ class RingStorage : public BlockStorage {
   bool take_answers();
   bool advance(Flight& flight, std::int64_t code);
   void complete(Flight& flight, int error);
-  void end(Place progress);
+  void end(ProgressIterator progress);
   void wait_in_kernel(std::unique_lock<std::mutex>& guard);
   void leave_ring();
 
@@ -88,7 +88,7 @@ class RingStorage : public BlockStorage {
   std::vector<Flight> flights_;
   std::vector<Flight*> free_;
   std::list<Progress> under_way_;
-  std::deque<Place> to_begin_;  // those with pieces that have not begun
+  std::deque<ProgressIterator> to_begin_;  // those with pieces that have not begun
   Ring ring_;
   int refusals_ = 0;
   bool broken_ = false;  // the kernel is asked no more: accesses are carried out by who comes
@@ -141,7 +141,7 @@ void RingStorage::begin_pieces() {
 }
 
 void RingStorage::take_piece(Flight& flight) {
-  const Place progress = to_begin_.front();
+  const ProgressIterator progress = to_begin_.front();
   const IoRequest& request = *progress->request;
   const std::int64_t at = request.offset + progress->next;
   const std::int64_t to_bound = progress->longest - at % progress->longest;
@@ -212,7 +212,7 @@ bool RingStorage::advance(Flight& flight, std::int64_t code) {
 
 /// `error` 0 with bytes left to do: the file ends there.
 void RingStorage::complete(Flight& flight, int error) {
-  const Place progress = flight.of;
+  const ProgressIterator progress = flight.of;
   const Piece& piece = flight.piece;
   piece.give_back(progress->request->memory);
   flight.active = false;
@@ -226,7 +226,7 @@ void RingStorage::complete(Flight& flight, int error) {
   if (progress->in_flight == 0 && progress->all_begun()) end(progress);
 }
 
-void RingStorage::end(Place progress) {
+void RingStorage::end(ProgressIterator progress) {
   // Requests begin in their order: others behind the first have not begun.
   if (!to_begin_.empty() && to_begin_.front() == progress) to_begin_.pop_front();
   progress->request->result = progress->good > 0 ? progress->good : -progress->error;

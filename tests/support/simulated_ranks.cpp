@@ -61,9 +61,9 @@ class LocalTransport final : public Transport {
     for (std::size_t i = 0; i < what.out_bytes.size(); ++i) {
       const auto out = static_cast<std::size_t>(what.out_bytes[i]);
       const auto in = static_cast<std::size_t>(what.in_bytes[i]);
-      if (out > 0) put({what.out + what.out_places[i], out}, static_cast<int>(i), tag, nullptr);
+      if (out > 0) put({what.out + what.out_offsets[i], out}, static_cast<int>(i), tag, nullptr);
       if (in > 0)
-        pending.parts.push_back({{what.in + what.in_places[i], in}, static_cast<int>(i), tag});
+        pending.parts.push_back({{what.in + what.in_offsets[i], in}, static_cast<int>(i), tag});
     }
     return add(std::move(pending));
   }
@@ -215,9 +215,9 @@ SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage,
     auto lane = std::make_unique<Lane>();
     lane->writers = layout.nodes();
     if (!teams.empty()) lane->team = std::move(teams[static_cast<std::size_t>(rank)]);
-    Place& place = *lane;
+    Endpoint& endpoint = *lane;
     auto made = std::make_unique<Rank>(Communicator(rank, layout.ranks, std::move(lane)));
-    place.transport = std::make_unique<LocalTransport>(queues_, rank, made->sent);
+    endpoint.transport = std::make_unique<LocalTransport>(queues_, rank, made->sent);
     made->storage = storage(rank);
     made->file =
         std::make_unique<OpenFile>(*made->storage, made->comm, made->background, units, machine);

@@ -140,9 +140,9 @@ TEST(PosixCached, WhatWasJustWritten) {
   const auto bytes = pattern(100);
   ASSERT_EQ(write_fully(*storage, bytes, 0).bytes, 100);
   std::byte one{};
-  const iovec place{&one, 1};
+  const iovec into{&one, 1};
   const int fd = ::open(folder.file("cached").c_str(), O_RDONLY);
-  const bool told = ::preadv2(fd, &place, 1, 0, RWF_NOWAIT) == 1;
+  const bool told = ::preadv2(fd, &into, 1, 0, RWF_NOWAIT) == 1;
   ::close(fd);
   if (!told) GTEST_SKIP() << "this file system does not tell";
   EXPECT_TRUE(storage->is_cached(0));
