@@ -26,7 +26,7 @@ bool ActiveBuffer::has_room(std::int64_t bytes, std::int64_t budget) {
   return fits(bytes, budget);
 }
 
-/// Memory, or none where the arena has no place for it below the budget.
+/// Memory, or none where the arena has no free range for it below the budget.
 ActiveBuffer::Memory ActiveBuffer::carve(std::int64_t bytes, std::int64_t budget) {
   Memory memory;
   if (!arena_->open()) throw std::bad_alloc();
@@ -123,7 +123,7 @@ void ActiveBuffer::restart_peak() {
 }
 
 void ActiveBuffer::forget() {
-  // It counts the parent's threads among those that wait; a call for it would be lost.
+  // It counts the parent's waiting threads: a notification could be lost to one of these.
   new (&changed_) std::condition_variable;
   static_cast<void>(arena_.release());
   arena_ = std::make_unique<Arena>();

@@ -1,9 +1,9 @@
-// ActiveBuffer: the memory for what a process has promised to write (Ma, Winslett, Lee & Yu,
+// ActiveBuffer: the memory for what a process has accepted to write (Ma, Winslett, Lee & Yu,
 // *Improving MPI-IO Output Performance with Active Buffering Plus Threads*), shared by all queues.
 //
-// Memory in use stays within the budget of who takes it, plus one piece: where nothing is queued
-// there would be nothing to wait for. A budget is no state: each take brings it, so it may change
-// from call to call.
+// Memory in use stays within the budget of the call that takes it, plus one piece: a piece is
+// granted beyond the budget where no unit is queued, since nothing would end the wait then. The
+// budget is a parameter of each call, so it may change from call to call.
 #pragma once
 
 #include <condition_variable>
@@ -53,7 +53,7 @@ class ActiveBuffer {
   int arena_descriptor() const noexcept { return arena_->descriptor(); }
 
   bool has_room(std::int64_t bytes, std::int64_t budget);
-  /// Waits for room, and for no more than that, whichever queue makes it. Throws std::bad_alloc
+  /// Waits until there is room for `bytes`, whichever queue frees it. Throws std::bad_alloc
   /// where the system has no memory although nothing is queued.
   Memory take(std::int64_t bytes, std::int64_t budget);
   /// The same without waiting; false memory where there is no room.
@@ -61,7 +61,7 @@ class ActiveBuffer {
   /// Memory that is not in use beyond `budget` goes back to the system.
   void trim(std::int64_t budget);
 
-  /// What the queues tell: units may hold memory, and nobody waits for memory where there are none.
+  /// Called by the queues: the number of their units. Where there are none, take() does not wait.
   void unit_queued();
   void unit_ended();
   bool nothing_queued();

@@ -27,7 +27,7 @@ std::int64_t rounded(std::int64_t bytes) {
 
 std::int64_t allowed() {
   rlimit limit{};
-  // A file beyond this limit would cost the program a signal.
+  // Growing a file beyond RLIMIT_FSIZE raises SIGXFSZ.
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return largest;
   return std::min<std::int64_t>(largest, static_cast<std::int64_t>(limit.rlim_cur));
 }
@@ -62,13 +62,13 @@ ArenaView Arena::map(int descriptor) {
   void* const base =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   if (base == MAP_FAILED) return {};
-  // Both are wishes: without them it works too.
+  // Both are optional: their failure is ignored.
   ::madvise(base, size, MADV_HUGEPAGE);
   ::madvise(base, size, MADV_DONTDUMP);
   return {static_cast<std::byte*>(base), status.st_size};
 }
 
-/// Memory is asked for here and not at the first touch, where a lack of it would end the program.
+/// Memory is allocated here and not at the first touch, where a lack of it would end the program.
 bool Arena::commit(std::int64_t end) {
   if (end <= committed_) return true;
   const std::int64_t to = std::min(view_.size, round_up(end, huge_page));

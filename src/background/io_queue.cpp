@@ -27,12 +27,12 @@ std::optional<Error> error_of(const std::function<void()>& work) {
 
 }  // namespace
 
-/// False where the system has no thread to give.
+/// False where no thread can be started.
 bool IoQueue::start() {
   if (running_) return true;
   stop_ = false;
   if (thread_.joinable()) thread_.join();  // it has left its loop, and the lock
-  // Signals are the program's business: its own threads take them, not this one.
+  // All signals are blocked in this thread, so that the program's own threads get them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -58,8 +58,9 @@ IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
   return ticket;
 }
 
-/// The submitting thread stands in for the one that could not be had, for others that submit
-/// meanwhile, too. An exception would leave the ranks in the middle of an exchange.
+/// Where no thread can be started, the submitting thread carries the units out, including those
+/// that others submit meanwhile. An exception instead would leave the ranks in the middle of an
+/// exchange.
 void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
   running_ = in_background = true;
   while (!entries_.empty() || !under_way_.empty()) step(guard);
@@ -184,9 +185,9 @@ bool IoQueue::has_thread() {
   return running_;
 }
 
-/// What is left is left alone, not destroyed.
+/// In a forked child. Entries are not destroyed: what they own is the parent's.
 void IoQueue::forget() {
-  // They count the parent's threads among those that wait; a call for them would be lost.
+  // They count the parent's waiting threads: a notification could be lost to one of these.
   new (&has_work_) std::condition_variable;
   new (&done_) std::condition_variable;
   static_cast<void>(new std::deque<Entry>(std::move(entries_)));

@@ -1,8 +1,8 @@
 // IoQueue: one queue of units and the one I/O thread that carries them out, in the order in which
 // they came. Each ends before the next one begins, but for units of one write where storage
 // completes later: these are under way together, and end in their order. The thread never calls
-// MPI. It starts with the first unit, and ends where there has been none for a while. Where the
-// system has no thread to give, who submits a unit carries it out.
+// MPI. It starts with the first unit, and ends where there has been none for a while. Where no
+// thread can be started, the thread that submits a unit carries it out.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ class IoQueue {
   /// Until nothing of the file is queued.
   void drain(const Ledger& file, Ledger::Which which);
   bool is_drained(const Ledger& file, Ledger::Which which);
-  /// What the ledgers of its files are looked at and changed under.
+  /// To be held while a ledger of one of its files is read or changed.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   /// A caller waits for a unit of this queue, or of any, or the queue is to end: nothing may delay

@@ -12,7 +12,7 @@ Placement placement_of(const Hints& hints);
 /// `automatic` means above, lets a thread that wakes up on a busy core wait for milliseconds.
 Placement asked_placement_of(const Hints& hints);
 
-/// While one lives, this rank's bell rings after each unit of its I/O threads.
+/// While one exists, this rank's bell rings after each unit of its I/O threads.
 class UnitBell {
  public:
   explicit UnitBell(Context& context)
@@ -38,8 +38,8 @@ Task<> await_units(Context& context, Over over) {
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
-/// In the I/O thread, before a unit: lets the node's ranks finish copying, unless somebody waits
-/// for the unit, and not for long.
+/// In the I/O thread, before a unit: waits until the node's ranks have finished copying, for 20 ms
+/// at most, and not at all where a caller waits for the unit.
 void let_copy(Context& context);
 
 /// In the I/O thread, after a unit: what its storage accesses took, where that is the page cache.

@@ -1,6 +1,6 @@
 // The collective methods: gather, two-phase and extended two-phase differ only in their plan.
 //   1. each rank tells the aggregators whose domains it touches what it wants (the FDAT forms
-//      there; nobody ever holds the requests of all ranks)
+//      there; no rank has the requests of all ranks)
 //   2. windows are exchanged and moved, see exchanges.hpp
 #include <cstdio>
 #include <cstdlib>
@@ -45,7 +45,7 @@ Task<std::optional<Error>> exchange(Context& context, const Access& access, cons
 }
 
 /// Storage errors never get here. What does (no memory for a buffer, an error of MPI itself)
-/// leaves other ranks waiting for bytes that will not come: an end is better than a hang.
+/// leaves other ranks waiting for bytes that will not come, so the program ends.
 [[noreturn]] void end_program(const Communicator& comm, const Error& error) {
   if (comm.alone()) throw Error(error);
   std::fprintf(stderr, "penstock: rank %d cannot go on with an exchange, so the program ends: %s\n",

@@ -31,7 +31,7 @@ void throw_errno(const std::string& what, const std::string& path, std::int64_t 
               path, -1, number);
 }
 
-/// A call cannot change how the file was opened; ignoring the wish in silence would be worse.
+/// Hints that only `open` takes must not be given to a call: ignoring them would hide the mistake.
 void ArrayFile::Impl::refuse_settings_of_the_file(const Hints& call) const {
   const std::string_view changed = changed_setting_of_file(call, hints_);
   if (!changed.empty())
@@ -290,7 +290,7 @@ void ArrayFile::Impl::abandon() noexcept {
   let_go();
 }
 
-/// Of what only an open file needs. After its last unit.
+/// Releases what only an open file needs. After its last unit.
 void ArrayFile::Impl::let_go() noexcept {
   in_flight_.reset();
   file_.reset();

@@ -1,5 +1,5 @@
-// Driving: going on with what is under way until it is over, and sleeping in between. The only
-// place where a rank waits for another one.
+// Driving: going on with tasks until they have ended, and sleeping while they cannot go on. The
+// only code in which a rank waits for another one.
 #pragma once
 
 #include "base/task.hpp"

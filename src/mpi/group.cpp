@@ -29,7 +29,7 @@ int attribute_key() {
   return key;
 }
 
-/// A rank that never comes must not keep the others spinning: not MPI_Comm_dup.
+/// MPI_Comm_idup and not MPI_Comm_dup, which spins for as long as a rank does not come.
 MPI_Comm duplicate(MPI_Comm user) {
   // A wait that ends with an error leaves the request to MPI: the memory must stay.
   auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);

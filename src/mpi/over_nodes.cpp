@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// Who takes part, in the order of the nodes.
+/// The ranks that take part: one of each node, in the order of the nodes.
 struct Peers {
   explicit Peers(const Communicator& comm)
       : team(comm.team()),
@@ -20,7 +20,8 @@ struct Peers {
   int count, me;
 };
 
-/// Messages under way and their bytes. Where they are left so, MPI still has the memory: it stays.
+/// Messages under way and their bytes. If it is destroyed while one is under way, the bytes are
+/// never freed, since MPI still uses them.
 class Transit {
  public:
   explicit Transit(const Channel& channel) : channel_(channel), held_(std::make_unique<Held>()) {}
@@ -39,7 +40,7 @@ class Transit {
   }
   bool is_over() { return transport().test(held_->in) && transport().test(held_->out); }
   std::span<std::byte> received() { return held_->received; }
-  /// Nobody waits for what is under way.
+  /// Without waiting for messages under way.
   static void forget(const Channel& channel, int rank, const std::vector<std::byte>& bytes) {
     Transit(channel).send(rank, bytes);
   }

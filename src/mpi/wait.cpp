@@ -22,7 +22,7 @@ constexpr std::chrono::nanoseconds yielding = 100ms;
 /// A collective of MPI needs several calls to get on, once a message is there.
 constexpr int tests_between_sleeps = 8;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
-/// Within a node little depends on this rank's calls of MPI.
+/// Within one node the others seldom wait for this rank's calls of MPI.
 constexpr std::chrono::nanoseconds longest_sleep_in_node = 10ms;
 
 /// False: the time is over.

@@ -1,4 +1,4 @@
-// What is known of the ranks that one waits for, and when it is said.
+// Which ranks a waiting rank waits for, and after how long that is reported.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // Nest: runs of bytes in an order, described and never listed: a run; copies of a nest at a
 // constant step, or at places of a list; runs of any length; nests of different form one after the
-// other. Of a file the places are offsets (file_pattern.hpp), of memory distances from an address
-// (memory_map.hpp).
+// other. A place is where a run or a nest begins: of a file an offset (file_pattern.hpp), of memory
+// the distance from an address (memory_map.hpp).
 //
 // Invariants:
 //   1. The bytes are numbered in the order of the description, 0 <= position < size(): these are

@@ -1,4 +1,4 @@
-// What all kinds that work on a file of the operating system share. Not for other modules.
+// What all storage kinds over a file of the operating system have in common. Not for other modules.
 #pragma once
 
 #include <cerrno>
