@@ -90,7 +90,8 @@ void NodeAggregator::publish(Open& open) {
   for (auto local_rank = copying.rbegin(); local_rank != copying.rend(); ++local_rank) {
     ranges[*local_rank].window_id.store(window_id, std::memory_order_release);
     context_.file.staging.mark_ready(*local_rank, team.rank(), open.slot);
-    if (*local_rank != team.rank() && (!in_turn || *local_rank == copying.front())) team.ring(*local_rank);
+    if (*local_rank != team.rank() && (!in_turn || *local_rank == copying.front()))
+      team.ring(*local_rank);
   }
 }
 

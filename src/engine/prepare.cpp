@@ -106,7 +106,8 @@ Task<Descriptors> between_nodes(Context& context, const Plan& plan,
   co_return unpacked;
 }
 
-DomainTable own_table(Context& context, const Plan& plan, Overlap overlap, Descriptors descriptors) {
+DomainTable own_table(Context& context, const Plan& plan, Overlap overlap,
+                      Descriptors descriptors) {
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), overlap);
   std::sort(descriptors.begin(), descriptors.end(),
             [](const Descriptor& a, const Descriptor& b) { return a.rank < b.rank; });
