@@ -35,9 +35,9 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
 
     Returns:
         A dictionary: method, exchange, reason, alternatives (one dictionary per way: predicted seconds,
-        and whether auto may choose it), costs (the constants, in seconds), bounding_section (per dimension, in elements), span (bytes of
-        the file), domains (one dictionary per aggregator: bytes, rounds, holes), flows (rank,
-        aggregator, bytes), and all as ``text``.
+        and whether auto may choose it), costs (the constants, in seconds), bounding_section (per
+        dimension, in elements), span (bytes of the file), domains (one dictionary per aggregator:
+        bytes, rounds, holes), flows (rank, aggregator, bytes), and all as ``text``.
 
     Raises:
         ArgumentError: For hints that are none, or that no plan can follow.

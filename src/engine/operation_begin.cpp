@@ -1,0 +1,189 @@
+// The beginning of an operation: its request is located, the ranks agree, it is planned and routed.
+#include <algorithm>
+
+#include "engine/buffering.hpp"
+#include "engine/operation.hpp"
+#include "mpi/agree.hpp"
+
+namespace penstock {
+namespace {
+
+/// What all ranks must pass alike. Rendered anew only when the hints have changed.
+const std::vector<Common>& common_values(OpenFile& file, const Hints& hints) {
+  if (file.common.empty() || !(file.common_hints == hints)) {
+    file.common.clear();
+    for (const auto& [name, value] : hints.text())
+      if (must_be_common(name) && name != "locks") file.common.push_back({name, value});
+    file.common_hints = hints;
+  }
+  return file.common;
+}
+
+/// Copies this rank's descriptor to the memory of its node, for the ranks there, if it is short
+/// enough. Returns the number of its words; 0 where the node has no memory in common.
+std::int64_t publish_descriptor(Context& context, const Access& access) {
+  Team* const team = context.comm.team();
+  if (team == nullptr) return 0;
+  const std::vector<std::int64_t> words = access.file.encode();
+  Team::Mailbox& mailbox = team->own_mailbox();
+  const auto turn = context.channel.number % 2;
+  const auto count = static_cast<std::int64_t>(words.size());
+  mailbox.words[turn] = count <= Team::descriptor_words ? count : 0;
+  std::copy_n(words.begin(), mailbox.words[turn], mailbox.descriptor[turn]);
+  return count;
+}
+}  // namespace
+
+Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry) {
+  try {
+    co_return co_await agree_on_entry(channel, entry);
+  } catch (const Error& error) {
+    if (error.error_class() != ErrorClass::disagreement) file.untold.reset();
+    throw;
+  }
+}
+Task<> Operation::begin() {
+  // Slots of meetings and tags are used again.
+  co_await until(Expect::meeting, [&] {
+    return file_.beginnings.is_turn_of(call()) && file_.ends.first() > call() - Team::slots;
+  });
+  if (!can_queue_up())
+    co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
+  std::optional<Timed> watch(std::in_place, context_->record, Phase::plan);
+  co_await prepare_buffering();
+  Demand demand;
+  const std::optional<Error> error = locate(demand);
+  const Entry entry{common_values(file_, hints_), demand, error};
+  const Demand all = co_await enter(file_, context_->channel, entry);
+  if (!all.any_winner) access_.overlap = Overlap::highest_rank;
+  if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
+  context_->record.counts.synchronisations += 1;
+  co_await decide(all);
+  watch.reset();
+  if (route_ != Route::ahead)
+    co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
+  co_await order_after_pending(all);
+  context_->record.counts.bytes_wanted = access_.file.bytes();
+  co_await start(all);
+}
+
+/// Planned as if this rank were alone; what it has pending itself is waited for.
+Task<> Operation::begin_alone() {
+  co_await prepare_buffering();
+  Demand demand;
+  const std::optional<Error> error = locate(demand);
+  if (error) {
+    file_.untold.reset();
+    throw Error(*error);
+  }
+  if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
+  Machine machine = context_->machine;
+  machine.ranks = machine.writers = machine.nodes = 1;
+  machine.shared_memory = false;
+  context_->buffering.cached = !demand.slow;
+  context_->buffering.budget = choose_budget(asked_, demand, machine);
+  hints_.method = sieves(demand) ? Method::sieved : Method::direct;
+  hints_.aggregators = 0;
+  if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
+  plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
+  route_ = choose_route(asked_, demand, plan_);
+  if (!access_.writes()) {
+    const BackgroundIo::Expedite expedite(context_->background);
+    co_await await_units(
+        *context_, [&] { return context_->buffered->is_drained(BufferedFile::Which::writes); });
+  }
+  context_->record.counts.bytes_wanted = access_.file.bytes();
+  co_await start(demand);
+}
+
+/// Of an independent operation.
+bool Operation::sieves(const Demand& demand) const {
+  if (hints_.method == Method::sieved || hints_.method == Method::direct)
+    return hints_.method == Method::sieved;
+  return sieving_pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
+}
+
+/// Waits for this rank's pending units of the file: all of them before an unbuffered write, reads
+/// before any write. After the agreement that follows this holds on all ranks.
+Task<> Operation::prepare_buffering() {
+  // What a call with other settings needed is not kept: staging memory is bounded by this call's.
+  if (!(hints_ == file_.common_hints)) context_->pool.clear();
+  context_->gauge.restart();
+  ActiveBuffer& active = context_->background.memory();
+  context_->buffering.placement = placement_of(hints_);
+  context_->buffering.budget = asked_.budget();
+  // A call that does without a buffer is no wish for less memory.
+  if (access_.writes() && asked_.background != Background::none) {
+    if (file_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
+    file_.last_budget = hints_.active_buffer_size;
+  }
+  // Another rank could overtake reads that are still queued here.
+  if (access_.writes()) {
+    const auto which =
+        context_->buffering.budget == 0 ? BufferedFile::Which::all : BufferedFile::Which::reads;
+    co_await await_units(*context_, [&, which] { return context_->buffered->is_drained(which); });
+  }
+  active.restart_peak();
+}
+
+std::optional<Error> Operation::locate(Demand& demand) {
+  // Before one looks for failures: what fails after this is known to be pending.
+  const Extent pending = context_->buffered->pending_hull();
+  std::optional<Error> error = early_;
+  if (!error) error = file_.failure_to_tell();
+  if (!error)
+    error = attempt([&] {
+      check_hints(hints_, context_->units.grain, context_->machine.ranks);
+      demand = Demand::of(access_.file);
+      if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
+      demand.any_winner = access_.overlap == Overlap::unspecified;
+      demand.slow = is_slow();
+      demand.room = context_->buffering.budget - context_->background.memory().in_use();
+    });
+  if (error) demand = {};
+  if (!pending.empty()) {
+    demand.pending_begin = pending.begin;
+    demand.pending_end = pending.end;
+  }
+  return error;
+}
+
+/// Whether this rank's access would wait for a device: it bypasses the page cache, or the kernel
+/// makes writers wait for the device, or some of the bytes to read are not in the page cache.
+bool Operation::is_slow() const {
+  constexpr std::int64_t samples = 8;
+  if (!context_->machine.page_cache) return true;
+  if (access_.writes()) return file_.cache_speed->is_slow(CacheSpeed::Clock::now());
+  if (!asked_.leaves_storage() || access_.file.empty()) return false;
+  const Extent hull = access_.file.hull();
+  for (std::int64_t i = 0; i <= samples; ++i) {
+    const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);
+    if (!context_->storage.is_cached(std::min(at, hull.end - 1))) return true;
+  }
+  return false;
+}
+
+/// The plan and the route: the same on every rank.
+Task<> Operation::decide(Demand all) {
+  context_->buffering.cached = !all.slow;
+  context_->buffering.budget = choose_budget(asked_, all, context_->machine);
+  if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
+  const auto make = [&] {
+    const bool ahead = can_queue_up() && !context_->machine.page_cache;
+    plan_ = make_plan(context_->units, all, hints_, context_->machine, access_.writes(), ahead);
+    route_ = choose_route(asked_, all, plan_);
+  };
+  make();
+  // Of what is ahead the exchange comes later; others may have the memory until then.
+  if (!plan_.collective() || plan_.exchange != Exchange::node || route_ == Route::ahead) co_return;
+  co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
+  if (!co_await make_room(*context_, plan_, uses_io_thread(route_))) make();
+}
+
+/// Pending units of earlier writes are written first if this call could overtake or miss them.
+Task<> Operation::order_after_pending(const Demand& all) {
+  if (uses_io_thread(route_)) co_await keep_order(*context_, access_, plan_, all);
+  else co_await await_written(*context_, access_, all);
+}
+
+}  // namespace penstock
