@@ -53,7 +53,9 @@ class Strand {
     } catch (...) {
       failure_ = std::current_exception();
     }
+    // Both belong to what is awaited, which ends with that.
     look_ = nullptr;
+    expect_ = nullptr;
     at_.resume();
     return true;
   }
@@ -75,14 +77,16 @@ namespace task {
 struct PromiseBase {
   Strand* strand = nullptr;
   std::coroutine_handle<> caller;
+  bool called = false;  // it runs within the caller's co_await, which goes on by itself
   std::exception_ptr failure;
 
   struct Final {
     bool await_ready() noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) noexcept {
-      const std::coroutine_handle<> caller = ended.promise().caller;
-      return caller ? caller : std::noop_coroutine();
+      const PromiseBase& promise = ended.promise();
+      const bool resumes = promise.caller && !promise.called;
+      return resumes ? promise.caller : std::noop_coroutine();
     }
     void await_resume() noexcept {}
   };
@@ -127,11 +131,18 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
+  /// Runs the task as a call. False: it has ended without waiting, and the caller goes on. A
+  /// transfer to it and back would take stack in a loop of such tasks, where the compiler does not
+  /// make jumps of them (sanitizers, no optimisation).
   template <class Promise>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    handle_.promise().caller = caller;
-    handle_.promise().strand = caller.promise().strand;
-    return handle_;
+  bool await_suspend(std::coroutine_handle<Promise> caller) {
+    promise_type& promise = handle_.promise();
+    promise.caller = caller;
+    promise.strand = caller.promise().strand;
+    promise.called = true;
+    handle_.resume();
+    promise.called = false;
+    return !handle_.done();
   }
   T await_resume() { return handle_.promise().result(); }
 
