@@ -20,6 +20,16 @@ std::vector<Extent> BufferedFile::pending() {
   return ledger_.pending();
 }
 
+void BufferedFile::publish(SharedExtent& hull) {
+  const auto guard = queue_->lock();
+  ledger_.publish(hull);
+}
+
+void BufferedFile::unpublish(SharedExtent& hull) noexcept {
+  const auto guard = queue_->lock();
+  ledger_.unpublish(hull);
+}
+
 void BufferedFile::fail(const Error& error, const void* owner, std::int64_t operation) {
   const auto guard = queue_->lock();
   ledger_.fail(error, owner, operation);

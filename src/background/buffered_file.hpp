@@ -35,6 +35,8 @@ class BufferedFile {
   /// Where writes are pending: from the first to the last such byte.
   Extent pending_hull();
   std::vector<Extent> pending();
+  void publish(SharedExtent& hull);
+  void unpublish(SharedExtent& hull) noexcept;
   /// See Ledger.
   void fail(const Error& error, const void* owner, std::int64_t operation);
   std::optional<Error> lost(const void* owner, std::int64_t operation);

@@ -32,11 +32,13 @@ void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
   }
   last_write_ = ticket;
   pending_.push_back({ticket, unit.extent});
+  for (SharedExtent* const hull : published_) hull->include(unit.extent);
   unsynced_ = true;
 }
 
 void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
   if (unit.writes()) pending_.pop_front();
+  if (pending_.empty()) withdraw();
   if (dropped) {
     ++dropped_;
     dropped_bytes_ += unit.extent.length();
@@ -89,7 +91,22 @@ std::optional<Error> Ledger::take_failure() {
   return with_text(failure, text + write_again);
 }
 
+void Ledger::publish(SharedExtent& hull) {
+  hull.clear();
+  for (const Write& write : pending_) hull.include(write.extent);
+  published_.push_back(&hull);
+}
+
+void Ledger::unpublish(SharedExtent& hull) noexcept {
+  std::erase(published_, &hull);
+}
+
+void Ledger::withdraw() noexcept {
+  for (SharedExtent* const hull : published_) hull->clear();
+}
+
 void Ledger::forget() {
+  published_.clear();  // that memory is the parent's, too
   pending_.clear();
   lost_.clear();
   failure_.reset();

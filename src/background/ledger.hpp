@@ -17,6 +17,7 @@
 #include <penstock/error.hpp>
 
 #include "background/io_unit.hpp"
+#include "base/shared_extent.hpp"
 
 namespace penstock {
 
@@ -44,6 +45,11 @@ class Ledger {
   /// What has gone wrong since the last time, in words for the reader, and no longer here.
   std::optional<Error> take_failure();
 
+  /// Keeps in `hull`, which must stay until unpublish(), where writes are pending: more as long as
+  /// some are, nothing when none is.
+  void publish(SharedExtent& hull);
+  void unpublish(SharedExtent& hull) noexcept;
+
   /// Something was buffered since the last mark_synced().
   bool has_unsynced() const noexcept { return unsynced_; }
   /// After sync or close: nothing has to be said at the end of the process.
@@ -60,7 +66,10 @@ class Ledger {
     Error failure;  // which it was, or came after
     std::int64_t failed_operation;
   };
-  std::deque<Write> pending_;                // oldest first
+  void withdraw() noexcept;
+
+  std::deque<Write> pending_;  // oldest first
+  std::vector<SharedExtent*> published_;
   IoTicket last_write_ = 0, last_read_ = 0;  // of its newest units
   std::optional<Error> failure_;             // the first that nobody has taken
   std::int64_t failed_operation_ = 0, dropped_ = 0, dropped_bytes_ = 0;

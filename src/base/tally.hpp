@@ -20,6 +20,8 @@ class Tally {
     return *this;
   }
   Tally& operator++() noexcept { return *this += 1; }
+  /// What was counted since it was taken last.
+  std::int64_t take() noexcept { return value_.exchange(0, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::int64_t> value_;

@@ -25,7 +25,7 @@
 #include "pattern/footprint.hpp"
 #include "plan/plan.hpp"
 #include "record/recorder.hpp"
-#include "storage/storage.hpp"
+#include "storage/count.hpp"
 
 namespace penstock {
 
@@ -121,11 +121,12 @@ struct OpenFile {
   TeamArenas arenas;  // of this node's ranks, once a write has been buffered
   Worker worker;      // does storage calls while the calling thread exchanges
   BackgroundCounts background_counts;
+  StorageCounts background_storage;        // what I/O threads do
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered
   std::shared_ptr<CacheSpeed> cache_speed;
-  bool shortened = false;        // the file may end before the array does; the same on every rank
-  std::int64_t last_budget = 0;  // of the last write
-  std::int64_t writes = 0;       // collective writes so far: the same on every rank
+  bool shortened = false;               // it may end before units.all does; the same on every rank
+  std::int64_t last_budget = 0;         // of the last write
+  std::int64_t writes = 0;              // so far; independent ones of this rank among them
   std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
   std::int64_t calls_before;            // collective calls of the files before in this lane
   std::int64_t calls = 0;               // of this one; the same on every rank
@@ -156,7 +157,7 @@ struct OpenFile {
 struct Context : std::enable_shared_from_this<Context> {
   Context(OpenFile& file, const Channel& channel, Buffers& buffers)
       : file(file),
-        storage(file.storage),
+        storage(file.storage, storage_counts, file.background_storage),
         comm(file.comm),
         background(file.background),
         units(file.units),
@@ -168,11 +169,17 @@ struct Context : std::enable_shared_from_this<Context> {
         record(channel.call.number, file.listener) {}
   Context(const Context&) = delete;
 
+  /// What was counted since it was asked last.
+  Statistics take_counts() noexcept {
+    storage_counts.move_to(record.counts);
+    return std::exchange(record.counts, {});
+  }
   /// Null: this rank is alone.
   Transport* transport() const noexcept { return comm.alone() ? nullptr : &comm.transport(); }
 
   OpenFile& file;
-  Storage& storage;
+  StorageCounts storage_counts;  // of this call, but for what I/O threads do
+  CountedStorage storage;
   const Communicator& comm;
   BackgroundIo& background;
   const FileUnits& units;
@@ -193,6 +200,9 @@ Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry);
 /// counts where all ranks say so.
 enum class Overlap { highest_rank, unspecified };
 
+/// Whom a request needs: all ranks in the same call, or none.
+enum class Company { collective, independent };
+
 /// Memory of a write is only read from.
 struct Access {
   Direction direction = Direction::read;
@@ -200,7 +210,13 @@ struct Access {
   Footprint file;
   std::vector<MemoryMap> memory;  // of each pattern of the footprint
 
+  /// Of an independent one: no other atomic access of the file changes, or sees, a part of it
+  /// (MPI 4.1, section 14.6.1).
+  bool atomic = false;
+
   bool writes() const noexcept { return direction == Direction::write; }
+  /// Leaves out what is at or above `end`.
+  void clip(std::int64_t end);
 };
 
 }  // namespace penstock

@@ -36,7 +36,7 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
           file.buffers)),
       access_(std::move(access)),
       hints_(resolve_hints(hints, file.machine, file.units.grain)),
-      asked_{access_.direction, background, hints.active_buffer_size},
+      asked_{access_.direction, background, access_.atomic ? 0 : hints.active_buffer_size},
       company_(company),
       early_(std::move(early)) {
   if (company_ == Company::collective) {
@@ -151,7 +151,7 @@ void Operation::warm_page_cache() {
   if (extents.empty()) return;
   IoUnit unit;
   unit.placement = context_->buffering.placement;
-  unit.work = [&storage = context_->storage, extents = std::move(extents)] {
+  unit.work = [&storage = file_.storage, extents = std::move(extents)] {
     for (const Extent extent : extents) storage.read_ahead(extent);
   };
   ticket_ = context_->buffered->submit(std::move(unit));

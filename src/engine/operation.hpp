@@ -33,8 +33,6 @@
 
 namespace penstock {
 
-enum class Company { collective, independent };
-
 class Operation : public std::enable_shared_from_this<Operation> {
  public:
   /// `background`: none for a blocking call. `early`: what was wrong with the arguments of this
@@ -74,13 +72,18 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::int64_t call() const noexcept { return context_->channel.call.number; }
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
+  /// Bytes that it moves; of one that has begun what is left of a read where the file ends.
+  std::int64_t bytes() const noexcept { return access_.file.bytes(); }
   /// What was counted since it was asked last.
-  Statistics take_counts() noexcept { return std::exchange(context_->record.counts, {}); }
+  Statistics take_counts() noexcept { return context_->take_counts(); }
 
  private:
   Task<> run();
   Task<> begin();
   Task<> begin_alone();
+  std::unique_ptr<RangeLock> lock_whole();
+  Task<> await_what_it_could_miss();
+  std::int64_t size_of_file();
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
   Task<> prepare_buffering();

@@ -1,8 +1,11 @@
 // The beginning of an operation: its request is located, the ranks agree, it is planned and routed.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "engine/buffering.hpp"
 #include "engine/operation.hpp"
+#include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
@@ -34,6 +37,20 @@ std::int64_t publish_descriptor(Context& context, const Access& access) {
 }
 }  // namespace
 
+void Access::clip(std::int64_t end) {
+  if (file.hull().end <= end) return;
+  std::vector<FilePattern> parts;
+  std::vector<MemoryMap> maps;
+  for (std::size_t i = 0; i < file.parts().size(); ++i) {
+    FilePattern part = file.parts()[i].within({0, end});
+    if (part.empty()) continue;
+    parts.push_back(std::move(part));
+    maps.push_back(std::move(memory[i]));
+  }
+  file = Footprint(std::move(parts));
+  memory = std::move(maps);
+}
+
 Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry) {
   try {
     co_return co_await agree_on_entry(channel, entry);
@@ -54,10 +71,14 @@ Task<> Operation::begin() {
   Demand demand;
   const std::optional<Error> error = locate(demand);
   const Entry entry{common_values(file_, hints_), demand, error};
-  const Demand all = co_await enter(file_, context_->channel, entry);
+  Demand all = co_await enter(file_, context_->channel, entry);
   if (!all.any_winner) access_.overlap = Overlap::highest_rank;
   if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
   context_->record.counts.synchronisations += 1;
+  if (context_->units.open_ended && !access_.writes()) {
+    all.clip(all.file_end);
+    access_.clip(all.file_end);
+  }
   co_await decide(all);
   watch.reset();
   if (route_ != Route::ahead)
@@ -87,13 +108,58 @@ Task<> Operation::begin_alone() {
   if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
   plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
   route_ = choose_route(asked_, demand, plan_);
-  if (!access_.writes()) {
-    const BackgroundIo::Expedite expedite(context_->background);
-    co_await await_units(
-        *context_, [&] { return context_->buffered->is_drained(BufferedFile::Which::writes); });
-  }
+  co_await await_what_it_could_miss();
+  const std::unique_ptr<RangeLock> lock = lock_whole();
+  if (context_->units.open_ended && !access_.writes()) access_.clip(size_of_file());
   context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(demand);
+}
+
+/// What this rank has buffered is written before it reads, and what others of its node have where
+/// this one reads or writes, before either. Those of other nodes it cannot ask.
+Task<> Operation::await_what_it_could_miss() {
+  if (access_.file.empty()) co_return;
+  const auto is_written = [&] {
+    return context_->buffered->is_drained(BufferedFile::Which::writes);
+  };
+  if (!access_.writes() && !is_written()) {
+    const BackgroundIo::Expedite expedite(context_->background);
+    co_await await_units(*context_, is_written);
+  }
+  const Extent wanted = access_.file.hull();
+  Team* const team = context_->comm.team();
+  for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank) {
+    if (local_rank == team->rank()) continue;
+    const SharedExtent& pending = team->mailbox(local_rank).pending;
+    const auto is_apart = [&] { return intersect(pending.get(), wanted).empty(); };
+    if (is_apart()) continue;
+    const Timed watch(context_->record, Phase::wait);
+    // Its I/O thread does not ring here.
+    co_await until(Expect::messages, is_apart);
+  }
+}
+
+/// Of an atomic access, until it has moved its bytes.
+std::unique_ptr<RangeLock> Operation::lock_whole() {
+  if (!access_.atomic || access_.file.empty()) return nullptr;
+  const LockKind kind = access_.writes() ? LockKind::exclusive : LockKind::shared;
+  std::unique_ptr<RangeLock> lock =
+      lock_for_writing(*context_, Locks::automatic, access_.file.hull(), kind);
+  if (lock == nullptr)
+    throw Error("atomic access to '" + context_->storage.path() +
+                    "' needs byte-range locks, which its file system does not have",
+                context_->storage.path(), access_.file.hull().begin, ENOLCK);
+  hints_.locks = Locks::never;  // it has one
+  return lock;
+}
+
+std::int64_t Operation::size_of_file() {
+  const std::int64_t size = context_->storage.size();
+  if (size < 0)
+    throw Error("finding out the size of '" + context_->storage.path() +
+                    "': " + std::strerror(static_cast<int>(-size)),
+                context_->storage.path(), -1, static_cast<int>(-size));
+  return size;
 }
 
 /// Of an independent operation.
@@ -138,12 +204,14 @@ std::optional<Error> Operation::locate(Demand& demand) {
       if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_slow();
+      if (context_->units.open_ended && !access_.writes()) demand.file_end = size_of_file();
       demand.room = context_->buffering.budget - context_->background.memory().in_use();
     });
   if (error) demand = {};
   if (!pending.empty()) {
     demand.pending_begin = pending.begin;
     demand.pending_end = pending.end;
+    demand.file_end = std::max(demand.file_end, pending.end);
   }
   return error;
 }

@@ -10,12 +10,12 @@
 
 namespace penstock {
 
-std::shared_ptr<InFlight::Begun> InFlight::add(Access access, const Hints& hints,
-                                               std::optional<Background> background,
-                                               std::optional<Error> early) {
+std::shared_ptr<InFlight::Begun> InFlight::add(Request request, const Hints& hints,
+                                               std::optional<Background> background) {
   auto begun = std::make_shared<Begun>();
   begun->operation =
-      std::make_shared<Operation>(file_, std::move(access), hints, background, std::move(early));
+      std::make_shared<Operation>(file_, std::move(request.access), hints, background,
+                                  std::move(request.error), request.company);
   begun_.push_back(begun);
   return begun;
 }
@@ -68,28 +68,34 @@ void InFlight::go_on_until(Over&& over) {
   }
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::run(Access access, const Hints& hints,
-                                               std::optional<Error> early) {
+std::shared_ptr<InFlight::Begun> InFlight::run(Request request, const Hints& hints) {
   thread_.wait_for_all();
-  auto begun = add(std::move(access), hints, std::nullopt, std::move(early));
+  auto begun = add(std::move(request), hints, std::nullopt);
   go_on_until([&] { return begun->operation->has_ended(); });
   take(*begun);
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::begin(Access access, Hints hints, Background background,
-                                                 std::optional<Error> early) {
+std::shared_ptr<InFlight::Begun> InFlight::begin(Request request, Hints hints,
+                                                 Background background) {
   if (background == Background::none) hints.active_buffer_size = 0;
   thread_.wait_for_all();
   if (background == Background::all && !threads_allowed_) require_threads();
   const Placement placement = asked_placement_of(hints);
-  auto begun = add(std::move(access), hints, background, std::move(early));
+  auto begun = add(std::move(request), hints, background);
   if (background == Background::all) {
     begin_in_thread(begun, placement);
     return begun;
   }
   go_on_until([&] { return begun->operation->has_begun(); });
   take(*begun);
+  return begun;
+}
+
+std::shared_ptr<InFlight::Begun> InFlight::post(Request request, const Hints& hints) {
+  thread_.wait_for_all();
+  auto begun = add(std::move(request), hints, Background::storage);
+  go_on();
   return begun;
 }
 
@@ -176,6 +182,11 @@ bool InFlight::is_ready(Begun& begun) {
   if (thread_is_busy()) return false;
   go_on();
   return begun.operation->is_ready();
+}
+
+bool InFlight::has_ended(Begun& begun) {
+  if (!begun.operation->has_ended() && !thread_is_busy()) go_on();
+  return begun.operation->has_ended();
 }
 
 void InFlight::abandon() noexcept {

@@ -14,6 +14,14 @@
 
 namespace penstock {
 
+/// What a rank asks for in one call.
+struct Request {
+  Access access;
+  std::optional<Error> error = std::nullopt;  // what is wrong with it: brought to the agreement
+  const Hints* hints = nullptr;               // in place of the file's
+  Company company = Company::collective;
+};
+
 class InFlight {
  public:
   struct Begun {
@@ -30,15 +38,20 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   ~InFlight() { thread_.wait_for_all(); }
 
-  /// Collective: an operation until the call that began it returns.
-  std::shared_ptr<Begun> run(Access access, const Hints& hints, std::optional<Error> early);
-  std::shared_ptr<Begun> begin(Access access, Hints hints, Background background,
-                               std::optional<Error> early);
-  /// Collective. Throws what went wrong with it, once.
+  /// An operation until the call that began it returns. Collective, unless the request needs no
+  /// other rank.
+  std::shared_ptr<Begun> run(Request request, const Hints& hints);
+  std::shared_ptr<Begun> begin(Request request, Hints hints, Background background);
+  /// The same without waiting for other ranks: it goes on whenever this rank waits for, or asks
+  /// about, something of the file. Calls are numbered alike on all ranks all the same.
+  std::shared_ptr<Begun> post(Request request, const Hints& hints);
+  /// As collective as it is. Throws what went wrong with it, once.
   void end(Begun& begun);
   bool is_copied(Begun& begun, bool wait);
   /// Goes on with what is in flight. What is left of this one depends on other ranks alone.
   bool is_ready(Begun& begun);
+  /// The same; whether it has ended.
+  bool has_ended(Begun& begun);
 
   /// Collective: what has begun has ended then. What went wrong stays with the handles.
   void end_everything();
@@ -52,8 +65,8 @@ class InFlight {
   std::int64_t oldest() const noexcept;
 
  private:
-  std::shared_ptr<Begun> add(Access access, const Hints& hints,
-                             std::optional<Background> background, std::optional<Error> early);
+  std::shared_ptr<Begun> add(Request request, const Hints& hints,
+                             std::optional<Background> background);
   template <class Over>
   void go_on_until(Over&& over);
   Progress go_on();

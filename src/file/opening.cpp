@@ -12,14 +12,12 @@
 #include <cstdlib>
 #include <limits>
 
-#include "file/anew.hpp"
+#include "file/announcement.hpp"
+#include "file/byte_file.hpp"
 #include "file/costs.hpp"
-#include "file/impl.hpp"
-#include "file/words.hpp"
-#include "mpi/agree.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/finalize.hpp"
-#include "mpi/launch.hpp"
+#include "plan/hint_table.hpp"
 #include "storage/facts.hpp"
 
 namespace penstock {
@@ -27,20 +25,16 @@ namespace {
 
 constexpr auto unknown_device = ~std::uint64_t{0};
 
-std::vector<Common> common_values(const std::string& path, Mode mode, const ArraySpec& spec,
-                                  const Hints& hints) {
+std::vector<Common> common_values(const std::string& path, const Hints& hints,
+                                  const Contents& contents) {
   std::string hint_text;
   for (const auto& [name, value] : hints.text())
     if (must_be_common(name)) hint_text.append(name).append("=").append(value).append(" ");
-  return {{"path", "'" + path + "'"},
-          {"mode", std::string(to_string(mode))},
-          {"shape", text_of(spec.shape)},
-          {"dtype", spec.dtype + " (" + std::to_string(spec.element_size) + " bytes)"},
-          {"order", spec.order ? std::string(to_string(*spec.order)) : "auto"},
-          {"offset", std::to_string(spec.offset)},
-          {"container", std::string(to_string(spec.container))},
-          {"hints", hint_text},
-          {"device", "'" + Device::common_part(hints.device) + "'"}};
+  std::vector<Common> values = contents.common();
+  values.insert(values.begin(), {"path", "'" + path + "'"});
+  values.push_back({"hints", hint_text});
+  values.push_back({"device", "'" + Device::common_part(hints.device) + "'"});
+  return values;
 }
 
 std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const Hints& hints,
@@ -88,25 +82,24 @@ Error elsewhere(const std::string& path) {
 
 }  // namespace
 
-ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
-                      const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
-                      const Hints& hints)
+ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::filesystem::path& path,
+                   OpenFlag flag, Contents& contents, const Hints& hints)
     : background_(background),
       comm_(std::move(comm)),
       path_(path.string()),
-      mode_(mode),
+      flag_(flag),
       hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
   if (!comm_.is_null()) finish_before_mpi_does(background_);
   comm_.connect();
-  agree_to_open(spec);
-  const bool made = comm_.rank() == 0 && mode_ == Mode::create && !is_there(path_);
+  agree_to_open(contents);
+  const bool made = comm_.rank() == 0 && flag_ == OpenFlag::create && !is_there(path_);
   try {
     const Channel channel{comm_, path_, {CallKind::open}, comm_.calls()};
-    open_on_first(channel, spec);
-    open_on_others(channel);
-    if (described_.changes && mode_ != Mode::read) change_file(channel);
-    complete();
+    open_on_first(channel, contents);
+    open_on_others(channel, contents);
+    if (contents.changes() && writable()) change(channel, contents);
+    complete(contents);
   } catch (...) {
     if (made && storage_) remove_file(path_);
     // All ranks know that it was not opened.
@@ -116,14 +109,14 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
 }
 
 /// The lane depends on the hints, on which all ranks agree here: they say how large a team is.
-void ArrayFile::Impl::agree_to_open(const ArraySpec& spec) {
+void ByteFile::agree_to_open(Contents& contents) {
   const int most = static_cast<int>(
       std::clamp<std::int64_t>(hints_.ranks_per_node, 0, std::numeric_limits<int>::max()));
   const std::optional<Error> error = attempt([&] {
-    check(spec);
+    check(contents);
     find_buffered();
   });
-  const std::vector<Common> common = common_values(path_, mode_, spec, hints_);
+  const std::vector<Common> common = common_values(path_, hints_, contents);
   const Channel channel{comm_, path_, {CallKind::open}};
   const Entry entry{common, {}, error, comm_.free_lanes(most)};
   const FreeLanes lanes = drive(comm_, agree_on_opening(channel, entry));
@@ -136,43 +129,24 @@ void ArrayFile::Impl::agree_to_open(const ArraySpec& spec) {
                  why.c_str());
 }
 
-void ArrayFile::Impl::complete() {
-  const ArraySpec& s = described_.spec;
-  layout_ = {s.shape, s.element_size, *s.order, described_.data_offset};
-  hints_ = resolve_hints(hints_, machine(), layout_.element_size);
-  file_.emplace(*storage_, comm_, background_, layout_.units(), machine());
+void ByteFile::complete(const Contents& contents) {
+  FileUnits units = contents.units();
+  hints_ = resolve_hints(hints_, machine(), units.grain);
+  file_.emplace(*storage_, comm_, background_, std::move(units), machine());
   file_->buffered = buffered_;
   file_->cache_speed = cache_speed_;
+  if (comm_.team() != nullptr) buffered_->publish(comm_.team()->own_mailbox().pending);
   in_flight_.emplace(*file_,
                      [this](const Statistics& counts) { file_->background_counts.add(counts); });
-  opening_counts_ = storage_counts_;
 }
 
-void ArrayFile::Impl::check(const ArraySpec& spec) {
+void ByteFile::check(Contents& contents) {
   device_ = Device::parse(hints_.device);
   if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
-  if (spec.offset < 0)
-    throw Error(ErrorClass::argument,
-                "offset must not be negative, but is " + std::to_string(spec.offset));
-  if (mode_ != Mode::read && comm_.alone()) check_alone();
-  if (mode_ == Mode::create) {
-    describe_new(path_, spec);
-    check_hints(hints_, spec.element_size, comm_.size());
-  }
+  contents.check(comm_);
 }
 
-/// Several ranks that each write all of a file alone lose most of it without a word.
-void ArrayFile::Impl::check_alone() const {
-  const std::optional<std::string> others = find_other_ranks(comm_);
-  if (!others) return;
-  throw Error(ErrorClass::argument,
-              "'" + path_ + "' is opened for writing " + *others +
-                  "; each would write all of it, over the others. Pass the communicator of all "
-                  "that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF (comm=MPI.COMM_SELF) if "
-                  "this process alone is meant to");
-}
-
-Machine ArrayFile::Impl::machine() const {
+Machine ByteFile::machine() const {
   const Team* const team = comm_.team();
   return {comm_.size(),
           comm_.writers(),
@@ -184,53 +158,47 @@ Machine ArrayFile::Impl::machine() const {
           costs_};
 }
 
-void ArrayFile::Impl::open_storage(OpenFlag flag) {
+void ByteFile::open_storage(OpenFlag flag) {
   storage_ =
       device_.stack(open_path(path_, flag, hints_, comm_.rank()), std::move(clock_), comm_.rank());
-  storage_ = count(std::move(storage_), storage_counts_, &background_counts_);
 }
 
 /// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
-void ArrayFile::Impl::open_on_first(const Channel& channel, const ArraySpec& spec) {
+void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
   std::string told;
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
-      open_storage(mode_ == Mode::read         ? OpenFlag::read
-                   : mode_ == Mode::read_write ? OpenFlag::read_write
-                                               : OpenFlag::create);
-      described_ = mode_ == Mode::create
-                       ? describe_new(path_, spec)
-                       : describe_existing(*storage_, path_, spec, mode_ == Mode::read_write);
+      open_storage(flag_);
+      contents.find(*storage_);
       // Facts only help to choose: where they cannot be had, a file works without.
       attempt([&] { facts_ = find_facts(path_); });
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
-      told = Announcement{described_, facts_, costs_}.packed();
+      told = Announcement::of(costs_, facts_, contents.told()).packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));
   if (comm_.rank() == 0) return;
-  Announcement announced = Announcement::unpacked(told);
-  described_ = std::move(announced.described);
-  facts_ = std::move(announced.facts);
+  const Announcement announced = Announcement::unpacked(told);
   costs_ = announced.costs;
+  facts_ = announced.facts();
+  contents.be_told(announced.contents);
 }
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before
 /// all ranks know that they have the same one.
-void ArrayFile::Impl::open_on_others(const Channel& channel) {
+void ByteFile::open_on_others(const Channel& channel, const Contents& contents) {
   std::string identity;
   std::optional<Error> error = attempt([&] {
-    if (comm_.rank() != 0)
-      open_storage(mode_ == Mode::read ? OpenFlag::read : OpenFlag::read_write);
+    if (comm_.rank() != 0) open_storage(writable() ? OpenFlag::read_write : OpenFlag::read);
   });
   if (error && error->error_number() == ENOENT) error = elsewhere(path_);
   if (!error)
     error = attempt([&] {
       identity = find_identity(path_);
       find_buffered();
-      check_hints(hints_, described_.spec.element_size, comm_.size());
+      check_hints(hints_, contents.units().grain, comm_.size());
     });
   const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
   const Entry entry{common, {}, error};
@@ -240,7 +208,7 @@ void ArrayFile::Impl::open_on_others(const Channel& channel) {
 /// Another handle of this process may have something of the file in its active buffer: it is
 /// written before anybody reads the header or truncates. Once more when the file is open, since
 /// there may have been none before.
-void ArrayFile::Impl::find_buffered() {
+void ByteFile::find_buffered() {
   struct stat status {};
   const bool known = ::stat(path_.c_str(), &status) == 0;
   const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
@@ -253,17 +221,9 @@ void ArrayFile::Impl::find_buffered() {
   buffered_->drain();
 }
 
-/// Rank 0 writes the header and sets the size.
-void ArrayFile::Impl::change_file(const Channel& channel) {
-  const ArraySpec& s = described_.spec;
+void ByteFile::change(const Channel& channel, Contents& contents) {
   std::optional<Error> error;
-  if (comm_.rank() == 0)
-    error = attempt([&] {
-      const std::int64_t end =
-          described_.data_offset + ArrayLayout{s.shape, s.element_size, *s.order, 0}.byte_count();
-      if (mode_ == Mode::create) make_anew(*storage_, path_, described_, end);
-      else extend(*storage_, path_, described_, end);
-    });
+  if (comm_.rank() == 0) error = attempt([&] { contents.change(*storage_); });
   drive(comm_, agree_on_exit(channel, error));
 }
 

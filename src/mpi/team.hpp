@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_extent.hpp"
 #include "base/task.hpp"
 #include "mpi/bell.hpp"
 #include "mpi/segment.hpp"
@@ -82,6 +83,8 @@ class Team {
     // whether it waits for others there.
     std::atomic<std::int64_t> call, last_call;
     std::atomic<std::int32_t> waiting;
+    // Where writes of this rank to this file are buffered, and not in the file yet.
+    SharedExtent pending;
   };
   Mailbox& mailbox(int local_rank) noexcept { return mailboxes_[local_rank]; }
   Mailbox& own_mailbox() noexcept { return mailboxes_[rank_]; }

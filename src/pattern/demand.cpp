@@ -14,10 +14,18 @@ Demand Demand::of(const Footprint& footprint) {
   return demand;
 }
 
+/// Bytes and runs are those of before, unless nothing is left: they only help to choose.
+void Demand::clip(std::int64_t limit) noexcept {
+  if (empty() || end <= limit) return;
+  end = limit;
+  if (begin >= end) bytes = runs = 0;
+}
+
 void Demand::join(const Demand& higher) {
   words = std::max(words, higher.words);
   pending_begin = std::min(pending_begin, higher.pending_begin);
   pending_end = std::max(pending_end, higher.pending_end);
+  file_end = std::max(file_end, higher.file_end);
   room = std::min(room, higher.room);
   slow = slow || higher.slow;
   any_winner = any_winner && higher.any_winner;

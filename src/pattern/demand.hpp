@@ -16,6 +16,8 @@ struct Demand {
   std::int64_t words = 0;  // of the longest request descriptor of a rank
   /// Hull of what ranks have buffered of this file and not written yet.
   std::int64_t pending_begin = std::numeric_limits<std::int64_t>::max(), pending_end = -1;
+  /// Where the file ends once that is written, as far as a rank knows; where reads end there.
+  std::int64_t file_end = 0;
   /// Bytes of room in the active buffer of the rank that has least.
   std::int64_t room = std::numeric_limits<std::int64_t>::max();
   /// The access of some rank would wait for a device, see Operation::is_slow.
@@ -26,6 +28,8 @@ struct Demand {
   bool any_winner = false;
 
   static Demand of(const Footprint& footprint);
+  /// Leaves out what is at or above `end`.
+  void clip(std::int64_t end) noexcept;
   bool empty() const noexcept { return bytes == 0; }
   Extent hull() const noexcept { return empty() ? Extent{0, 0} : Extent{begin, end}; }
   Extent pending() const noexcept { return {pending_begin, std::max(pending_begin, pending_end)}; }

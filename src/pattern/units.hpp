@@ -14,7 +14,9 @@ struct FileUnits {
   /// Sizes of pieces that had better not be divided, largest first, each counted from all.begin: of
   /// an array the slabs of its dimensions. May be empty.
   std::vector<std::int64_t> slabs;
-  Extent all;  // what there is of the file
+  Extent all;  // what there is of the file; empty: not known
+  /// Reads end where the file does. Else that is an error: what they ask for should be there.
+  bool open_ended = false;
 };
 
 }  // namespace penstock

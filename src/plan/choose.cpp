@@ -49,7 +49,7 @@ DomainRule rule_of(Method method, DomainRule asked) {
 Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Demand& demand) {
   const bool whole_array =
       rule == DomainRule::static_ || (method == Method::two_phase && rule != DomainRule::dynamic);
-  return whole_array ? units.all : demand.hull();
+  return whole_array && !units.all.empty() ? units.all : demand.hull();
 }
 
 Exchange choose_exchange(Exchange asked, const Machine& machine) {

@@ -11,7 +11,6 @@
 
 #include "base/direction.hpp"
 #include "base/extent.hpp"
-#include "base/tally.hpp"
 #include "storage/parts.hpp"
 
 namespace penstock {
@@ -83,11 +82,6 @@ class Storage {
   virtual const std::string& path() const = 0;  ///< for messages
 };
 
-/// Counts of what reached the wrapped storage (adapter Count fills it).
-struct StorageCounts {
-  Tally reads, writes, other_calls, bytes_read, bytes_written;
-};
-
 /// How far a transfer got, and why it stopped (0: it did not).
 struct Transfer {
   std::int64_t bytes = 0;
@@ -111,9 +105,5 @@ std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool
                                     std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
 std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);
-/// Counts calls and bytes of `inner` into `counts`; those of the active buffer's I/O thread into
-/// `background`, where it is given. Both must outlive the adapter.
-std::unique_ptr<Storage> count(std::unique_ptr<Storage> inner, StorageCounts& counts,
-                               StorageCounts* background = nullptr);
 
 }  // namespace penstock

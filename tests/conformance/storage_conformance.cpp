@@ -16,6 +16,7 @@
 #include "storage/fault.hpp"
 #include "storage/paced.hpp"
 #include "storage/submission.hpp"
+#include "support/counted.hpp"
 
 namespace penstock {
 namespace {
@@ -56,7 +57,9 @@ const Kind kinds[] = {
     {"memory", [](const std::string& path, std::string*) { return make_memory_storage(path); },
      false},
     {"count_over_posix",
-     [](const std::string& path, std::string*) { return count(open_file(path), ignored_counts); },
+     [](const std::string& path, std::string*) {
+       return test::count(open_file(path), ignored_counts);
+     },
      true},
     {"fault_over_memory",
      [](const std::string& path, std::string*) {
@@ -65,7 +68,7 @@ const Kind kinds[] = {
      false},
     {"fault_over_count_over_posix",
      [](const std::string& path, std::string*) {
-       return inject_faults(count(open_file(path), ignored_counts), no_fault, 0);
+       return inject_faults(test::count(open_file(path), ignored_counts), no_fault, 0);
      },
      true},
     {"paced_over_posix",
@@ -78,7 +81,7 @@ const Kind kinds[] = {
     {"count_over_fault_over_uring",
      [](const std::string& path, std::string* notice) {
        auto ring = open_uring(path, OpenFlag::create, false, 3, notice);
-       return count(inject_faults(std::move(ring), no_fault, 0), ignored_counts);
+       return test::count(inject_faults(std::move(ring), no_fault, 0), ignored_counts);
      },
      true},
     {"direct",

@@ -26,7 +26,7 @@
 
 #include <penstock/penstock.hpp>
 
-#include "file/impl.hpp"
+#include "container/array_impl.hpp"
 #include "file/process.hpp"
 #include "model_support.hpp"
 #include "support/random_patterns.hpp"
@@ -335,7 +335,7 @@ class CaseRun {
     check_file(whole_file(path_));
     quiet_barrier(comm_);
     do_read(file, memory_random);
-    file.close();
+    file.bytes().close();
   }
 
  private:
@@ -398,8 +398,10 @@ class CaseRun {
     const auto mode = writes ? c_.write_mode : c_.read_mode;
     const ps::Hints& hints = writes ? c_.write_hints : c_.read_hints;
     if (c_.in_bytes) {
-      if (mode) file.end(*file.begin(access(memories, writes), std::nullopt, &hints, *mode));
-      else file.transfer(access(memories, writes), std::nullopt, &hints);
+      ps::ByteFile& bytes = file.bytes();
+      ps::Request request{access(memories, writes), std::nullopt, &hints};
+      if (mode) bytes.end(*bytes.begin(std::move(request), *mode));
+      else bytes.transfer(std::move(request));
       return;
     }
     std::vector<ps::Part<View>> parts;
@@ -408,7 +410,7 @@ class CaseRun {
           {sections[p], {memories[p].data(), memories[p].shape, memories[p].strides, 0, 0}});
     const std::span<const ps::Part<View>> all(parts);
     const auto direction = writes ? ps::Direction::write : ps::Direction::read;
-    if (mode) file.end(*file.begin(all, &hints, direction, *mode));
+    if (mode) file.bytes().end(*file.begin(all, &hints, direction, *mode));
     else file.transfer(all, &hints, direction);
   }
 
@@ -421,7 +423,7 @@ class CaseRun {
               value_of(rank_, p, static_cast<std::int64_t>(k), b);
     transfer<ps::WriteView>(file, memories, c_.writes[static_cast<std::size_t>(rank_)], true);
     check_memory(file, c_.write_hints);
-    file.file_size();  // what is buffered is in the file then
+    file.bytes().size();  // what is buffered is in the file then
   }
 
   void check_memory(const ps::ArrayFile::Impl& file, const ps::Hints& hints) {
@@ -430,8 +432,8 @@ class CaseRun {
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
         hints.exchange != ps::Exchange::sparse)
       return;
-    require(file.last_call().staging_peak <= 2 * hints.buffer_size,
-            "staging memory " + std::to_string(file.last_call().staging_peak) +
+    require(file.bytes().last_call().staging_peak <= 2 * hints.buffer_size,
+            "staging memory " + std::to_string(file.bytes().last_call().staging_peak) +
                 " is above twice the buffer");
   }
 

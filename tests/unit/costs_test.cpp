@@ -6,7 +6,8 @@
 
 #include <chrono>
 
-#include "file/header.hpp"
+#include "container/header.hpp"
+#include "file/announcement.hpp"
 
 namespace penstock {
 namespace {
@@ -61,17 +62,28 @@ TEST(CostsTest, HintsSayWhichStorageItIs) {
 }
 
 TEST(CostsTest, AreAnnouncedWithTheFile) {
-  Announcement told;
-  told.described.spec.shape = {3, 5};
-  told.described.spec.order = Order::c;
-  told.described.spec.dtype = "<f8";
-  told.facts.type = "ext4";
-  told.costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
-  const Announcement heard = Announcement::unpacked(told.packed());
-  EXPECT_EQ(heard.costs, told.costs);
-  EXPECT_EQ(heard.described.spec.shape, told.described.spec.shape);
-  EXPECT_EQ(heard.described.spec.dtype, "<f8");
-  EXPECT_EQ(heard.facts.type, "ext4");
+  const Costs costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
+  const FileSystemFacts facts{"ext4", 4096, 0, 512};
+  const std::string contents("a\0b", 3);
+  const Announcement heard =
+      Announcement::unpacked(Announcement::of(costs, facts, contents).packed());
+  EXPECT_EQ(heard.costs, costs);
+  EXPECT_EQ(heard.facts().type, "ext4");
+  EXPECT_EQ(heard.facts().direct_alignment, 512);
+  EXPECT_EQ(heard.contents, contents);
+}
+
+TEST(HeaderTest, WhatRankZeroFoundTravels) {
+  Described found;
+  found.spec.shape = {3, 5};
+  found.spec.order = Order::fortran;
+  found.spec.dtype = "<f8";
+  found.data_offset = 128;
+  const Described heard = Described::unpacked(found.packed());
+  EXPECT_EQ(heard.spec.shape, found.spec.shape);
+  EXPECT_EQ(heard.spec.order, Order::fortran);
+  EXPECT_EQ(heard.spec.dtype, "<f8");
+  EXPECT_EQ(heard.data_offset, 128);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <penstock/error.hpp>
 
-#include "file/npy.hpp"
+#include "container/npy.hpp"
 
 using namespace penstock;
 

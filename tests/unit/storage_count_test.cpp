@@ -4,10 +4,12 @@
 #include "storage/fault.hpp"
 #include "storage_scripted.hpp"
 #include "storage_temp_folder.hpp"
+#include "support/counted.hpp"
 
 namespace penstock {
 namespace {
 
+using test::count;
 using test::pattern;
 
 TEST(CountStorage, CountsCallsAndTheBytesThatMoved) {

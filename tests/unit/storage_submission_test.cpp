@@ -8,6 +8,7 @@
 #include "storage/fault.hpp"
 #include "storage_scripted.hpp"
 #include "storage_temp_folder.hpp"
+#include "support/counted.hpp"
 
 namespace penstock {
 namespace {
@@ -203,7 +204,7 @@ TEST(SubmissionFaults, BelongToOneAccess) {
 TEST(SubmissionCounts, EachAccessIsCountedOnceWithWhatItMoved) {
   StorageCounts counts;
   const auto storage =
-      count(std::make_unique<LaterStorage>(std::deque<std::int64_t>{10, 4, -EIO, 6}), counts);
+      test::count(std::make_unique<LaterStorage>(std::deque<std::int64_t>{10, 4, -EIO, 6}), counts);
   Bytes bytes(100);
   Submission accesses(*storage);
   for (const std::int64_t offset : {0, 20, 40})

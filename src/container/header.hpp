@@ -2,9 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <penstock/array_file.hpp>
-#include <penstock/costs.hpp>
 
 #include "storage/storage.hpp"
 
@@ -16,6 +16,10 @@ struct Described {
   std::int64_t data_offset = 0;
   std::vector<std::byte> new_header;  // to be written in front of the data; empty: none
   bool changes = false;               // the file has to be changed, to hold that
+
+  /// As it travels, but for the new header.
+  std::string packed() const;
+  static Described unpacked(std::string_view text);
 };
 
 /// For a new file: what will be in it. Pure.
@@ -23,14 +27,5 @@ Described describe_new(const std::string& path, const ArraySpec& spec);
 /// For an existing file: reads its header, checks it against what `spec` gives, and its size.
 Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
                             bool may_extend);
-/// What rank 0 tells the others when it has opened the file.
-struct Announcement {
-  Described described;  // but for the new header
-  FileSystemFacts facts;
-  Costs costs;  // all ranks plan with the same
-
-  std::string packed() const;
-  static Announcement unpacked(const std::string& text);
-};
 
 }  // namespace penstock

@@ -1,12 +1,10 @@
-#include "file/header.hpp"
+#include "container/header.hpp"
 
-#include <array>
 #include <cstring>
-#include <type_traits>
 
 #include "array/layout.hpp"
 #include "base/checked.hpp"
-#include "file/npy.hpp"
+#include "container/npy.hpp"
 
 namespace penstock {
 namespace {
@@ -162,27 +160,21 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
   return described;
 }
 
-std::string Announcement::packed() const {
-  const ArraySpec& spec = described.spec;
-  std::vector<std::int64_t> numbers{described.data_offset,
-                                    described.changes,
+std::string Described::packed() const {
+  std::vector<std::int64_t> numbers{data_offset,
+                                    changes,
                                     spec.offset,
                                     spec.element_size,
                                     spec.order == Order::fortran,
                                     static_cast<std::int64_t>(spec.container),
-                                    facts.block_size,
-                                    facts.stripe_size,
-                                    facts.direct_alignment,
-                                    static_cast<std::int64_t>(facts.type.size()),
                                     static_cast<std::int64_t>(spec.shape.size())};
   numbers.insert(numbers.end(), spec.shape.begin(), spec.shape.end());
-  std::string text(sizeof costs + numbers.size() * sizeof numbers.front(), '\0');
-  std::memcpy(text.data(), &costs, sizeof costs);
-  std::memcpy(text.data() + sizeof costs, numbers.data(), text.size() - sizeof costs);
-  return text + facts.type + spec.dtype;
+  std::string text(numbers.size() * sizeof numbers.front(), '\0');
+  std::memcpy(text.data(), numbers.data(), text.size());
+  return text + spec.dtype;
 }
 
-Announcement Announcement::unpacked(const std::string& text) {
+Described Described::unpacked(std::string_view text) {
   std::size_t at = 0;
   const auto next = [&] {
     std::int64_t number = 0;
@@ -190,26 +182,17 @@ Announcement Announcement::unpacked(const std::string& text) {
     at += sizeof number;
     return number;
   };
-  Announcement a;
-  static_assert(std::is_trivially_copyable_v<Costs>);
-  std::memcpy(&a.costs, text.data(), sizeof a.costs);
-  at = sizeof a.costs;
-  ArraySpec& spec = a.described.spec;
-  a.described.data_offset = next();
-  a.described.changes = next() != 0;
-  spec.offset = next();
-  spec.element_size = next();
-  spec.order = next() != 0 ? Order::fortran : Order::c;
-  spec.container = static_cast<Container>(next());
-  a.facts.block_size = next();
-  a.facts.stripe_size = next();
-  a.facts.direct_alignment = next();
-  const auto type = static_cast<std::size_t>(next());
-  spec.shape.resize(static_cast<std::size_t>(next()));
-  for (std::int64_t& extent : spec.shape) extent = next();
-  a.facts.type = text.substr(at, type);
-  spec.dtype = text.substr(at + type);
-  return a;
+  Described d;
+  d.data_offset = next();
+  d.changes = next() != 0;
+  d.spec.offset = next();
+  d.spec.element_size = next();
+  d.spec.order = next() != 0 ? Order::fortran : Order::c;
+  d.spec.container = static_cast<Container>(next());
+  d.spec.shape.resize(static_cast<std::size_t>(next()));
+  for (std::int64_t& extent : d.spec.shape) extent = next();
+  d.spec.dtype = text.substr(at);
+  return d;
 }
 
 }  // namespace penstock

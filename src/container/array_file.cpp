@@ -1,6 +1,6 @@
 #include <penstock/array_file.hpp>
 
-#include "file/impl.hpp"
+#include "container/array_impl.hpp"
 #include "file/process.hpp"
 #include "mpi/agree.hpp"
 
@@ -28,23 +28,23 @@ namespace {
 
 class TransferState : public Handle::State {
  public:
-  TransferState(std::shared_ptr<ArrayFile::Impl> file, std::shared_ptr<InFlight::Begun> begun)
+  TransferState(std::shared_ptr<ArrayFile::Impl> file, std::shared_ptr<ByteFile::Begun> begun)
       : file_(std::move(file)), begun_(std::move(begun)) {}
-  bool copied(bool wait) override { return file_->is_copied(*begun_, wait); }
-  bool test() override { return file_->is_ready(*begun_); }
-  void wait() override { file_->end(*begun_); }
+  bool copied(bool wait) override { return file_->bytes().is_copied(*begun_, wait); }
+  bool test() override { return file_->bytes().is_ready(*begun_); }
+  void wait() override { file_->bytes().end(*begun_); }
 
  private:
   std::shared_ptr<ArrayFile::Impl> file_;
-  std::shared_ptr<InFlight::Begun> begun_;
+  std::shared_ptr<ByteFile::Begun> begun_;
 };
 
 class CloseState : public Handle::State {
  public:
   explicit CloseState(std::shared_ptr<ArrayFile::Impl> file) : file_(std::move(file)) {}
   bool copied(bool) override { return true; }
-  bool test() override { return file_->is_closing_done(); }
-  void wait() override { file_->finish_close(); }
+  bool test() override { return file_->bytes().is_closing_done(); }
+  void wait() override { file_->bytes().finish_close(); }
 
  private:
   std::shared_ptr<ArrayFile::Impl> file_;
@@ -91,7 +91,7 @@ Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background b
 Handle ArrayFile::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
                                                 const Error& error) {
   const Direction direction = reading ? Direction::read : Direction::write;
-  if (!background) impl_->refuse_begin(error);
+  if (!background) impl_->bytes().refuse_begin(error);
   return Handle(std::make_shared<TransferState>(
       impl_,
       impl_->begin(std::span<const Part<ReadView>>(), nullptr, direction, *background, &error)));
@@ -112,23 +112,23 @@ void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) 
   throw Error(error);
 }
 void ArrayFile::abandon() noexcept {
-  impl_->abandon();
+  impl_->bytes().abandon();
 }
 bool ArrayFile::closed() const noexcept {
-  return !impl_->is_open();
+  return !impl_->bytes().is_open();
 }
 void ArrayFile::sync() {
-  impl_->sync();
+  impl_->bytes().sync();
 }
 void ArrayFile::close() {
-  impl_->close();
+  impl_->bytes().close();
 }
 Handle ArrayFile::close_begin() {
-  if (impl_->is_open()) impl_->begin_close();
+  if (impl_->bytes().is_open()) impl_->bytes().begin_close();
   return Handle(std::make_shared<CloseState>(impl_));
 }
 std::int64_t ArrayFile::file_size() {
-  return impl_->file_size();
+  return impl_->bytes().size();
 }
 void ArrayFile::truncate(std::int64_t bytes) {
   impl_->truncate(bytes);
@@ -147,22 +147,22 @@ std::int64_t ArrayFile::end_offset() const {
   return impl_->end_offset();
 }
 const FileSystemFacts& ArrayFile::file_system() const {
-  return impl_->file_system();
+  return impl_->bytes().file_system();
 }
 std::string ArrayFile::device() const {
-  return impl_->device();
+  return impl_->bytes().device();
 }
 const Hints& ArrayFile::hints() const {
-  return impl_->hints();
+  return impl_->bytes().hints();
 }
 std::vector<int> ArrayFile::aggregator_ranks() const {
   return impl_->aggregator_ranks();
 }
 Statistics ArrayFile::statistics() const {
-  return impl_->statistics();
+  return impl_->bytes().statistics();
 }
 const Statistics& ArrayFile::last_call() const {
-  return impl_->last_call();
+  return impl_->bytes().last_call();
 }
 Method ArrayFile::last_method() const {
   return impl_->last_method();

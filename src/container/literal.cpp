@@ -1,4 +1,4 @@
-#include "file/literal.hpp"
+#include "container/literal.hpp"
 
 #include <charconv>
 #include <cstdio>

@@ -1,11 +1,11 @@
-#include "file/npy.hpp"
+#include "container/npy.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "base/checked.hpp"
-#include "file/literal.hpp"
+#include "container/literal.hpp"
 
 namespace penstock::npy {
 namespace {

@@ -1,10 +1,10 @@
-#include "file/anew.hpp"
+#include "container/anew.hpp"
 
 #include <fcntl.h>
 
 #include <cerrno>
 
-#include "file/impl.hpp"
+#include "file/byte_file.hpp"
 
 namespace penstock {
 namespace {
@@ -52,16 +52,6 @@ void drop(OldContent& old, const std::string& path, const Described& described, 
   resize(storage, path, end);
   write_header(storage, path, described);
 }
-
-}  // namespace
-
-void resize(Storage& storage, const std::string& path, std::int64_t bytes) {
-  const std::int64_t code = storage.resize(bytes);
-  if (code < 0)
-    throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path, code);
-}
-
-namespace {
 
 std::int64_t size_of(Storage& storage, const std::string& path) {
   const std::int64_t size = storage.size();

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "file/header.hpp"
+#include "container/header.hpp"
 
 namespace penstock {
 
@@ -16,8 +16,5 @@ void make_anew(Storage& storage, const std::string& path, const Described& descr
 /// is there. Where that fails, the file is as long as it was. Throws Error(storage).
 void extend(Storage& storage, const std::string& path, const Described& described,
             std::int64_t end);
-
-/// Throws unless the size could be set.
-void resize(Storage& storage, const std::string& path, std::int64_t bytes);
 
 }  // namespace penstock

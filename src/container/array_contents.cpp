@@ -1,0 +1,59 @@
+#include "container/array_contents.hpp"
+
+#include "container/anew.hpp"
+#include "file/words.hpp"
+#include "mpi/launch.hpp"
+#include "plan/plan.hpp"
+
+namespace penstock {
+
+std::vector<Common> ArrayContents::common() const {
+  return {{"mode", std::string(to_string(mode_))},
+          {"shape", text_of(given_.shape)},
+          {"dtype", given_.dtype + " (" + std::to_string(given_.element_size) + " bytes)"},
+          {"order", given_.order ? std::string(to_string(*given_.order)) : "auto"},
+          {"offset", std::to_string(given_.offset)},
+          {"container", std::string(to_string(given_.container))}};
+}
+
+void ArrayContents::check(const Communicator& comm) {
+  if (given_.offset < 0)
+    throw Error(ErrorClass::argument,
+                "offset must not be negative, but is " + std::to_string(given_.offset));
+  if (mode_ != Mode::read && comm.alone()) check_alone(comm);
+  if (mode_ == Mode::create) {
+    describe_new(path_, given_);
+    check_hints(hints_, given_.element_size, comm.size());
+  }
+}
+
+/// Several ranks that each write all of a file alone lose most of it without a word.
+void ArrayContents::check_alone(const Communicator& comm) const {
+  const std::optional<std::string> others = find_other_ranks(comm);
+  if (!others) return;
+  throw Error(ErrorClass::argument,
+              "'" + path_ + "' is opened for writing " + *others +
+                  "; each would write all of it, over the others. Pass the communicator of all "
+                  "that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF (comm=MPI.COMM_SELF) if "
+                  "this process alone is meant to");
+}
+
+void ArrayContents::find(Storage& storage) {
+  described_ = mode_ == Mode::create
+                   ? describe_new(path_, given_)
+                   : describe_existing(storage, path_, given_, mode_ == Mode::read_write);
+}
+
+/// The header is written and the size set.
+void ArrayContents::change(Storage& storage) {
+  const std::int64_t end = layout().extent().end;
+  if (mode_ == Mode::create) make_anew(storage, path_, described_, end);
+  else extend(storage, path_, described_, end);
+}
+
+ArrayLayout ArrayContents::layout() const {
+  const ArraySpec& s = described_.spec;
+  return {s.shape, s.element_size, *s.order, described_.data_offset};
+}
+
+}  // namespace penstock

@@ -1,0 +1,41 @@
+// ArrayContents: one array in a raw or .npy file.
+#pragma once
+
+#include "array/layout.hpp"
+#include "container/header.hpp"
+#include "file/contents.hpp"
+
+namespace penstock {
+
+class ArrayContents : public Contents {
+ public:
+  /// `spec`: as the program gives it.
+  ArrayContents(std::string path, Mode mode, ArraySpec spec, const Hints& hints)
+      : path_(std::move(path)), mode_(mode), given_(std::move(spec)), hints_(hints) {}
+
+  std::vector<Common> common() const override;
+  void check(const Communicator& comm) override;
+  void find(Storage& storage) override;
+  std::string told() const override { return described_.packed(); }
+  void be_told(std::string_view text) override { described_ = Described::unpacked(text); }
+  bool changes() const override { return described_.changes; }
+  void change(Storage& storage) override;
+  FileUnits units() const override { return layout().units(); }
+
+  const std::string& path() const noexcept { return path_; }
+  Mode mode() const noexcept { return mode_; }
+  /// Once the file is open: shape, element size, order as they are in it.
+  const Described& described() const noexcept { return described_; }
+  ArrayLayout layout() const;
+
+ private:
+  void check_alone(const Communicator& comm) const;
+
+  std::string path_;
+  Mode mode_;
+  ArraySpec given_;
+  Hints hints_;
+  Described described_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,45 @@
+// Announcement: what rank 0 tells the others when it has opened a file.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <penstock/costs.hpp>
+#include <penstock/file_system.hpp>
+
+namespace penstock {
+
+struct Announcement {
+  Costs costs;  // all ranks plan with the same
+  std::array<std::int64_t, 3> numbers;
+  std::string type, contents;
+
+  static Announcement of(const Costs& costs, const FileSystemFacts& facts, std::string contents) {
+    return {costs,
+            {facts.block_size, facts.stripe_size, facts.direct_alignment},
+            facts.type,
+            std::move(contents)};
+  }
+  std::string packed() const {
+    std::string text(sizeof costs + sizeof numbers, '\0');
+    std::memcpy(text.data(), &costs, sizeof costs);
+    std::memcpy(text.data() + sizeof costs, numbers.data(), sizeof numbers);
+    return text + type + '\0' + contents;
+  }
+  static Announcement unpacked(const std::string& text) {
+    static_assert(std::is_trivially_copyable_v<Costs>);
+    Announcement a;
+    std::memcpy(&a.costs, text.data(), sizeof a.costs);
+    std::memcpy(a.numbers.data(), text.data() + sizeof a.costs, sizeof a.numbers);
+    const std::size_t begin = sizeof a.costs + sizeof a.numbers, end = text.find('\0', begin);
+    a.type = text.substr(begin, end - begin);
+    a.contents = text.substr(end + 1);
+    return a;
+  }
+  FileSystemFacts facts() const { return {type, numbers[0], numbers[1], numbers[2]}; }
+};
+
+}  // namespace penstock

@@ -1,0 +1,209 @@
+// What can be done with an open file.
+#include "file/byte_file.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "mpi/agree.hpp"
+#include "mpi/ballot.hpp"
+#include "mpi/drive.hpp"
+
+namespace penstock {
+
+void throw_errno(const std::string& what, const std::string& path, std::int64_t code) {
+  const int number = static_cast<int>(-code);
+  throw Error(what + " '" + path + "': " + std::strerror(number) + " (errno " +
+                  std::to_string(number) + ")",
+              path, -1, number);
+}
+
+void resize(Storage& storage, const std::string& path, std::int64_t bytes) {
+  const std::int64_t code = storage.resize(bytes);
+  if (code < 0)
+    throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path, code);
+}
+
+Call ByteFile::call_of(const Request& request, std::optional<Background> background) const {
+  const CallKind kind = Operation::kind(request.access.direction, background);
+  return {kind, request.company == Company::collective ? file_->calls + 1 : 0};
+}
+
+std::shared_ptr<InFlight::Begun> ByteFile::transfer(Request request) {
+  require_open();
+  const InCall in(comm_, path_, call_of(request, std::nullopt));
+  const Hints& hints = hints_of(request);
+  const auto done = in_flight_->run(std::move(request), hints);
+  last_ = std::exchange(done->counts, {});
+  if (done->error) throw Error(*done->error);
+  return done;
+}
+
+std::shared_ptr<InFlight::Begun> ByteFile::begin(Request request, Background background) {
+  require_open();
+  const InCall in(comm_, path_, call_of(request, background));
+  const Hints& hints = hints_of(request);
+  const auto begun = in_flight_->begin(std::move(request), hints, background);
+  if (background == Background::all) return begun;
+  last_ = std::exchange(begun->counts, {});
+  if (begun->operation->has_failed_to_begin()) throw Error(*begun->error);
+  return begun;
+}
+
+std::shared_ptr<InFlight::Begun> ByteFile::post(Request request) {
+  require_open();
+  const InCall in(comm_, path_, call_of(request, Background::storage));
+  const Hints& hints = hints_of(request);
+  return in_flight_->post(std::move(request), hints);
+}
+
+void ByteFile::refuse_begin(const Error& error) {
+  require_open();
+  const InCall in(comm_, path_, {CallKind::unknown});
+  in_flight_->end_everything();
+  meet(file_->next_channel(CallKind::unknown), {}, error);
+  throw Error(error);
+}
+
+void ByteFile::end(Begun& begun) {
+  if (!storage_) {  // closing has waited for it
+    if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
+    return;
+  }
+  const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
+  last_ = std::exchange(begun.counts, {});
+  if (error) throw Error(*error);
+}
+
+/// What this rank has buffered is in the file when this returns, or something went wrong.
+void ByteFile::drain() {
+  in_flight_->end_everything();
+  buffered_->drain();
+}
+
+/// The entry of a call that is no read or write: throws on every rank if the ranks are in different
+/// calls, if some rank brings an error, and what went wrong in the background.
+void ByteFile::meet(const Channel& channel, const std::vector<Common>& common,
+                    const std::optional<Error>& error) {
+  const Entry entry{common, {}, error ? error : file_->failure_to_tell()};
+  drive(comm_, enter(*file_, channel, entry));
+}
+
+void ByteFile::sync() {
+  require_open();
+  drain();
+  const Channel channel = file_->next_channel(CallKind::sync);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel);
+  const std::optional<Error> error = attempt([&] {
+    if (!writable()) return;
+    ++counts_.other_calls;
+    const std::int64_t code = storage_->sync();
+    if (code < 0) throw_errno("syncing", path_, code);
+  });
+  drive(comm_, agree_on_exit(channel, error));
+  buffered_->mark_synced();
+}
+
+std::int64_t ByteFile::size() {
+  require_open();
+  drain();
+  const Channel channel = file_->next_channel(CallKind::file_size);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel);
+  std::int64_t size = 0;
+  const std::optional<Error> error = attempt([&] {
+    ++counts_.other_calls;
+    size = storage_->size();
+    if (size < 0) throw_errno("finding out the size of", path_, size);
+  });
+  drive(comm_, agree_on_exit(channel, error));
+  return size;
+}
+
+void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
+  require_open();
+  drain();
+  const Channel channel = file_->next_channel(CallKind::truncate);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel, {{"the size to truncate to", std::to_string(bytes)}}, attempt([&] {
+         if (found) throw Error(*found);
+         if (bytes < 0)
+           throw Error(ErrorClass::argument,
+                       "a file cannot have " + std::to_string(bytes) + " bytes");
+         if (!writable())
+           throw Error(ErrorClass::state, "'" + path_ + "' was opened for reading only");
+       }));
+  const std::optional<Error> error = attempt([&] {
+    if (comm_.rank() != 0) return;
+    ++counts_.other_calls;
+    resize(*storage_, path_, bytes);
+  });
+  drive(comm_, agree_on_exit(channel, error));
+  file_->shortened = bytes < file_->units.all.end;
+}
+
+void ByteFile::close() {
+  if (!storage_) return;
+  const InCall in(comm_, path_, {CallKind::close});
+  const bool begins = !closing_;
+  if (begins) begin_close();
+  const std::optional<Error> error = attempt([&] { finish_close(); });
+  // Where ranks are in other calls nothing is done: the file is as open as before.
+  if (storage_ && begins) closing_ = false;
+  if (error) throw Error(*error);
+}
+
+void ByteFile::finish_close() {
+  if (!storage_) return;
+  const InCall in(comm_, path_, {CallKind::close});
+  in_flight_->end_everything();
+  buffered_->drain();
+  // Ranks wait for each other, so that whoever opens the file next sees all of it.
+  const std::optional<Error> agreed = attempt([&] { meet(file_->next_channel(CallKind::close)); });
+  if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
+  buffered_->mark_synced();
+  comm_.set_calls(file_->calls_before + file_->calls);
+  let_go();
+  if (!agreed || agreed->rank() >= 0) comm_.release();
+  if (agreed) throw Error(*agreed);
+}
+
+void ByteFile::abandon() noexcept {
+  if (!storage_) return;
+  if (in_flight_) in_flight_->await_threads();
+  // Of a file that is not open, the ranks would have met for nothing else than opening it.
+  const std::int64_t next = file_ ? file_->calls + 1 : 1;
+  const std::int64_t oldest = in_flight_ && in_flight_->oldest() > 0 ? in_flight_->oldest() : next;
+  leave_for_good({comm_, path_, {}, comm_.calls() + next}, next - oldest);
+  if (buffered_) {
+    buffered_->drain();
+    if (in_flight_) in_flight_->abandon();
+    if (file_ && file_->untold)  // the ranks have met in no call since
+      std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
+    if (closing_) buffered_->mark_synced();
+    buffered_->tell();
+  }
+  let_go();
+}
+
+/// Releases what only an open file needs. After its last unit.
+void ByteFile::let_go() noexcept {
+  total_ = statistics();
+  if (buffered_ && comm_.team() != nullptr)
+    buffered_->unpublish(comm_.team()->own_mailbox().pending);
+  in_flight_.reset();
+  file_.reset();
+  storage_.reset();
+  buffered_.reset();
+}
+
+Statistics ByteFile::statistics() const {
+  Statistics sum = total_;
+  if (!file_) return sum;
+  sum += file_->background_counts.sum();
+  file_->background_storage.add_to(sum);
+  counts_.add_to(sum);
+  return sum;
+}
+
+}  // namespace penstock

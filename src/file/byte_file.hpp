@@ -1,0 +1,124 @@
+// ByteFile: an open file of bytes, shared by the ranks of a communicator: what arrays (container/)
+// and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it.
+//
+// All calls are collective unless it is said that they are not. They throw Error, the same class
+// with the same words on every rank.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <penstock/file_system.hpp>
+
+#include "file/contents.hpp"
+#include "file/device.hpp"
+#include "file/in_flight.hpp"
+
+namespace penstock {
+
+[[noreturn]] void throw_errno(const std::string& what, const std::string& path, std::int64_t code);
+/// Throws unless the size could be set.
+void resize(Storage& storage, const std::string& path, std::int64_t bytes);
+
+class ByteFile {
+ public:
+  using Begun = InFlight::Begun;
+
+  /// `background`: of the process. `contents` is needed until the file is open.
+  ByteFile(BackgroundIo& background, Communicator comm, const std::filesystem::path& path,
+           OpenFlag flag, Contents& contents, const Hints& hints);
+  ByteFile(const ByteFile&) = delete;
+  /// Not collective: it runs during one rank's exception too, when nobody else is here.
+  ~ByteFile() { abandon(); }
+
+  /// A read or a write; what it has come to. Collective, unless the request needs no other rank.
+  std::shared_ptr<Begun> transfer(Request request);
+  std::shared_ptr<Begun> begin(Request request, Background background);
+  /// The same without waiting for other ranks, see InFlight. Not collective to that extent: all
+  /// ranks begin their calls in the same order, but at any time.
+  std::shared_ptr<Begun> post(Request request);
+  /// Takes part in whatever begins on the other ranks with an error.
+  [[noreturn]] void refuse_begin(const Error& error);
+  void end(Begun& begun);
+  /// Not collective.
+  bool is_copied(Begun& begun, bool wait) {
+    return !storage_ || in_flight_->is_copied(begun, wait);
+  }
+  bool is_ready(Begun& begun) { return !storage_ || in_flight_->is_ready(begun); }
+  bool has_ended(Begun& begun) { return !storage_ || in_flight_->has_ended(begun); }
+
+  void sync();
+  std::int64_t size();
+  /// `found`: what is wrong with the size already.
+  void truncate(std::int64_t bytes, const std::optional<Error>& found);
+
+  /// The first half of close: from here on the file counts as closed.
+  void begin_close() {
+    in_flight_->end_reads();
+    closing_ = true;
+  }
+  bool is_closing_done() { return !storage_ || buffered_->pending().empty(); }
+  void finish_close();
+  void close();
+  /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
+  /// an error to.
+  void abandon() noexcept;
+
+  bool is_open() const noexcept { return storage_ != nullptr && !closing_; }
+  void require_open() const {
+    if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
+  }
+  const std::string& path() const noexcept { return path_; }
+  const Communicator& comm() const noexcept { return comm_; }
+  bool writable() const noexcept { return flag_ != OpenFlag::read; }
+  /// Effective values.
+  const Hints& hints() const noexcept { return hints_; }
+  const FileSystemFacts& file_system() const noexcept { return facts_; }
+  std::string device() const { return describe_device(hints_, facts_); }
+  Machine machine() const;
+  /// Of this rank, since it was opened.
+  Statistics statistics() const;
+  /// Of its last read or write, without what I/O threads do.
+  const Statistics& last_call() const noexcept { return last_; }
+
+ private:
+  void check(Contents& contents);
+  void agree_to_open(Contents& contents);
+  void open_storage(OpenFlag flag);
+  void open_on_first(const Channel& channel, Contents& contents);
+  void open_on_others(const Channel& channel, const Contents& contents);
+  void find_buffered();
+  void change(const Channel& channel, Contents& contents);
+  void complete(const Contents& contents);
+
+  Call call_of(const Request& request, std::optional<Background> background) const;
+  const Hints& hints_of(const Request& request) const noexcept {
+    return request.hints != nullptr ? *request.hints : hints_;
+  }
+  void drain();
+  void meet(const Channel& channel, const std::vector<Common>& common = {},
+            const std::optional<Error>& error = std::nullopt);
+  void let_go() noexcept;
+
+  BackgroundIo& background_;
+  Communicator comm_;
+  std::string path_;
+  OpenFlag flag_;
+  Hints hints_;
+  Device device_;
+  std::shared_ptr<PaceClock> clock_;
+  std::shared_ptr<BufferedFile> buffered_;
+  std::shared_ptr<CacheSpeed> cache_speed_;
+  bool closing_ = false;
+  StorageCounts counts_;  // of what no operation does; outlives storage_
+  std::unique_ptr<Storage> storage_;
+  FileSystemFacts facts_;
+  Costs costs_;
+  std::optional<OpenFile> file_;
+  std::optional<InFlight> in_flight_;
+  Statistics total_, last_;
+};
+
+}  // namespace penstock

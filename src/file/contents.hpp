@@ -1,0 +1,36 @@
+// Contents: what somebody who opens a file means its bytes to be. A container (src/container) says
+// so while the file is opened; from then on the file has bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/agree.hpp"
+#include "pattern/units.hpp"
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+class Contents {
+ public:
+  virtual ~Contents() = default;
+
+  /// What all ranks must pass alike.
+  virtual std::vector<Common> common() const { return {}; }
+  /// On every rank, before the file is opened. Throws for what no file takes.
+  virtual void check(const Communicator&) {}
+  /// On rank 0, which has opened the file: what is in it. Changes nothing.
+  virtual void find(Storage&) {}
+  /// What rank 0 has found, for the others: words that need no interpretation but be_told()'s.
+  virtual std::string told() const { return {}; }
+  virtual void be_told(std::string_view) {}
+  /// Whether the file has to be changed before it holds what it should: the same on every rank once
+  /// rank 0 has told.
+  virtual bool changes() const { return false; }
+  /// On rank 0, where it has to be. Where it throws, the file is as it was.
+  virtual void change(Storage&) {}
+  /// What its bytes belong together in.
+  virtual FileUnits units() const { return {}; }
+};
+
+}  // namespace penstock

@@ -1,0 +1,47 @@
+// CountedStorage: counts what reaches the storage that it stands before.
+#pragma once
+
+#include <penstock/statistics.hpp>
+
+#include "base/tally.hpp"
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+struct StorageCounts {
+  Tally reads, writes, other_calls, bytes_read, bytes_written;
+
+  /// What was counted since it was taken last, added to `sum`.
+  void move_to(Statistics& sum) noexcept;
+  void add_to(Statistics& sum) const noexcept;
+};
+
+class CountedStorage : public Storage {
+ public:
+  /// What I/O threads do goes into `background`. All three must outlive it.
+  CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background)
+      : inner_(inner), counts_(counts), background_(background) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
+  bool completes_later() const override { return inner_.completes_later(); }
+  void submit(std::span<IoRequest> requests) override { inner_.submit(requests); }
+  bool poll(IoRequest& request) override;
+  void wait(IoRequest& request) override;
+  bool read_ahead(Extent range) override { return inner_.read_ahead(range); }
+  bool is_cached(std::int64_t offset) override { return inner_.is_cached(offset); }
+  std::int64_t drop(Extent range) override;
+  std::int64_t size() override;
+  std::int64_t resize(std::int64_t bytes) override;
+  std::int64_t sync() override;
+  std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override;
+  const std::string& path() const override { return inner_.path(); }
+
+ private:
+  std::int64_t noted(Direction direction, std::int64_t moved);
+  StorageCounts& counts() const noexcept { return in_background ? background_ : counts_; }
+
+  Storage& inner_;
+  StorageCounts &counts_, &background_;
+};
+
+}  // namespace penstock
