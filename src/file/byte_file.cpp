@@ -1,6 +1,7 @@
 // What can be done with an open file.
 #include "file/byte_file.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -120,12 +121,14 @@ std::int64_t ByteFile::size() {
   return size;
 }
 
-void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
+/// Rank 0 sets it.
+void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
+                               std::int64_t (Storage::*change)(std::int64_t)) {
   require_open();
   drain();
-  const Channel channel = file_->next_channel(CallKind::truncate);
+  const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
-  meet(channel, {{"the size to truncate to", std::to_string(bytes)}}, attempt([&] {
+  meet(channel, {{"the size to set", std::to_string(bytes)}}, attempt([&] {
          if (found) throw Error(*found);
          if (bytes < 0)
            throw Error(ErrorClass::argument,
@@ -136,10 +139,68 @@ void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
   const std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) return;
     ++counts_.other_calls;
-    resize(*storage_, path_, bytes);
+    const std::int64_t code = (*storage_.*change)(bytes);
+    if (code < 0)
+      throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
   });
   drive(comm_, agree_on_exit(channel, error));
+}
+
+void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
+  resize_on_first(CallKind::truncate, bytes, found, &Storage::resize);
   file_->shortened = bytes < file_->units.all.end;
+}
+
+void ByteFile::allocate(std::int64_t bytes, const std::optional<Error>& found) {
+  resize_on_first(CallKind::allocate, bytes, found, &Storage::allocate);
+}
+
+void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
+                     const std::optional<Error>& found) {
+  require_open();
+  const Channel channel = file_->next_channel(kind);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel, common, found);
+}
+
+/// What is pending makes the file as long as it reaches, even if a part of it is written already.
+std::int64_t ByteFile::size_now() {
+  require_open();
+  ++counts_.other_calls;
+  std::int64_t size = std::max<std::int64_t>(buffered_->pending_hull().end, 0);
+  Team* const team = comm_.team();
+  for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank)
+    size = std::max(size, team->mailbox(local_rank).pending.get().end);
+  const std::int64_t now = storage_->size();
+  if (now < 0) throw_errno("finding out the size of", path_, now);
+  return std::max(size, now);
+}
+
+bool ByteFile::is_simple(Extent range) {
+  if (!is_open() || !costs_.page_cache || device_.pace || in_flight_->oldest() != 0) return false;
+  if (buffered_->has_failure() || buffered_->pending_hull().end >= 0) return false;
+  Team* const team = comm_.team();
+  for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank)
+    if (!intersect(team->mailbox(local_rank).pending.get(), range).empty()) return false;
+  return true;
+}
+
+std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<std::byte> memory,
+                                               std::int64_t offset) {
+  const bool writes = direction == Direction::write;
+  const Extent range{offset, offset + static_cast<std::int64_t>(memory.size())};
+  if (range.empty() || !is_simple(range)) return std::nullopt;
+  int error = 0;
+  std::unique_ptr<RangeLock> lock;
+  if (writes && hints_.locks != Locks::never) {
+    lock = storage_->lock(range, LockKind::shared, error);
+    if (lock == nullptr) return std::nullopt;
+  }
+  CountedStorage counted(*storage_, counts_, counts_);
+  const Transfer moved = writes ? write_fully(counted, memory, offset)
+                                : read_fully(counted, memory, offset);
+  if (moved.error != 0) return std::nullopt;  // with a plan it fails again, in words
+  return moved.bytes;
 }
 
 void ByteFile::close() {

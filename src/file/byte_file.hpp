@@ -54,6 +54,19 @@ class ByteFile {
   /// `found`: what is wrong with the size already.
   void truncate(std::int64_t bytes, const std::optional<Error>& found);
 
+  /// At least so long, with space for all of it.
+  void allocate(std::int64_t bytes, const std::optional<Error>& found);
+  /// The ranks meet, and compare what all must pass alike, for a call that does not touch the file.
+  void agree(CallKind kind, const std::vector<Common>& common, const std::optional<Error>& found);
+
+  /// Not collective: with all that this rank, and the others of its node, have written.
+  std::int64_t size_now();
+  /// Not collective. One run of bytes in memory, moved by the calling thread without a plan: where
+  /// the page cache takes or has it, and nothing that is buffered or in flight comes in between.
+  /// Else nothing is done, and nothing returned. Fewer bytes: the file ends.
+  std::optional<std::int64_t> move_now(Direction direction, std::span<std::byte> memory,
+                                       std::int64_t offset);
+
   /// The first half of close: from here on the file counts as closed.
   void begin_close() {
     in_flight_->end_reads();
@@ -101,6 +114,9 @@ class ByteFile {
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void let_go() noexcept;
+  void resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
+                       std::int64_t (Storage::*change)(std::int64_t));
+  bool is_simple(Extent range);
 
   BackgroundIo& background_;
   Communicator comm_;

@@ -93,7 +93,7 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
   if (!comm_.is_null()) finish_before_mpi_does(background_);
   comm_.connect();
   agree_to_open(contents);
-  const bool made = comm_.rank() == 0 && flag_ == OpenFlag::create && !is_there(path_);
+  const bool made = comm_.rank() == 0 && flag_ >= OpenFlag::create && !is_there(path_);
   try {
     const Channel channel{comm_, path_, {CallKind::open}, comm_.calls()};
     open_on_first(channel, contents);

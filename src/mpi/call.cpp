@@ -22,6 +22,11 @@ constexpr std::array names{"none",
                            "close",
                            "file_size",
                            "truncate",
+                           "allocate",
+                           "set_view",
+                           "set_info",
+                           "set_atomicity",
+                           "seek_shared",
                            "a call with arguments that cannot be read"};
 
 thread_local InCall* innermost = nullptr;

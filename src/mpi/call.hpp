@@ -25,6 +25,11 @@ enum class CallKind : std::int32_t {
   close,
   file_size,
   truncate,
+  allocate,
+  set_view,
+  set_info,
+  set_atomicity,
+  seek_shared,
   unknown,  // arguments that cannot be read: an error, in whatever call the others are
 };
 

@@ -73,6 +73,7 @@ class BlockStorage : public Storage {
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
   std::int64_t size() override { return buffered_->size(); }
   std::int64_t resize(std::int64_t bytes) override { return buffered_->resize(bytes); }
+  std::int64_t allocate(std::int64_t bytes) override { return buffered_->allocate(bytes); }
   std::int64_t sync() override;
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
     return buffered_->lock(range, kind, error);

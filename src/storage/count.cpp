@@ -44,6 +44,11 @@ std::int64_t CountedStorage::resize(std::int64_t bytes) {
   return inner_.resize(bytes);
 }
 
+std::int64_t CountedStorage::allocate(std::int64_t bytes) {
+  ++counts().other_calls;
+  return inner_.allocate(bytes);
+}
+
 std::int64_t CountedStorage::sync() {
   ++counts().other_calls;
   return inner_.sync();

@@ -32,6 +32,7 @@ class CountedStorage : public Storage {
   std::int64_t drop(Extent range) override;
   std::int64_t size() override;
   std::int64_t resize(std::int64_t bytes) override;
+  std::int64_t allocate(std::int64_t bytes) override;
   std::int64_t sync() override;
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override;
   const std::string& path() const override { return inner_.path(); }

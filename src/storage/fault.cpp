@@ -124,6 +124,10 @@ class FaultStorage : public Storage {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();
   }
+  std::int64_t allocate(std::int64_t bytes) override {
+    const int fault = next(op_resize);
+    return fault > 0 ? -fault : inner_->allocate(bytes);
+  }
   std::int64_t resize(std::int64_t bytes) override {
     const int fault = next(op_resize);
     return fault > 0 ? -fault : inner_->resize(bytes);

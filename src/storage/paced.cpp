@@ -154,6 +154,7 @@ class PacedStorage : public Storage {
   }
   std::int64_t size() override { return inner_->size(); }
   std::int64_t resize(std::int64_t bytes) override { return inner_->resize(bytes); }
+  std::int64_t allocate(std::int64_t bytes) override { return inner_->allocate(bytes); }
   std::int64_t sync() override {
     const std::int64_t begin = now();
     const std::int64_t code = inner_->sync();

@@ -73,6 +73,12 @@ class PosixStorage : public Storage {
   std::int64_t resize(std::int64_t bytes) override {
     return result(uninterrupted([&] { return ::ftruncate(fd(), bytes); }));
   }
+  std::int64_t allocate(std::int64_t bytes) override {
+    if (bytes == 0) return 0;
+    const std::int64_t code =
+        result(uninterrupted([&] { return ::fallocate(fd(), 0, 0, bytes); }));
+    return code == -EOPNOTSUPP ? Storage::allocate(bytes) : code;
+  }
   std::int64_t sync() override {
     return result(uninterrupted([&] { return ::fdatasync(fd()); }));
   }
@@ -96,7 +102,7 @@ class PosixStorage : public Storage {
 const char* advice(int number, OpenFlag flag) {
   switch (number) {
     case ENOENT:
-      if (flag == OpenFlag::create) return "; make its folder first";
+      if (flag >= OpenFlag::create) return "; make its folder first";
       return "; check the name, or create the file first";
     case ENOTDIR: return "; a part of the path is a file where a folder is needed";
     case EACCES:
@@ -119,7 +125,8 @@ int open_flags(OpenFlag flag) {
   constexpr int always = O_CLOEXEC | O_NONBLOCK;
   if (flag == OpenFlag::read) return O_RDONLY | always;
   // Not O_TRUNC: the old content goes only once all ranks have it open.
-  return O_RDWR | always | (flag == OpenFlag::create ? O_CREAT : 0);
+  return O_RDWR | always | (flag >= OpenFlag::create ? O_CREAT : 0) |
+         (flag == OpenFlag::create_new ? O_EXCL : 0);
 }
 
 /// What has bytes at offsets, and a size.

@@ -15,7 +15,8 @@
 
 namespace penstock {
 
-enum class OpenFlag : unsigned { read = 0, read_write = 1, create = 2 };  // create: read_write too
+/// create: read_write too; create_new: where there is none yet.
+enum class OpenFlag : unsigned { read = 0, read_write = 1, create = 2, create_new = 3 };
 
 enum class LockKind { shared, exclusive };
 
@@ -75,6 +76,12 @@ class Storage {
   virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
+  /// Makes the file at least so long, with space for all of it, where the file system can. 0, or
+  /// -errno.
+  virtual std::int64_t allocate(std::int64_t bytes) {
+    const std::int64_t now = size();
+    return now < 0 ? now : now < bytes ? resize(bytes) : 0;
+  }
   virtual std::int64_t sync() = 0;                      ///< 0, or -errno
   /// Waits for the lock; an empty range excludes nobody. On failure returns null and sets `error`
   /// to an errno (ENOLCK, EOPNOTSUPP... where the file system has no locks).
