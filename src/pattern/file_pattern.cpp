@@ -46,6 +46,13 @@ void check_ascending(const Node& node, std::int64_t offset) {
   }
 }
 
+void check_begin(const Nest& nest) {
+  if (nest.hull().begin < 0)
+    throw Error(ErrorClass::argument, "file pattern: it begins at offset " +
+                                          std::to_string(nest.hull().begin) +
+                                          ", before the file does");
+}
+
 /// The last of `places` at or below `offset`; -1: none.
 std::int64_t last_not_above(const std::vector<std::int64_t>& places, std::int64_t offset) noexcept {
   return std::upper_bound(places.begin(), places.end(), offset) - places.begin() - 1;
@@ -55,10 +62,7 @@ std::int64_t last_not_above(const std::vector<std::int64_t>& places, std::int64_
 
 FilePattern::FilePattern(Nest nest) : nest_(std::move(nest)) {
   if (nest_.empty()) return;
-  if (nest_.hull().begin < 0)
-    throw Error(ErrorClass::argument, "file pattern: it begins at offset " +
-                                          std::to_string(nest_.hull().begin) +
-                                          ", before the file does");
+  check_begin(nest_);
   check_ascending(*nest_.node(), nest_.place());
 }
 
@@ -79,9 +83,11 @@ FilePattern FilePattern::tiles(const FilePattern& pattern, std::int64_t extent, 
   // Only the tiles with bytes of it: the first ones may lie anywhere below.
   const std::int64_t count = last / pattern.size() - skipped + 1;
   const Nest begin = pattern.nest_.moved(checked_multiply(skipped, extent, "place of a tile"));
-  const FilePattern all(Nest::repeat(begin, count, extent));
+  check_begin(begin);
+  if (count > 1) check_order(begin.hull().end, begin.hull().begin + extent, 0);
+  const Nest all = Nest::repeat(begin, count, extent);
   FilePattern part;
-  part.nest_ = all.nest_.cut(first - skipped * pattern.size(), last + 1 - skipped * pattern.size());
+  part.nest_ = all.cut(first - skipped * pattern.size(), last + 1 - skipped * pattern.size());
   return part;
 }
 

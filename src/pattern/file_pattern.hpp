@@ -19,7 +19,8 @@ class FilePattern {
     return FilePattern(Nest::run(extent.begin, extent.length()));
   }
   /// `bytes` bytes of a stream that goes through copies of `pattern`, `extent` bytes apart without
-  /// an end, from stream position `first` on: a file view (MPI 4.1, section 14.3).
+  /// an end, from stream position `first` on: a file view (MPI 4.1, section 14.3). Copies must
+  /// follow each other; what is within one has been checked before.
   static FilePattern tiles(const FilePattern& pattern, std::int64_t extent, std::int64_t first,
                            std::int64_t bytes);
 

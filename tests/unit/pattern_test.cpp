@@ -218,6 +218,8 @@ TEST(FilePattern, RefusesWhatGoesBeyond63Bits) {
   EXPECT_THROW(Nest::list(Nest::run(0, 8), {0, most - 4}), Error);
   EXPECT_THROW(Nest::run(0, 8).moved(most - 7), Error);
   EXPECT_THROW(FilePattern::tiles(FilePattern::run({0, 8}), most / 4, 0, 80), Error);
+  EXPECT_THROW(FilePattern::tiles(FilePattern::run({0, 8}), 7, 4, 8), Error);
+  EXPECT_EQ(FilePattern::tiles(FilePattern::run({0, 8}), 7, 8, 8).hull(), (Extent{7, 15}));
   EXPECT_NO_THROW(Nest::run(most - 4, 4));
 }
 
