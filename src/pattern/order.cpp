@@ -69,8 +69,7 @@ class OrderOf {
     Begins all, before;
     std::int64_t end = 0;
     for (std::size_t i = 0; i < parts.children.size(); ++i) {
-      const Begins part =
-          visit(*parts.children[i], at + parts.places[i]).moved(parts.places[i]);
+      const Begins part = visit(*parts.children[i], at + parts.places[i]).moved(parts.places[i]);
       if (i > 0) compare(before, part, end, at);
       const std::int64_t part_end = parts.places[i] + parts.children[i]->hull.end;
       end = i > 0 ? std::max(end, part_end) : part_end;
