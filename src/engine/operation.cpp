@@ -17,6 +17,7 @@ void move_independently(Context& context, const Access& access, const Plan& plan
 }
 
 }  // namespace
+
 CallKind Operation::kind(Direction direction, std::optional<Background> background) {
   const bool reads = direction == Direction::read;
   if (!background) return reads ? CallKind::read : CallKind::write;
@@ -93,6 +94,7 @@ Task<> Operation::run() {
   file_.ends.leave(call());
   ended_ = true;
 }
+
 Task<> Operation::start(const Demand& all) {
   if (route_ == Route::aside) {
     set_aside();
@@ -116,7 +118,7 @@ Task<> Operation::start(const Demand& all) {
   ticket_ = context_->buffering.last;
   if (route_ != Route::buffered) {
     if (route_ == Route::told_at_end) co_await keep_for_end(std::move(error));
-    else co_await leave(std::move(error));
+    else co_await agree(std::move(error));
     co_return;
   }
   copied_ = true;
@@ -132,7 +134,7 @@ Task<> Operation::keep_for_end(std::optional<Error> error) {
     error = context_->buffered->lost(&file_, number_);
   }
   try {
-    co_await leave(std::move(error));
+    co_await agree(std::move(error));
   } catch (...) {
     error_ = current_error();
   }
@@ -171,12 +173,8 @@ Task<> Operation::move(const Demand& all) {
                           context_->record.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
-Task<> Operation::leave(std::optional<Error> error) {
-  co_await agree(error);
-}
-
 /// Throws on all ranks what one of them brings.
-Task<> Operation::agree(const std::optional<Error>& error) {
+Task<> Operation::agree(std::optional<Error> error) {
   if (company_ == Company::independent) {
     if (error) throw Error(*error);
     co_return;
@@ -220,8 +218,7 @@ Task<> Operation::finish() {
   file_.exchanges.leave(call());
   co_await await_own_units();
   copied_ = true;
-  const std::optional<Error> error = fate_in_background();
-  co_await agree(error);
+  co_await agree(fate_in_background());
 }
 
 /// Of an operation whose last unit has ended.
@@ -251,7 +248,7 @@ Task<> Operation::exchange_what_was_read() {
   if (!error && asked_for_) error = file_.failure_to_tell();
   count_memory();
   prepared_.reset();
-  co_await leave(std::move(error));
+  co_await agree(std::move(error));
 }
 
 /// Of this call, and of the writes before it: a read sees them, and their errors.

@@ -93,8 +93,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
   Task<> move(const Demand& all);
-  Task<> agree(const std::optional<Error>& error);
-  Task<> leave(std::optional<Error> error);
+  Task<> agree(std::optional<Error> error);
   Task<> keep_for_end(std::optional<Error> error);
   Task<> read_ahead(const Demand& all);
   Task<> exchange_what_was_read();

@@ -35,6 +35,7 @@ std::int64_t publish_descriptor(Context& context, const Access& access) {
   std::copy_n(words.begin(), mailbox.words[turn], mailbox.descriptor[turn]);
   return count;
 }
+
 }  // namespace
 
 void Access::clip(std::int64_t end) {
@@ -59,6 +60,7 @@ Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry) {
     throw;
   }
 }
+
 Task<> Operation::begin() {
   // Slots of meetings and tags are used again.
   co_await until(Expect::meeting, [&] {
