@@ -36,11 +36,16 @@ Progress InFlight::go_on() {
   }
   if (may_leave) progress.expect = by_message ? Expect::meeting_by_messages : Expect::meeting;
   else progress.expect = by_message ? Expect::messages : Expect::ring;
+  take_ended();
+  return progress;
+}
+
+/// From the oldest on, up to the first that has not ended.
+void InFlight::take_ended() {
   while (!begun_.empty() && begun_.front()->operation->has_ended()) {
     take(*begun_.front());
     begun_.pop_front();
   }
-  return progress;
 }
 
 /// What it has to tell, and what it has counted.
@@ -137,7 +142,7 @@ void InFlight::end_first() {
   const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, first->operation->call()});
   const BackgroundIo::Expedite expedite(file_.background);
   go_on_until([&] { return first->operation->has_ended(); });
-  go_on();  // it is taken
+  take_ended();
 }
 
 void InFlight::end_everything() {

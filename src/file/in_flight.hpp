@@ -71,6 +71,7 @@ class InFlight {
   void go_on_until(Over&& over);
   Progress go_on();
   void take(Begun& begun);
+  void take_ended();
   void end_first();
   bool thread_is_busy() { return last_ticket_ != 0 && !thread_.is_done(last_ticket_); }
   void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement);
