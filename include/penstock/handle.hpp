@@ -27,7 +27,9 @@ class PENSTOCK_EXPORT Handle {
   /// Not collective. The memory of a write may be changed again: its bytes are in the file or in a
   /// buffer. Of a read: it is filled (only after wait). Waits for that unless told not to.
   bool copied(bool wait = true);
-  /// Not collective. This rank's part is committed: wait() would wait for other ranks only.
+  /// Not collective. This rank's part is committed: wait() would wait for other ranks only. Goes on
+  /// with everything that is in flight in the file, not with this operation alone: the call may
+  /// exchange with other ranks, and read or write the file, but waits for no other rank.
   bool test();
   /// Collective, in any order. Returns when the bytes of all ranks are in the
   /// file (of a read: in memory). Throws what went wrong, the same class on every rank. Again: does
