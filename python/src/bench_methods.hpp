@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <penstock/penstock.hpp>
 #include <string>
 #include <utility>
+
+#include <penstock/penstock.hpp>
 
 namespace penstock::python {
 

@@ -8,9 +8,10 @@
 #include <limits>
 #include <mutex>
 #include <optional>
-#include <penstock/error.hpp>
 #include <set>
 #include <vector>
+
+#include <penstock/error.hpp>
 
 namespace penstock {
 namespace {

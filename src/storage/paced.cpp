@@ -8,9 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <vector>
+
 #include <penstock/error.hpp>
 #include <penstock/hints.hpp>
-#include <vector>
 
 namespace penstock {
 namespace {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+
 #include <penstock/error.hpp>
 
 #include "storage/blocks.hpp"

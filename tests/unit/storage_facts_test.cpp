@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
 #include <penstock/error.hpp>
 
 #include "storage/facts.hpp"

@@ -5,8 +5,9 @@
 #include <time.h>
 
 #include <chrono>
-#include <penstock/error.hpp>
 #include <thread>
+
+#include <penstock/error.hpp>
 
 #include "storage/fault.hpp"
 #include "storage/paced.hpp"

@@ -9,8 +9,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <penstock/error.hpp>
 #include <thread>
+
+#include <penstock/error.hpp>
 
 #include "storage/storage.hpp"
 #include "storage_temp_folder.hpp"

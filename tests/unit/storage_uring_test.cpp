@@ -8,8 +8,9 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <penstock/error.hpp>
 #include <thread>
+
+#include <penstock/error.hpp>
 
 #include "storage_byte_model.hpp"
 #include "storage_temp_folder.hpp"
