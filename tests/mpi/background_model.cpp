@@ -21,14 +21,11 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 
 #include <penstock/penstock.hpp>
 
 #include "model_support.hpp"
-
-namespace ps = penstock;
 
 namespace {
 

@@ -12,30 +12,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <penstock/penstock.hpp>
 
+#include "support/random.hpp"
+
+namespace ps = penstock;
+using penstock::test::Random;
 using Bytes = std::vector<unsigned char>;
-
-/// Random choices, the same everywhere for the same seed.
-
-struct Random {
-  std::mt19937_64 engine;
-  std::int64_t in(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return in(1, 100) <= percent; }
-  template <class T>
-  T pick(std::initializer_list<T> values) {
-    return *(values.begin() + in(0, static_cast<std::int64_t>(values.size()) - 1));
-  }
-};
 
 struct Failure {
   std::string text;
@@ -62,8 +50,7 @@ inline std::string random_device(Random& r) {
 }
 
 /// Those of a call.
-inline penstock::Hints random_hints(Random& r, int ranks, std::int64_t element_size) {
-  namespace ps = penstock;
+inline ps::Hints random_hints(Random& r, int ranks, std::int64_t element_size) {
   ps::Hints h;
   h.method =
       r.pick({ps::Method::automatic, ps::Method::direct, ps::Method::sieved, ps::Method::gather,
@@ -95,9 +82,8 @@ inline bool is_stressed(bool all, std::uint64_t number) {
 /// What makes node proxies of several "nodes" likely: windows of a few bytes, few aggregators.
 /// Draws after everything else, so that cases without it stay as they are. `bytes`: of the array,
 /// which windows cut into some thousands of pieces and no more.
-inline void stress(Random& r, penstock::Hints& h, int ranks, std::int64_t element_size,
+inline void stress(Random& r, ps::Hints& h, int ranks, std::int64_t element_size,
                    std::int64_t bytes) {
-  namespace ps = penstock;
   h.method = r.pick({ps::Method::extended, ps::Method::extended, ps::Method::two_phase});
   h.exchange = r.chance(80) ? ps::Exchange::node : ps::Exchange::automatic;
   h.domains = r.chance(60) ? ps::DomainRule::block_cyclic : ps::DomainRule::automatic;
@@ -185,23 +171,23 @@ inline void watch(int rank, const std::string& replay, int limit) {
 }
 
 /// Rows and columns of a two-dimensional array, all in steps.
-inline penstock::Section grid(penstock::Range rows, penstock::Range columns) {
-  return penstock::Section(std::vector<penstock::Indices>{rows, columns});
+inline ps::Section grid(ps::Range rows, ps::Range columns) {
+  return ps::Section(std::vector<ps::Indices>{rows, columns});
 }
 
-inline penstock::Range random_range(Random& r, std::int64_t extent) {
+inline ps::Range random_range(Random& r, std::int64_t extent) {
   const std::int64_t lower = r.in(0, extent - 1), upper = r.in(lower, extent);
   const std::int64_t stride = r.chance(60) ? 1 : r.in(1, 4);
   return {lower, upper, stride, r.chance(25) ? r.in(1, stride) : 1};
 }
 
-inline bool is_independent(penstock::Method method) {
-  return method == penstock::Method::direct || method == penstock::Method::sieved;
+inline bool is_independent(ps::Method method) {
+  return method == ps::Method::direct || method == ps::Method::sieved;
 }
 
-inline const char* name_of(const std::optional<penstock::Background>& mode) {
-  return !mode                                    ? "blocking"
-         : *mode == penstock::Background::none    ? "none"
-         : *mode == penstock::Background::storage ? "storage"
-                                                  : "all";
+inline const char* name_of(const std::optional<ps::Background>& mode) {
+  return !mode                              ? "blocking"
+         : *mode == ps::Background::none    ? "none"
+         : *mode == ps::Background::storage ? "storage"
+                                            : "all";
 }

@@ -1,4 +1,4 @@
-// Random nests, and the list of bytes that each stands for. `Random` has in(low, high).
+// Random nests and file patterns, and the list of bytes that each stands for.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pattern/memory_map.hpp"
+#include "support/random.hpp"
 
 namespace penstock::test {
 
@@ -27,8 +28,7 @@ struct Drawn {
 };
 
 /// Bytes ascend, at most `depth` levels deep.
-template <class Random>
-Drawn draw_ascending(Random& r, int depth) {
+inline Drawn draw_ascending(Random& r, int depth) {
   if (depth == 0 || r.in(0, 5) == 0) {
     const std::int64_t place = r.in(0, 5), length = r.in(1, 6);
     Drawn run{Nest::run(place, length), {}};
@@ -82,8 +82,7 @@ Drawn draw_ascending(Random& r, int depth) {
 }
 
 /// `size` bytes of memory in any order, each once; gaps; `gap` bytes at most between runs.
-template <class Random>
-Drawn draw_memory(Random& r, std::int64_t size) {
+inline Drawn draw_memory(Random& r, std::int64_t size) {
   Drawn drawn;
   std::vector<Nest> parts;
   for (std::int64_t left = size, at = 0; left > 0;) {
@@ -103,6 +102,34 @@ Drawn draw_memory(Random& r, std::int64_t size) {
   }
   drawn.nest = Nest::sequence(std::move(parts));
   return drawn;
+}
+
+/// Patterns of one call: for each rank some.
+using RankPatterns = std::vector<std::vector<Drawn>>;
+
+/// Within the first `bytes` of a file: a nest somewhere, or a part of its tiles, as a view of the
+/// file has them.
+inline Drawn draw_pattern(Random& r, std::int64_t bytes) {
+  FilePattern pattern(draw_ascending(r, 4).nest);
+  if (!pattern.empty() && r.chance(50)) {
+    const std::int64_t size = r.in(0, bytes), first = r.in(0, bytes / 4);
+    pattern = FilePattern::tiles(pattern, pattern.hull().length() + r.in(0, 20), first, size);
+  }
+  pattern = FilePattern(pattern.nest().moved(r.chance(50) ? 0 : r.in(0, bytes)));
+  pattern = pattern.within({0, bytes});
+  return {pattern.nest(), places_of(pattern.nest(), 0, pattern.size())};
+}
+
+/// Ranks may want the same bytes; now and then all want the same.
+inline RankPatterns draw_patterns(Random& r, std::int64_t bytes, int ranks) {
+  RankPatterns patterns(static_cast<std::size_t>(ranks));
+  const bool alike = r.chance(15);
+  for (auto& of_rank : patterns) {
+    if (alike && &of_rank != &patterns.front()) of_rank = patterns.front();
+    else
+      for (std::int64_t i = r.in(0, 2); i > 0; --i) of_rank.push_back(draw_pattern(r, bytes));
+  }
+  return patterns;
 }
 
 }  // namespace penstock::test

@@ -1,0 +1,64 @@
+// What one rank asks for in one call of a model, where that lies in the file, and its memory.
+#pragma once
+
+#include "file/impl.hpp"
+#include "model_support.hpp"
+#include "support/random_patterns.hpp"
+
+/// The array in the file.
+struct ModelArray {
+  std::vector<std::int64_t> shape;
+  std::int64_t element_size = 1;
+  ps::Order order = ps::Order::c;
+
+  std::int64_t bytes() const {
+    std::int64_t product = element_size;
+    for (const auto n : shape) product *= n;
+    return product;
+  }
+};
+
+/// Parts: sections of the array; or nested patterns of its bytes, of an array of single bytes.
+struct Request {
+  std::vector<ps::Section> sections;
+  std::vector<ps::test::Drawn> patterns;
+
+  std::size_t parts() const { return sections.size() + patterns.size(); }
+  /// Where the elements of a part lie in the array, in the order of the request.
+  std::vector<std::int64_t> places(const ModelArray& array, std::size_t part) const;
+  /// A part, for people.
+  std::string text(std::size_t part) const;
+};
+using Requests = std::vector<Request>;  // of all ranks
+
+/// One request for each rank.
+Requests requests_of(const ps::test::RankPatterns& patterns);
+
+/// Memory of one part: of a section any order of dimensions, any padding, any sign of stride; of a
+/// pattern any nest.
+struct Memory {
+  static constexpr unsigned char untouched = 0xEE;
+
+  Bytes bytes;
+  std::int64_t first = 16;  // of the section's first element
+  std::vector<std::int64_t> shape, strides;
+  ps::Nest nest;
+  std::vector<std::int64_t> places;  // of each element, in the order of the request
+
+  Memory(Random& r, const ps::Section& section, std::int64_t element_size);
+  Memory(Random& r, const ps::test::Drawn& pattern);
+  std::byte* data() noexcept { return reinterpret_cast<std::byte*>(bytes.data()) + first; }
+
+ private:
+  void find_places();
+};
+using Memories = std::vector<Memory>;
+
+Memories draw_memories(Random& r, const Request& request, std::int64_t element_size);
+
+/// Reads or writes what is asked for. With a background it begins, and is returned; else it is a
+/// blocking call.
+std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Direction direction,
+                                               const Request& request, Memories& memories,
+                                               const ps::Hints& hints,
+                                               std::optional<ps::Background> background);
