@@ -3,6 +3,9 @@
 // knows at each moment what the files must hold: the last call that wrote a byte wins, whoever of
 // the ranks carried it out, and a read gives what was written before it began.
 //
+// In every other case two of three calls ask in bytes: nested patterns of the file and of memory,
+// each rank its own.
+//
 //   mpiexec -n 4 background_model --cases 100 --seed 1    a run
 //   mpiexec -n 4 background_model --replay 1:17           the case that a failure named
 //   --steps N    calls of one case
@@ -25,16 +28,9 @@
 
 #include <penstock/penstock.hpp>
 
-#include "model_support.hpp"
+#include "background_file.hpp"
 
 namespace {
-
-unsigned char value_of(std::int64_t call, int rank, std::int64_t at) {
-  const std::uint64_t mixed =
-      static_cast<std::uint64_t>(call * 1000003 + rank * 8191 + at * 131 + 1) *
-      0x9E3779B97F4A7C15ULL;
-  return static_cast<unsigned char>(mixed >> 56);
-}
 
 class CaseRun {
  public:
@@ -43,7 +39,8 @@ class CaseRun {
       : comm_(comm),
         r_{std::mt19937_64(seed * 1000003 + number)},
         steps_(steps),
-        stressed_(stressed) {
+        stressed_(stressed),
+        in_bytes_(number % 2 == 1) {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &size_);
     files_.resize(static_cast<std::size_t>(r_.in(1, 2)));
@@ -53,65 +50,39 @@ class CaseRun {
 
   void run() {
     for (int step = 0; step < steps_; ++step) {
-      File& file =
+      BackgroundFile& file =
           files_[static_cast<std::size_t>(r_.in(0, static_cast<std::int64_t>(files_.size()) - 1))];
       one_step(file);
     }
-    for (File& file : files_) {
+    for (BackgroundFile& file : files_) {
       close(file);
-      check(file);
+      file.check(comm_);
     }
-    for (Close& closing : closing_) closing.handle.wait();
+    for (Close& closing : closing_) closing.file->finish_close();
   }
 
   /// What was done, for people.
   const std::vector<std::string>& log() const { return log_; }
 
  private:
-  struct Pending {
-    ps::Handle handle;
-    std::size_t used;
-    bool reads, exchanges_later;  // a read in halves, or one that a thread carries out
-    std::shared_ptr<Bytes> memory;
-    Bytes expected;  // of a read
-    std::int64_t call;
-  };
-  struct File {
-    std::string path;
-    std::int64_t rows, columns, element, offset;
-    Bytes model;
-    ps::StorageKind storage;
-    std::int64_t ranks_per_node;
-    std::string device;
-    std::vector<std::unique_ptr<ps::ArrayFile>> opened;  // of the same ranks
-    std::size_t used = 0;                                // used last
-    std::vector<Pending> pending;
-    std::vector<std::shared_ptr<Bytes>> kept;  // of handles that were dropped
-    std::int64_t end() const { return offset + rows * columns * element; }
-  };
   struct Close {
-    ps::Handle handle;
-    std::vector<std::shared_ptr<Bytes>> memory;
+    std::shared_ptr<ps::ArrayFile::Impl> file;
+    std::vector<std::shared_ptr<Memories>> memory;
   };
 
-  void make(File& file, std::string path) {
+  void make(BackgroundFile& file, std::string path) {
     file.path = std::move(path);
-    file.rows = r_.in(1, 40);
-    file.columns = r_.in(size_, 64);
-    file.element = r_.pick<std::int64_t>({1, 4, 8, 24});
+    file.array.shape = {r_.in(1, 40), 0};
+    file.array.shape[1] = r_.in(size_, 64);
+    file.array.element_size = r_.pick<std::int64_t>({1, 4, 8, 24});
     file.offset = r_.pick<std::int64_t>({0, 0, 64, 1000});
-    file.model.assign(static_cast<std::size_t>(file.end()), 0);
-    for (std::size_t i = 0; i < file.model.size(); ++i)
-      file.model[i] = static_cast<unsigned char>(i * 37 + i / 251);
-    if (rank_ == 0)
-      std::ofstream(file.path, std::ios::binary)
-          .write(reinterpret_cast<const char*>(file.model.data()),
-                 static_cast<std::streamsize>(file.model.size()));
+    if (in_bytes_) file.array.element_size = 1;
+    file.fill(rank_ == 0);
     quiet_barrier(comm_);
     open(file);
   }
 
-  void open(File& file) {
+  void open(BackgroundFile& file) {
     // Those that are open on one file go the same way to it: what went past the page cache and what
     // went through it are the kernel's to join, and it makes no promises.
     if (file.opened.empty()) {
@@ -122,73 +93,38 @@ class CaseRun {
       file.device = random_device(r_);
       if (stressed_) file.ranks_per_node = few_ranks_per_node(r_);
     }
-    ps::ArraySpec spec;
-    spec.shape = {file.rows, file.columns};
-    spec.element_size = file.element;
-    spec.offset = file.offset;
-    spec.container = ps::Container::raw;
-    ps::Hints hints;
-    hints.storage = file.storage;
-    hints.ranks_per_node = file.ranks_per_node;
-    hints.device = file.device;
     note(file, "open");
-    file.opened.push_back(std::make_unique<ps::ArrayFile>(
-        ps::ArrayFile::open(comm_, file.path, ps::Mode::read_write, spec, hints)));
+    file.open(comm_);
   }
 
-  ps::Hints random_hints(const File& file) {
-    ps::Hints h = ::random_hints(r_, size_, file.element);
+  ps::Hints random_hints(const BackgroundFile& file) {
+    ps::Hints h = ::random_hints(r_, size_, file.array.element_size);
     // The default more often than others: it is what leaves most behind.
     if (r_.chance(40)) h.active_buffer_size = 64 << 20;
-    h.storage = file.storage;
-    h.ranks_per_node = file.ranks_per_node;
-    h.device = file.device;
-    if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.element, file.end());
+    file.set(h);
+    if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.array.element_size, file.end());
     return h;
   }
 
-  /// One section for each rank. `disjoint`: no element is two ranks'.
-  std::vector<ps::Section> random_sections(const File& file, bool disjoint) {
-    std::vector<ps::Section> sections(static_cast<std::size_t>(size_));
-    if (!disjoint) {
-      for (auto& section : sections)
-        if (!r_.chance(15))
-          section = grid(random_range(r_, file.rows), random_range(r_, file.columns));
-      return sections;
-    }
-    const ps::Range rows = random_range(r_, file.rows);
-    const bool blocks = r_.chance(50);
-    const std::int64_t turn =
-        r_.in(0, size_ - 1);  // the same elements are now one's, now another's
-    for (int rank = 0; rank < size_; ++rank) {
-      const std::int64_t place = (rank + turn) % size_;
-      if (r_.chance(10)) continue;
-      sections[static_cast<std::size_t>(rank)] =
-          blocks ? grid(rows, {file.columns * place / size_, file.columns * (place + 1) / size_})
-          : r_.chance(50) ? grid(rows, {place, file.columns, size_})
-                          : grid({rows.lower, rows.upper}, {place, file.columns, size_});
-    }
-    return sections;
+  /// One for each rank. `apart`: no element is two ranks'.
+  Requests random_requests(const BackgroundFile& file, bool apart) {
+    if (in_bytes_ && r_.chance(70)) return random_patterns(r_, file.array, size_, apart);
+    return random_sections(r_, file.array, size_, apart);
   }
 
-  /// Where each element of a section lies in the file, in the order of dense memory.
-  static std::vector<std::int64_t> places(const File& file, const ps::Section& section) {
-    std::vector<std::int64_t> all;
-    if (section.dimensions().empty()) return all;
-    const ps::Range rows = std::get<ps::Range>(section.dimensions()[0]);
-    const ps::Range columns = std::get<ps::Range>(section.dimensions()[1]);
-    const auto inside = [](const ps::Range& range, std::int64_t i) {
-      return (i - range.lower) % range.stride < range.block;
-    };
-    for (auto i = rows.lower; i < rows.upper; ++i) {
-      if (!inside(rows, i)) continue;
-      for (auto j = columns.lower; j < columns.upper; ++j)
-        if (inside(columns, j)) all.push_back(file.offset + (i * file.columns + j) * file.element);
-    }
-    return all;
+  const Request& own(const Requests& requests) const {
+    return requests[static_cast<std::size_t>(rank_)];
   }
 
-  void one_step(File& file) {
+  /// Where patterns are asked for, each rank has memory of its own form.
+  std::shared_ptr<Memories> memories_of(const BackgroundFile& file, const Request& request) {
+    const std::int64_t size = file.array.element_size;
+    if (!in_bytes_) return std::make_shared<Memories>(dense_memories(request, size));
+    Random own{std::mt19937_64(r_.engine() + static_cast<std::uint64_t>(rank_))};
+    return std::make_shared<Memories>(draw_memories(own, request, size));
+  }
+
+  void one_step(BackgroundFile& file) {
     const std::int64_t what = r_.in(0, 99);
     if (what < 42) return write(file);
     if (what < 62) return read(file);
@@ -206,16 +142,16 @@ class CaseRun {
 
   /// An open file. Between two that are open on the same file, only what has reached the active
   /// buffer is in order.
-  ps::ArrayFile& pick(File& file) {
+  std::shared_ptr<ps::ArrayFile::Impl> pick(BackgroundFile& file) {
     const auto used = static_cast<std::size_t>(
         r_.chance(70) ? static_cast<std::int64_t>(std::min(file.used, file.opened.size() - 1))
                       : r_.in(0, static_cast<std::int64_t>(file.opened.size()) - 1));
     if (used != file.used) end_exchanges(file);
     file.used = used;
-    return *file.opened[used];
+    return file.opened[used];
   }
 
-  void end_exchanges(File& file) {
+  void end_exchanges(BackgroundFile& file) {
     for (std::size_t i = 0; i < file.pending.size();)
       if (file.pending[i].exchanges_later) end(file, i);
       else ++i;
@@ -229,136 +165,106 @@ class CaseRun {
                         : ps::Background::all;
   }
 
-  void write(File& file) {
-    ps::ArrayFile& at = pick(file);
+  void write(BackgroundFile& file) {
+    const auto at = pick(file);
     const ps::Hints hints = random_hints(file);
-    const auto sections = random_sections(file, is_independent(hints.method) || r_.chance(50));
+    const Requests requests = random_requests(file, is_independent(hints.method) || r_.chance(50));
     const auto mode = random_mode();
     const bool drop = r_.chance(10), scribble = r_.chance(30);
     const std::int64_t call = ++calls_;
-    note(file, "write", &hints, mode, sections, drop ? "dropped" : scribble ? "scribbled" : "");
-    auto memory = std::make_shared<Bytes>();
-    for (int rank = 0; rank < size_; ++rank) {
-      std::int64_t k = 0;
-      for (const std::int64_t place : places(file, sections[static_cast<std::size_t>(rank)]))
-        for (std::int64_t b = 0; b < file.element; ++b, ++k) {
-          file.model[static_cast<std::size_t>(place + b)] = value_of(call, rank, k);
-          if (rank == rank_) memory->push_back(value_of(call, rank, k));
-        }
-    }
-    memory->push_back(0);  // never empty
-    const ps::Section& mine = sections[static_cast<std::size_t>(rank_)];
-    const ps::Part<ps::WriteView> part{
-        mine, {reinterpret_cast<const std::byte*>(memory->data()), {}, {}, memory->size(), 0}};
-    const std::span<const ps::Part<ps::WriteView>> parts(&part, 1);
-    if (!mode) {
-      at.write(parts, &hints);
-      std::fill(memory->begin(), memory->end(), 0xDD);  // the memory is the program's again
-      return;
-    }
-    Pending pending{at.write_begin(parts, *mode, &hints),
-                    file.used,
-                    false,
-                    *mode == ps::Background::all,
-                    memory,
-                    {},
-                    call};
+    note(file, "write", &hints, mode, requests, drop ? "dropped" : scribble ? "scribbled" : "");
+    const auto memories = memories_of(file, own(requests));
+    for (int rank = 0; rank < size_; ++rank)
+      file.put(rank, call, requests[static_cast<std::size_t>(rank)],
+               rank == rank_ ? memories.get() : nullptr);
+    const auto begun = carry_out(*at, ps::Direction::write, own(requests), *memories, hints, mode);
+    if (!begun) return scribble_over(*memories);  // it is the program's again
+    Pending pending{{at, begun}, file.used, false, *mode == ps::Background::all,
+                    memories,    {},        call};
     if (scribble) {
-      if (!pending.handle.copied()) throw Failure{"copied() waited and said no"};
-      std::fill(memory->begin(), memory->end(), 0xDD);
+      if (!pending.begun.copied()) throw Failure{"copied() waited and said no"};
+      scribble_over(*memories);
     }
-    if (drop && !pending.exchanges_later) {
-      file.kept.push_back(memory);
-      return;
-    }
-    file.pending.push_back(std::move(pending));
+    if (drop && !pending.exchanges_later) file.kept.push_back(memories);
+    else file.pending.push_back(std::move(pending));
   }
 
-  void read(File& file) {
-    ps::ArrayFile& at = pick(file);
+  static void scribble_over(Memories& memories) {
+    for (Memory& memory : memories) std::ranges::fill(memory.bytes, 0xDD);
+  }
+
+  void read(BackgroundFile& file) {
+    const auto at = pick(file);
     const ps::Hints hints = random_hints(file);
-    const auto sections = random_sections(file, r_.chance(50));
+    const Requests requests = random_requests(file, r_.chance(50));
     const auto mode = random_mode();
-    note(file, "read", &hints, mode, sections);
-    const ps::Section& mine = sections[static_cast<std::size_t>(rank_)];
-    Bytes expected;
-    for (const std::int64_t place : places(file, mine))
-      expected.insert(expected.end(), file.model.begin() + place,
-                      file.model.begin() + place + file.element);
-    auto memory = std::make_shared<Bytes>(expected.size() + 1, 0xEE);
-    expected.push_back(0xEE);  // nothing is written past the end
-    const ps::Part<ps::ReadView> part{
-        mine, {reinterpret_cast<std::byte*>(memory->data()), {}, {}, memory->size(), 0}};
-    const std::span<const ps::Part<ps::ReadView>> parts(&part, 1);
-    if (!mode) {
-      at.read(parts, &hints);
-      return compare(file, *memory, expected, "read");
-    }
-    file.pending.push_back({at.read_begin(parts, *mode, &hints), file.used, true,
-                            *mode != ps::Background::none, memory, std::move(expected), calls_});
+    note(file, "read", &hints, mode, requests);
+    const auto memories = memories_of(file, own(requests));
+    std::vector<Bytes> expected = file.expected(own(requests), *memories);
+    const auto begun = carry_out(*at, ps::Direction::read, own(requests), *memories, hints, mode);
+    if (!begun) return file.compare(*memories, expected, "read");
+    file.pending.push_back({{at, begun},
+                            file.used,
+                            true,
+                            *mode != ps::Background::none,
+                            memories,
+                            std::move(expected),
+                            calls_});
   }
 
-  void compare(const File& file, const Bytes& got, const Bytes& expected, const char* what) {
-    for (std::size_t i = 0; i < got.size(); ++i)
-      if (got[i] != expected[i])
-        throw Failure{std::string(what) + " of '" + file.path + "': byte " + std::to_string(i) +
-                      " of rank " + std::to_string(rank_) + " is " + std::to_string(got[i]) +
-                      ", expected " + std::to_string(expected[i])};
-  }
-
-  void end(File& file, std::size_t i) {
+  void end(BackgroundFile& file, std::size_t i) {
     Pending& pending = file.pending[i];
     note(file,
          pending.reads ? "wait for a read" : "wait for write " + std::to_string(pending.call));
-    pending.handle.wait();
-    if (!pending.handle.test() || !pending.handle.copied(false))
+    pending.begun.wait();
+    if (!pending.begun.test() || !pending.begun.copied(false))
       throw Failure{"wait() returned, but test() or copied() says no"};
-    if (pending.reads) compare(file, *pending.memory, pending.expected, "a read in two halves");
-    file.kept.push_back(pending.memory);
+    if (pending.reads) file.compare(*pending.memories, pending.expected, "a read in two halves");
+    file.kept.push_back(pending.memories);
     file.pending.erase(file.pending.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
-  void wait_for_one(File& file) {
+  void wait_for_one(BackgroundFile& file) {
     if (file.pending.empty()) return;
     const std::int64_t count = static_cast<std::int64_t>(file.pending.size());
     end(file, static_cast<std::size_t>(r_.chance(60) ? 0 : r_.in(0, count - 1)));
   }
 
-  void look(File& file) {  // at a handle, without a word to other ranks
+  void look(BackgroundFile& file) {  // at a handle, without a word to other ranks
     for (Pending& pending : file.pending) {
-      const bool over = pending.handle.test();
-      if (over && !pending.reads && !pending.handle.copied(false))
+      const bool over = pending.begun.test();
+      if (over && !pending.reads && !pending.begun.copied(false))
         throw Failure{"a write is committed, but its memory in use"};
     }
   }
 
-  void sync(File& file) {
+  void sync(BackgroundFile& file) {
     end_exchanges(file);
     note(file, "sync");
-    pick(file).sync();
-    check(file);
+    pick(file)->sync();
+    file.check(comm_);
   }
 
-  void check_size(File& file) {
+  void check_size(BackgroundFile& file) {
     end_exchanges(file);
     note(file, "size");
-    const std::int64_t size = pick(file).file_size();
+    const std::int64_t size = pick(file)->file_size();
     if (size != static_cast<std::int64_t>(file.model.size()))
       throw Failure{"file_size() is " + std::to_string(size) + ", expected " +
                     std::to_string(file.model.size())};
-    check(file);
+    file.check(comm_);
   }
 
-  void truncate(File& file) {
+  void truncate(BackgroundFile& file) {
     end_exchanges(file);
     const std::int64_t size = file.end() + r_.in(0, 300);
     note(file, "truncate to " + std::to_string(size));
-    pick(file).truncate(size);
+    pick(file)->truncate(size);
     file.model.resize(static_cast<std::size_t>(size), 0);
-    check(file);
+    file.check(comm_);
   }
 
-  void reopen(File& file) {
+  void reopen(BackgroundFile& file) {
     const bool later = r_.chance(50), wait = r_.chance(50);
     if (wait)
       while (!file.pending.empty()) end(file, 0);
@@ -366,56 +272,41 @@ class CaseRun {
     note(file, later ? "close without waiting" : "close");
     if (!later) {
       close(file);
-      check(file);
+      file.check(comm_);
     } else {
-      Close closing{file.opened.back()->close_begin(), file.kept};
-      for (const Pending& pending : file.pending) closing.memory.push_back(pending.memory);
+      Close closing{file.opened.back(), file.kept};
+      closing.file->begin_close();
+      for (const Pending& pending : file.pending) closing.memory.push_back(pending.memories);
       file.opened.pop_back();
       for (auto& each : file.opened) each->close();
       if (r_.chance(50)) {
-        closing.handle.wait();
-        check(file);
+        closing.file->finish_close();
+        file.check(comm_);
       } else {
         closing_.push_back(std::move(closing));
       }
-      forget(file);
+      file.forget();
     }
     open(file);
   }
 
-  void close(File& file) {
+  void close(BackgroundFile& file) {
     end_exchanges(file);
     for (auto& each : file.opened) each->close();
-    forget(file);
+    file.forget();
   }
 
-  void forget(File& file) {
-    file.opened.clear();
-    file.pending.clear();
-    file.kept.clear();
-    file.used = 0;
-  }
-
-  /// Nothing is under way in this file on any rank.
-  void check(File& file) {
-    quiet_barrier(comm_);
-    const Bytes bytes = whole_file(file.path);
-    if (bytes.size() != file.model.size())
-      throw Failure{"'" + file.path + "' has " + std::to_string(bytes.size()) +
-                    " bytes, expected " + std::to_string(file.model.size())};
-    compare(file, bytes, file.model, "content");
-    quiet_barrier(comm_);
-  }
-
-  void note(const File& file, std::string text, const ps::Hints* hints = nullptr,
-            std::optional<ps::Background> mode = {}, const std::vector<ps::Section>& sections = {},
+  void note(const BackgroundFile& file, std::string text, const ps::Hints* hints = nullptr,
+            std::optional<ps::Background> mode = {}, const Requests& requests = {},
             const std::string& more = "") {
     text = file.path.substr(file.path.rfind('/') + 1) + " opening " + std::to_string(file.used) +
            "/" + std::to_string(file.opened.size()) + ": " + text;
     if (hints != nullptr) {
       text += " " + std::to_string(calls_) + " " + name_of(mode) + " " + more + "\n     ";
       for (const auto& [name, value] : hints->text()) text += name + "=" + value + " ";
-      for (const auto& section : sections) text += "\n     " + section.to_string();
+      for (std::size_t rank = 0; rank < requests.size(); ++rank)
+        for (std::size_t p = 0; p < requests[rank].parts(); ++p)
+          text += "\n     rank " + std::to_string(rank) + " " + requests[rank].text(p);
     }
     log_.push_back(std::move(text));
   }
@@ -423,9 +314,9 @@ class CaseRun {
   MPI_Comm comm_;
   Random r_;
   int steps_, rank_ = 0, size_ = 1;
-  bool stressed_;
+  bool stressed_, in_bytes_;
   std::int64_t calls_ = 0;
-  std::vector<File> files_;
+  std::vector<BackgroundFile> files_;
   std::vector<Close> closing_;
   std::vector<std::string> log_;
 };

@@ -43,15 +43,17 @@ template <class View>
 std::vector<ps::Part<View>> parts_of(const Request& request, Memories& memories) {
   std::vector<ps::Part<View>> parts;
   for (std::size_t p = 0; p < memories.size(); ++p)
-    parts.push_back({request.sections[p],
-                     {memories[p].data(), memories[p].shape, memories[p].strides, 0, 0}});
+    parts.push_back(
+        {request.sections[p], {memories[p].data(), memories[p].shape, memories[p].strides, 0, 0}});
   return parts;
 }
 
 template <class View>
-std::shared_ptr<ps::InFlight::Begun> carry_out_sections(
-    ps::ArrayFile::Impl& file, ps::Direction direction, const Request& request, Memories& memories,
-    const ps::Hints& hints, std::optional<ps::Background> background) {
+std::shared_ptr<ps::InFlight::Begun> carry_out_sections(ps::ArrayFile::Impl& file,
+                                                        ps::Direction direction,
+                                                        const Request& request, Memories& memories,
+                                                        const ps::Hints& hints,
+                                                        std::optional<ps::Background> background) {
   const auto parts = parts_of<View>(request, memories);
   const std::span<const ps::Part<View>> all(parts);
   if (background) return file.begin(all, &hints, direction, *background);
@@ -102,6 +104,14 @@ Requests requests_of(const ps::test::RankPatterns& patterns) {
   return requests;
 }
 
+Memory::Memory(const ps::Section& section, std::int64_t element_size)
+    : shape(section.shape()), strides(shape.size()) {
+  std::int64_t step = element_size;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
+  bytes.assign(static_cast<std::size_t>(step + 48), untouched);
+  find_places();
+}
+
 Memory::Memory(Random& r, const ps::Section& section, std::int64_t element_size)
     : shape(section.shape()) {
   std::vector<std::size_t> order(shape.size());
@@ -150,6 +160,12 @@ Memories draw_memories(Random& r, const Request& request, std::int64_t element_s
   Memories memories;
   for (const auto& section : request.sections) memories.emplace_back(r, section, element_size);
   for (const auto& pattern : request.patterns) memories.emplace_back(r, pattern);
+  return memories;
+}
+
+Memories dense_memories(const Request& request, std::int64_t element_size) {
+  Memories memories;
+  for (const auto& section : request.sections) memories.emplace_back(section, element_size);
   return memories;
 }
 

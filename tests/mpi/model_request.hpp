@@ -45,6 +45,8 @@ struct Memory {
   ps::Nest nest;
   std::vector<std::int64_t> places;  // of each element, in the order of the request
 
+  /// Dense, in C order.
+  Memory(const ps::Section& section, std::int64_t element_size);
   Memory(Random& r, const ps::Section& section, std::int64_t element_size);
   Memory(Random& r, const ps::test::Drawn& pattern);
   std::byte* data() noexcept { return reinterpret_cast<std::byte*>(bytes.data()) + first; }
@@ -55,6 +57,8 @@ struct Memory {
 using Memories = std::vector<Memory>;
 
 Memories draw_memories(Random& r, const Request& request, std::int64_t element_size);
+/// Of sections.
+Memories dense_memories(const Request& request, std::int64_t element_size);
 
 /// Reads or writes what is asked for. With a background it begins, and is returned; else it is a
 /// blocking call.

@@ -45,7 +45,8 @@ Requests random_distribution(Random& r, const Case& c, int ranks) {
     if (kind.kind == Kind::block_cyclic) kind.block = r.in(1, 4);
   const ps::Distribution distribution(c.array.shape, ranks, kinds);
   Requests requests(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) requests[rank].sections = {distribution.share(rank).section};
+  for (int rank = 0; rank < ranks; ++rank)
+    requests[rank].sections = {distribution.share(rank).section};
   return requests;
 }
 
@@ -112,8 +113,8 @@ void draw_settings_of_file(Random& r, ps::Hints& hints) {
   hints.device = random_device(r);
   // O_DIRECT cuts a write at blocks: an element across two of them may get halves of two writers.
   // The other methods keep writers apart.
-  const bool direct = hints.storage == ps::StorageKind::direct ||
-                      hints.storage == ps::StorageKind::uring_direct;
+  const bool direct =
+      hints.storage == ps::StorageKind::direct || hints.storage == ps::StorageKind::uring_direct;
   if (direct && (hints.method == ps::Method::direct || hints.method == ps::Method::automatic))
     hints.method = ps::Method::sieved;
 }

@@ -132,4 +132,28 @@ inline RankPatterns draw_patterns(Random& r, std::int64_t bytes, int ranks) {
   return patterns;
 }
 
+/// No byte is two ranks'. The file is cut into blocks, which the ranks have in turn, or one each; a
+/// rank's pattern is the same in all of its blocks.
+inline RankPatterns draw_patterns_apart(Random& r, std::int64_t bytes, int ranks) {
+  RankPatterns patterns(static_cast<std::size_t>(ranks));
+  const std::int64_t shift = r.in(0, ranks - 1);
+  const std::int64_t block = r.chance(30) ? bytes / ranks + 1 : r.in(1, 80);
+  for (int rank = 0; rank < ranks; ++rank)
+    for (std::int64_t i = r.in (0, 9) == 0 ? 0 : r.in(1, 2); i > 0; --i) {
+      const std::int64_t first = (rank + shift) % ranks * block, step = block * ranks;
+      const Drawn nest = draw_ascending(r, 3);
+      const std::int64_t moved = r.in(0, block / 2);
+      const FilePattern in_block = FilePattern(nest.nest.moved(moved)).within({0, block});
+      const std::int64_t count = (bytes + step - 1) / step;
+      const FilePattern pattern(Nest::repeat(in_block.nest(), count, step).moved(first));
+      Drawn drawn{pattern.within({0, bytes}).nest(), {}};
+      for (std::int64_t at = first; at < bytes; at += step)
+        for (const std::int64_t place : nest.places)
+          if (place + moved < block && at + place + moved < bytes)
+            drawn.places.push_back(at + place + moved);
+      patterns[static_cast<std::size_t>(rank)].push_back(std::move(drawn));
+    }
+  return patterns;
+}
+
 }  // namespace penstock::test

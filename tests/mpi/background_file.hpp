@@ -1,0 +1,62 @@
+// A file of background_model: what it must hold, how it is open, and what is in flight there.
+#pragma once
+
+#include <memory>
+
+#include "model_request.hpp"
+
+/// A read or write that has begun, as a handle has it.
+struct Begun {
+  std::shared_ptr<ps::ArrayFile::Impl> file;
+  std::shared_ptr<ps::InFlight::Begun> operation;
+
+  bool copied(bool wait = true) { return file->is_copied(*operation, wait); }
+  bool test() { return file->is_ready(*operation); }
+  void wait() { file->end(*operation); }
+};
+
+struct Pending {
+  Begun begun;
+  std::size_t used;
+  bool reads, exchanges_later;  // a read in halves, or one that a thread carries out
+  std::shared_ptr<Memories> memories;
+  std::vector<Bytes> expected;  // of a read: all bytes of the memories
+  std::int64_t call;
+};
+
+struct BackgroundFile {
+  std::string path;
+  ModelArray array;  // two dimensions
+  std::int64_t offset;
+  Bytes model;
+  ps::StorageKind storage;
+  std::int64_t ranks_per_node;
+  std::string device;
+  std::vector<std::shared_ptr<ps::ArrayFile::Impl>> opened;  // of the same ranks
+  std::size_t used = 0;                                      // used last
+  std::vector<Pending> pending;
+  std::vector<std::shared_ptr<Memories>> kept;  // of handles that were dropped
+
+  std::int64_t end() const { return offset + array.bytes(); }
+  /// Content before the first write; it is written to the file where `writes`.
+  void fill(bool writes);
+  void open(MPI_Comm comm);
+  void forget();
+  /// Settings of the file in those of a call.
+  void set(ps::Hints& hints) const;
+
+  /// A rank's write, in the model; and in the memories, where there are some.
+  void put(int rank, std::int64_t call, const Request& request, Memories* memories);
+  /// What the memories of a read must hold after it.
+  std::vector<Bytes> expected(const Request& request, const Memories& memories) const;
+  void compare(const Bytes& got, const Bytes& expected, const std::string& what) const;
+  void compare(const Memories& got, const std::vector<Bytes>& expected,
+               const std::string& what) const;
+  /// The file itself. Collective; nothing is under way in it on any rank.
+  void check(MPI_Comm comm) const;
+};
+
+/// A section for each rank, or none. `apart`: no element is two ranks'.
+Requests random_sections(Random& r, const ModelArray& array, int ranks, bool apart);
+/// Nested patterns for each rank, or none. `apart`: no byte is two ranks'.
+Requests random_patterns(Random& r, const ModelArray& array, int ranks, bool apart);
