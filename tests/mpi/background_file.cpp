@@ -106,8 +106,7 @@ Requests random_sections(Random& r, const ModelArray& array, int ranks, bool apa
   const std::int64_t rows = array.shape[0], columns = array.shape[1];
   if (!apart) {
     for (Request& request : requests)
-      if (!r.chance(15))
-        request.sections = {grid(random_range(r, rows), random_range(r, columns))};
+      if (!r.chance(15)) request.sections = {grid(random_range(r, rows), random_range(r, columns))};
     return requests;
   }
   const ps::Range some = random_range(r, rows);
@@ -117,7 +116,7 @@ Requests random_sections(Random& r, const ModelArray& array, int ranks, bool apa
     const std::int64_t place = (rank + turn) % ranks;
     if (r.chance(10)) continue;
     requests[static_cast<std::size_t>(rank)].sections = {
-        blocks          ? grid(some, {columns * place / ranks, columns * (place + 1) / ranks})
+        blocks         ? grid(some, {columns * place / ranks, columns * (place + 1) / ranks})
         : r.chance(50) ? grid(some, {place, columns, ranks})
                        : grid({some.lower, some.upper}, {place, columns, ranks})};
   }
