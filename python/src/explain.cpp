@@ -1,6 +1,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "module.hpp"
@@ -8,59 +9,70 @@
 namespace penstock::python {
 namespace {
 
-nb::dict to_dict(const PlanReport& report) {
+nb::dict to_python(const PlanReport::Domain& domain) {
   nb::dict d;
-  d["method"] = std::string(to_string(report.method));
+  d["aggregator"] = domain.aggregator_rank;
+  d["begin"] = domain.begin;
+  d["end"] = domain.end;
+  d["blocks"] = domain.blocks;
+  d["wanted_bytes"] = domain.wanted_bytes;
+  d["rounds"] = domain.rounds;
+  d["hole_bytes"] = domain.hole_bytes;
+  d["sieved_rounds"] = domain.sieved_rounds;
+  return d;
+}
+
+nb::tuple to_python(const PlanReport::Flow& flow) {
+  return nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes);
+}
+
+nb::dict to_python(const PlanReport::Alternative& alternative) {
+  nb::dict d;
+  d["method"] = to_string(alternative.method);
+  d["exchange"] = to_string(alternative.exchange);
+  d["seconds"] = alternative.seconds;
+  d["eligible"] = alternative.eligible;
+  d["note"] = alternative.note;
+  return d;
+}
+
+nb::dict to_python(const Costs& costs) {
+  nb::dict d;
+  d["call"] = costs.call;
+  d["contended_call"] = costs.contended_call;
+  d["storage_byte"] = costs.storage_byte;
+  d["copy_byte"] = costs.copy_byte;
+  d["run"] = costs.run;
+  d["message"] = costs.message;
+  d["message_byte"] = costs.message_byte;
+  d["hand_over"] = costs.hand_over;
+  d["synchronisation"] = costs.synchronisation;
+  d["page_cache"] = costs.page_cache;
+  d["measured"] = costs.measured;
+  d["device_tells"] = costs.device_tells;
+  return d;
+}
+
+template <class Entry>
+nb::list to_python(const std::vector<Entry>& entries) {
+  nb::list list;
+  for (const Entry& entry : entries) list.append(to_python(entry));
+  return list;
+}
+
+nb::dict to_python(const PlanReport& report) {
+  nb::dict d;
+  d["method"] = to_string(report.method);
   d["reason"] = report.reason;
-  d["domain_rule"] = std::string(to_string(report.rule));
+  d["domain_rule"] = to_string(report.rule);
   d["bounding_section"] = nb::cast(report.bounding_section);
   d["span"] = nb::make_tuple(report.span_begin, report.span_end);
   d["buffer_size"] = report.buffer_size;
-  nb::list domains;
-  for (const auto& domain : report.domains) {
-    nb::dict e;
-    e["aggregator"] = domain.aggregator_rank;
-    e["begin"] = domain.begin;
-    e["end"] = domain.end;
-    e["blocks"] = domain.blocks;
-    e["wanted_bytes"] = domain.wanted_bytes;
-    e["rounds"] = domain.rounds;
-    e["hole_bytes"] = domain.hole_bytes;
-    e["sieved_rounds"] = domain.sieved_rounds;
-    domains.append(e);
-  }
-  d["domains"] = domains;
-  nb::list flows;
-  for (const auto& flow : report.flows)
-    flows.append(nb::make_tuple(flow.rank, flow.aggregator_rank, flow.bytes));
-  d["flows"] = flows;
-  d["exchange"] = std::string(to_string(report.exchange));
-  nb::list alternatives;
-  for (const auto& a : report.alternatives) {
-    nb::dict e;
-    e["method"] = std::string(to_string(a.method));
-    e["exchange"] = std::string(to_string(a.exchange));
-    e["seconds"] = a.seconds;
-    e["eligible"] = a.eligible;
-    e["note"] = a.note;
-    alternatives.append(e);
-  }
-  d["alternatives"] = alternatives;
-  const Costs& c = report.costs;
-  nb::dict costs;
-  costs["call"] = c.call;
-  costs["contended_call"] = c.contended_call;
-  costs["storage_byte"] = c.storage_byte;
-  costs["copy_byte"] = c.copy_byte;
-  costs["run"] = c.run;
-  costs["message"] = c.message;
-  costs["message_byte"] = c.message_byte;
-  costs["hand_over"] = c.hand_over;
-  costs["synchronisation"] = c.synchronisation;
-  costs["page_cache"] = c.page_cache;
-  costs["measured"] = c.measured;
-  costs["device_tells"] = c.device_tells;
-  d["costs"] = costs;
+  d["domains"] = to_python(report.domains);
+  d["flows"] = to_python(report.flows);
+  d["exchange"] = to_string(report.exchange);
+  d["alternatives"] = to_python(report.alternatives);
+  d["costs"] = to_python(report.costs);
   d["text"] = report.to_text();
   return d;
 }
@@ -77,7 +89,7 @@ void bind_explain(nb::module_& m) {
     Hints parsed;
     parsed.set(hints);
     if (measure) request.costs = find_costs(parsed);
-    return to_dict(explain(request, parsed));
+    return to_python(explain(request, parsed));
   });
 }
 
