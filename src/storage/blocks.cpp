@@ -56,11 +56,13 @@ BlockStorage::BlockStorage(BlockFile file, std::string path)
   if (direct_works_) ::posix_fadvise(file_.buffered->number(), 0, 0, POSIX_FADV_RANDOM);
 }
 
-/// All that one call can do: pieces in turn, until one of them is short.
+/// Moves piece after piece. A short piece ends the transfer: the file ends there, or the caller
+/// finds out the reason by trying the rest.
 std::int64_t BlockStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
   const std::int64_t size = size_of(memory);
   if (!is_range(size, offset)) return through_page_cache(direction, memory, offset);
-  // The I/O thread and the program's may come at a time; the piece's memory is one's.
+  // The I/O thread and the program's thread may call at the same time, but piece_ and its bounce
+  // buffer can serve only one transfer.
   const std::lock_guard guard(mutex_);
   std::int64_t done = 0;
   while (done < size) {
@@ -78,7 +80,8 @@ std::int64_t BlockStorage::move_some(Direction direction, Parts memory, std::int
 std::int64_t BlockStorage::sync() {
   const std::int64_t code = buffered_->sync();
   if (code < 0 || !file_.direct) return code;
-  // The kernel keeps for each descriptor apart which errors of writing back it has told.
+  // The kernel reports an error of writing back once to each descriptor, and direct writes went
+  // through this one: without its own fdatasync, their errors would not be seen.
   return uninterrupted([&] { return ::fdatasync(file_.direct->number()); }) < 0 ? -errno : 0;
 }
 

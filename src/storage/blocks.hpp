@@ -41,7 +41,8 @@ class Piece {
 
   /// Takes `bytes` more for moved.
   void moved(std::int64_t bytes) noexcept;
-  /// What was read by way of the buffer, into `memory` of the request.
+  /// After a read that went through the bounce buffer: copies the bytes to `memory` of the request.
+  /// Otherwise does nothing.
   void give_back(Parts memory) const;
 
   std::int64_t begin() const noexcept { return begin_; }
@@ -65,8 +66,8 @@ class Piece {
   Buffer bounce_;
 };
 
-/// One access at a time; requests of several threads wait for each other. What is no transfer is
-/// that of the page cache.
+/// Carries out one access at a time: requests of several threads wait for each other. Size, locks
+/// and everything else that is no transfer go to a posix storage of the same file.
 class BlockStorage : public Storage {
  public:
   BlockStorage(BlockFile file, std::string path);
@@ -81,7 +82,8 @@ class BlockStorage : public Storage {
   const std::string& path() const override { return buffered_->path(); }
 
  protected:
-  /// Where there is no such range, the kernel says what it has to say of it.
+  /// False where `offset` is negative or the end passes 63 bits. Such a transfer is passed on to
+  /// the kernel as it is, so that the caller gets the kernel's error.
   bool is_range(std::int64_t size, std::int64_t offset) const noexcept;
   std::int64_t through_page_cache(Direction direction, Parts memory, std::int64_t offset) {
     return move_once(direction, file_.buffered->number(), memory, offset);

@@ -11,7 +11,8 @@
 namespace penstock {
 namespace {
 
-/// Larger "preferred" sizes are stripes and network packets, not what must be rewritten whole.
+/// st_blksize is taken for the block only up to here: larger values are stripe or network packet
+/// sizes, and a smaller write does not make the system rewrite that much.
 constexpr std::int64_t largest_block = 64 << 10;
 
 bool same_file(const struct stat& a, const struct stat& b) {

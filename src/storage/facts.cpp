@@ -19,7 +19,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t usual_alignment = 4096;
-/// What Buffer gives, and what pieces of requests are multiples of.
+/// Direct I/O is not used where it asks for more: a Buffer begins at a page, and pieces of requests
+/// are cut at multiples of 64 KiB.
 constexpr std::int64_t largest_memory_alignment = 4096, largest_offset_alignment = 64 << 10;
 
 /// The numbers of <linux/magic.h> and of the file systems' own headers, none of which has all.
@@ -72,7 +73,8 @@ DirectAlignment find_direct_alignment(int fd) {
       (told.stx_mask & STATX_DIOALIGN) != 0)
     return usable(told.stx_dio_mem_align, told.stx_dio_offset_align);
 #endif
-  // These take the flag and use the page cache all the same: they have nothing else.
+  // These accept O_DIRECT although all of their bytes are in the page cache, so that it would gain
+  // nothing.
   const std::string type = find_file_system_type(fd);
   if (type == "tmpfs" || type == "ramfs") return {};
   return try_direct_read(fd);

@@ -101,7 +101,8 @@ class FaultStorage : public Storage {
     return move(next(operation_of(direction)), direction, memory, offset);
   }
   bool completes_later() const override { return inner_->completes_later(); }
-  /// Requests with a fault are done at once, and never asked for below.
+  /// A request with a fault is marked done here and not submitted to `inner`, so that `inner` must
+  /// not be asked about it. faulty_ has these requests.
   void submit(std::span<IoRequest> requests) override {
     for (IoRequest& request : requests) {
       const int fault = next(operation_of(request.direction));
@@ -157,7 +158,8 @@ class FaultStorage : public Storage {
     append_slice(half, memory, 0, size > 1 ? size / 2 : size, memory.size());
     return inner_->move_some(direction, half, offset);
   }
-  /// Once for each: whoever is told that a request is done asks no more.
+  /// True once for each request with a fault, which is forgotten then: a caller that is told that a
+  /// request is done must not ask again, and its address may be another request's later.
   bool is_faulty(const IoRequest& request) {
     const std::lock_guard guard(mutex_);
     return faulty_.erase(&request) > 0;

@@ -168,19 +168,22 @@ class PacedStorage : public Storage {
   const std::string& path() const override { return inner_->path(); }
 
  private:
-  /// The queue first: what `inner` takes is part of the modelled time, not on top of it.
+  /// Books the transfer at the modelled server before `inner` carries it out, so that the time that
+  /// `inner` takes counts as a part of the modelled time and is not added to it.
   template <class Call>
   std::int64_t request(std::int64_t asked, bool writes, Call&& call) {
     const double variation = pace_.variation(rank_, requests_.fetch_add(1));
     std::int64_t queued = std::min(asked, piece_bytes);
     std::int64_t done = queue(now(), queued, writes, variation);
     const std::int64_t moved = call();
-    // A short transfer queues no further than what it moved; one that fails fails at its end.
+    // A short transfer takes the time of the bytes that it moved. One that fails takes the time of
+    // all bytes asked for.
     const std::int64_t bytes = moved < 0 ? asked : std::min(moved, asked);
     while (queued < bytes) {
       sleep_until(done);
       const std::int64_t piece = std::min(bytes - queued, piece_bytes);
-      // Not from now: it has been waiting since the piece before, however late it was woken.
+      // The next piece arrives when the one before was done, not now: how late the system has woken
+      // this thread must not lower the modelled bandwidth.
       done = queue(done, piece, writes, variation);
       queued += piece;
     }

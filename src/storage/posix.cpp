@@ -122,7 +122,8 @@ const char* advice(int number, OpenFlag flag) {
 }
 
 int open_flags(OpenFlag flag) {
-  // A pipe would keep the caller until somebody opens its other end.
+  // O_NONBLOCK: opening a named pipe would block until its other end is opened, and a pipe is to be
+  // refused. It is taken back after that check.
   constexpr int always = O_CLOEXEC | O_NONBLOCK;
   if (flag == OpenFlag::read) return O_RDONLY | always;
   // Not O_TRUNC: the old content goes only once all ranks have it open.
@@ -130,7 +131,7 @@ int open_flags(OpenFlag flag) {
          (flag == OpenFlag::create_new ? O_EXCL : 0);
 }
 
-/// What has bytes at offsets, and a size.
+/// Files that can be accessed at any offset and have a size; not pipes, sockets or terminals.
 bool is_seekable_file(mode_t mode) noexcept {
   return S_ISREG(mode) || S_ISBLK(mode);
 }
@@ -141,7 +142,7 @@ Descriptor::~Descriptor() {
   ::close(fd_);
 }
 
-/// The kernel cuts what is longer than 2 GiB less a page: a short transfer.
+/// The kernel moves at most 2 GiB less a page in one call: longer transfers come back short.
 std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t offset) {
   const auto count = static_cast<int>(std::min(memory.size(), most_parts));
   return result(direction == Direction::read ? ::preadv(fd, memory.data(), count, offset)
@@ -161,7 +162,7 @@ std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag fl
   auto file = std::make_shared<Descriptor>(fd);
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw_open_error(path, flag, errno);
-  // Reading is the one thing that a folder can be opened for.
+  // open() itself refuses a folder only for writing.
   if (S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
   if (!is_seekable_file(status.st_mode)) throw_open_error(path, flag, ESPIPE);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);

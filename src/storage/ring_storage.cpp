@@ -54,7 +54,7 @@ class RingStorage : public BlockStorage {
   int open_ring() { return ring_.open(static_cast<unsigned>(flights_.size())); }
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
-    // One piece gains nothing from the ring.
+    // A blocking call of a single piece would have nothing under way beside it in the ring.
     if (size_of(memory) <= shortest_piece)
       return BlockStorage::move_some(direction, memory, offset);
     IoRequest request{.direction = direction, .offset = offset, .memory = memory};
@@ -155,7 +155,8 @@ void RingStorage::take_piece(Flight& flight) {
 
 void RingStorage::dispatch(Flight& flight) {
   const Piece& piece = flight.piece;
-  // Short writes to the page cache are copies, which are done before a worker of the kernel wakes.
+  // A short write to the page cache is only a copy: this thread has done it sooner than a worker
+  // thread of the kernel would wake up for it.
   const bool here =
       piece.direction() == Direction::write && !piece.past_cache() && piece.size() < shortest_piece;
   if (!broken_ && !here)
@@ -172,7 +173,8 @@ void RingStorage::hand_to_kernel() {
     refusals_ = 0;
     return;
   }
-  // Short of memory, or of room for answers: so it may go on after a while.
+  // -EAGAIN: the kernel is short of memory; -EBUSY: its queue of answers is full. Both may pass, so
+  // the ring counts as broken only after most_refusals in a row.
   const bool may_pass = code == -EAGAIN || code == -EBUSY;
   if (may_pass && ++refusals_ <= most_refusals) return;
   broken_ = true;
@@ -195,7 +197,8 @@ bool RingStorage::take_answers() {
 /// What the kernel answered to a piece. True: the piece is over; else the rest of it goes again.
 bool RingStorage::advance(Flight& flight, std::int64_t code) {
   Piece& piece = flight.piece;
-  // No worker for it, or direct I/O refused: it is done here and now.
+  // -EAGAIN: the kernel had no worker thread for the piece. -EINVAL past the page cache: the file
+  // system refuses direct I/O after all. Either way this thread carries the piece out.
   if (code == -EAGAIN || (code == -EINVAL && piece.past_cache())) code = move_now(piece);
   if (code == -EINTR) return false;
   if (code <= 0) {
@@ -203,7 +206,8 @@ bool RingStorage::advance(Flight& flight, std::int64_t code) {
     return true;
   }
   piece.moved(code);
-  // A rest that begins within a block is the end of the file, or a matter of the page cache.
+  // What is left can go past the page cache only from a block's begin on. Elsewhere the file ends
+  // there, or the caller's next request moves the rest through the page cache.
   const bool over =
       piece.done() == piece.size() || (piece.past_cache() && piece.done() % block() != 0);
   if (over) complete(flight, 0);
@@ -227,7 +231,8 @@ void RingStorage::complete(Flight& flight, int error) {
 }
 
 void RingStorage::end(ProgressIterator progress) {
-  // Requests begin in their order: others behind the first have not begun.
+  // Pieces are begun request by request, so only the first of to_begin_ can have begun any; one
+  // that ends at its first failure may still be there.
   if (!to_begin_.empty() && to_begin_.front() == progress) to_begin_.pop_front();
   progress->request->result = progress->good > 0 ? progress->good : -progress->error;
   progress->request->done = true;

@@ -59,20 +59,24 @@ class Storage {
 
   /// Whether requests go on while the caller does something else: submit() then returns at once.
   virtual bool completes_later() const { return false; }
-  /// Begins requests, which stay where they are until they are done. Where one writes, those under
-  /// way must not overlap. Kinds that do not complete later carry them out here.
+  /// Begins requests. The objects must stay at their addresses until they are done. Of requests
+  /// under way at the same time, a write must not overlap any other, since they have no order.
+  /// Kinds that do not complete later carry the requests out before this returns.
   virtual void submit(std::span<IoRequest> requests);
-  /// Whether a request is done. To be asked, or waited for, until it is, and then no more.
+  /// Whether a request is done. Each submitted request is polled or waited for until this is true
+  /// or wait() has returned; after that, neither may be called for it again.
   virtual bool poll(IoRequest& request) { return request.done; }
   /// Until the request is done.
   virtual void wait(IoRequest&) {}
 
   /// Starts reading a range into the page cache, and does not wait for it. False: this kind of
-  /// storage has none; an empty range only asks.
+  /// storage does not use the page cache, and nothing was started. With an empty range this can be
+  /// found out without reading anything.
   virtual bool read_ahead(Extent) { return false; }
   /// Whether a byte is in the page cache. False also where that cannot be known.
   virtual bool is_cached(std::int64_t) { return false; }
-  /// Makes zeros of a range within the file and gives its memory back. 0, or -errno: few kinds can.
+  /// Replaces a range within the file by zeros and frees its space on the device (punches a hole).
+  /// 0, or -errno; -EOPNOTSUPP where the kind of storage or the file system cannot do that.
   virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
@@ -102,8 +106,8 @@ Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int
 /// A file of the operating system. Throws Error(storage).
 std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
 /// A file of the operating system, past the page cache; requests of any alignment. Where direct I/O
-/// does not work, a posix storage, and `notice` (may be null) gets one line that says so. Of this
-/// one, requests of several threads wait for each other.
+/// does not work, a posix storage, and `notice` (may be null) gets one line that says so. A direct
+/// storage carries out one transfer at a time: further threads wait for the one before.
 std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice);
 /// The same through io_uring, `direct` or through the page cache: it completes later. Large
 /// requests are cut, and up to `depth` (1 to 1024) pieces of all requests are under way at once.

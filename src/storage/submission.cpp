@@ -40,7 +40,7 @@ void Submission::start() {
   storage_.submit(requests_);
 }
 
-/// One access gains nothing from being submitted.
+/// A single access has nothing to be under way beside: it is carried out as a blocking call.
 void Submission::run() {
   if (accesses_.size() == 1) return carry_out();
   start();

@@ -28,11 +28,13 @@ class Submission {
   void clear();
 
   std::size_t size() const noexcept { return accesses_.size(); }
-  /// What it takes memory for: each access is one part or several.
+  /// Number of places in memory, over all accesses: an access has one or several. The memory that a
+  /// submission itself needs grows with it.
   std::size_t parts() const noexcept { return parts_.size(); }
   Direction direction(std::size_t i) const { return requests_[i].direction; }
   Extent range(std::size_t i) const { return accesses_[i].range; }
-  /// How far an access got. Of those that were not begun behind a failure, nothing.
+  /// How far an access got. Where storage carries accesses out one after the other, those behind
+  /// the first failure were not begun: 0 bytes, no error.
   const Transfer& transfer(std::size_t i) const { return accesses_[i].transfer; }
   /// The first access that failed; size() where none did.
   std::size_t first_failure() const noexcept;
