@@ -7,7 +7,8 @@
 namespace penstock {
 namespace {
 
-/// What freed memory scattered between units in use may cost beyond the budget.
+/// Free ranges between units in use may each be too short for a request although their sum is
+/// enough. So addresses up to this far beyond the budget are used; bytes in use stay within it.
 constexpr std::int64_t slack = std::int64_t{4} << 20;
 
 }  // namespace

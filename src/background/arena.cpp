@@ -14,7 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t page = 4096, huge_page = std::int64_t{2} << 20;
-/// Address space, not memory; less where a limit of the process says so.
+/// Size of the mapping, which is address space: memory is allocated by commit(). Where a limit of
+/// the process refuses that much, a quarter is tried, and so on down to `least`.
 constexpr std::int64_t largest = std::int64_t{16} << 30, least = std::int64_t{1} << 28;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
@@ -27,7 +28,7 @@ std::int64_t rounded(std::int64_t bytes) {
 
 std::int64_t allowed() {
   rlimit limit{};
-  // Growing a file beyond RLIMIT_FSIZE raises SIGXFSZ.
+  // A memfd counts as a file: growing it beyond RLIMIT_FSIZE would end the program by SIGXFSZ.
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return largest;
   return std::min<std::int64_t>(largest, static_cast<std::int64_t>(limit.rlim_cur));
 }
@@ -62,13 +63,15 @@ ArenaView Arena::map(int descriptor) {
   void* const base =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   if (base == MAP_FAILED) return {};
-  // Both are optional: their failure is ignored.
+  // Huge pages, and no copy of the mapping in core dumps. Without either the arena works as well,
+  // so failures are ignored.
   ::madvise(base, size, MADV_HUGEPAGE);
   ::madvise(base, size, MADV_DONTDUMP);
   return {static_cast<std::byte*>(base), status.st_size};
 }
 
-/// Memory is allocated here and not at the first touch, where a lack of it would end the program.
+/// Allocates memory up to `end` now. If it were allocated at the first touch, a lack of it would
+/// end the program by SIGBUS; here it is an error, and false is returned.
 bool Arena::commit(std::int64_t end) {
   if (end <= committed_) return true;
   const std::int64_t to = std::min(view_.size, round_up(end, huge_page));

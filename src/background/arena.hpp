@@ -46,7 +46,7 @@ class Arena {
 
   int descriptor_ = -1;
   ArenaView view_;
-  std::int64_t committed_ = 0;                 // has memory up to here
+  std::int64_t committed_ = 0;                 // memory is allocated up to this offset
   std::int64_t top_ = 0;                       // nothing is in use from here on
   std::map<std::int64_t, std::int64_t> free_;  // below top_: offset, bytes
 };

@@ -6,14 +6,18 @@
 namespace penstock {
 namespace {
 
-/// A page cache is several times faster than this; few disks are faster.
+/// Writes below this bandwidth wait for the device: copies into a page cache are several times
+/// faster, and few disks are as fast.
 constexpr double slowest = 500e6;  // bytes a second
-/// One look at the clock too few to tell: a rank may just have lost its core.
+/// Writes are added up until they took this long, or moved this much, before they are judged: a
+/// single short call may look slow only because its rank has lost its core meanwhile.
 constexpr double enough_seconds = 0.05;
 constexpr std::int64_t enough_bytes = std::int64_t{64} << 20;
-/// What a call costs whatever it moves.
+/// Seconds of one call that do not depend on its bytes; left out, or many short writes would look
+/// like a slow device.
 constexpr double per_call = 20e-6;
-/// Pages are written back meanwhile, and nobody has tried.
+/// A device counts as slow for so long after the last slow measurement: the kernel writes dirty
+/// pages back meanwhile, and without writes there is no new measurement.
 constexpr std::chrono::seconds remembered{10};
 
 }  // namespace

@@ -20,7 +20,8 @@ class CacheSpeed {
 
   /// All ranks of a node wrote `bytes` in `seconds`, in calls of which this rank made `calls`.
   void note(std::int64_t bytes, double seconds, std::int64_t calls, Clock::time_point now);
-  /// What was seen lately was slower than a device's cache would be: writes had better be buffered.
+  /// Whether writes of late were slower than copies into a page cache: the kernel makes writers
+  /// wait for the device. Then a buffer before the page cache pays.
   bool is_slow(Clock::time_point now) const;
 
  private:

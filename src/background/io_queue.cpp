@@ -185,7 +185,8 @@ bool IoQueue::has_thread() {
   return running_;
 }
 
-/// In a forked child. Entries are not destroyed: what they own is the parent's.
+/// In a forked child. Entries are leaked and not destroyed: destroying them would give back memory,
+/// locks and files that the parent still uses.
 void IoQueue::forget() {
   // They count the parent's waiting threads: a notification could be lost to one of these.
   new (&has_work_) std::condition_variable;

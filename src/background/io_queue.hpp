@@ -54,7 +54,8 @@ class IoQueue {
   bool is_expedited();
   /// After a change of Throttling: the thread looks again whether it may begin a unit.
   void wake();
-  /// The thread ends after the last unit; a later unit starts it again. The first only says so.
+  /// The thread ends after the last unit; a later unit starts it again. stop() returns at once,
+  /// finish() when the thread has ended.
   void stop();
   void finish() noexcept;
   bool has_thread();
@@ -69,7 +70,7 @@ class IoQueue {
   struct Entry {
     Ledger* file;
     IoUnit unit;
-    bool dropped = false;  // once it has begun
+    bool dropped = false;  // known when it is begun: a unit of the file has failed before
     std::optional<Error> error = std::nullopt;
   };
   template <class Over>

@@ -19,13 +19,14 @@ struct IoUnit {
   const void* owner = nullptr;  // what counts the writes: an open file
   Placement placement;
   std::function<void()> work;  // may throw; holds the unit's memory, and lets go of it
-  /// What waits for that which `work` has begun at the storage; may throw, too. Empty: `work` does
-  /// all. Units of one write (or reads) of a file with it are under way beside each other.
+  /// Where storage completes later, `work` only begins accesses, and this waits for their end; may
+  /// throw, too. Empty: `work` does all. Units that have one may be under way together, see
+  /// goes_beside().
   std::function<void()> finish;
 
   bool writes() const noexcept { return !extent.empty(); }
-  /// Whether it may begin while `other`, of the same file, is under way. A byte that both write
-  /// is the later one's; and extents are locked, which must not overlap.
+  /// Whether it may begin while `other`, of the same file, is under way. Not where their extents
+  /// overlap: the later unit must win, and locks of one open file must not overlap (RangeLock).
   bool goes_beside(const IoUnit& other) const noexcept {
     return finish && other.finish && owner == other.owner && operation == other.operation &&
            intersect(extent, other.extent).empty();

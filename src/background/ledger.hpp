@@ -42,7 +42,8 @@ class Ledger {
   /// Why a write is not in the file, whoever has taken the failure; nothing: no unit of it was
   /// lost.
   std::optional<Error> lost(const void* owner, std::int64_t operation) const;
-  /// What has gone wrong since the last time, in words for the reader, and no longer here.
+  /// The failure that has not been taken yet, with the number of writes that were dropped after it
+  /// in its text. Afterwards there is none, and writes are carried out again.
   std::optional<Error> take_failure();
 
   /// Keeps in `hull`, which must stay until unpublish(), where writes are pending: more as long as
@@ -63,7 +64,7 @@ class Ledger {
     Extent extent;
   };
   struct Lost {
-    Error failure;  // which it was, or came after
+    Error failure;  // of a unit of this write, or of an earlier one, after which it was dropped
     std::int64_t failed_operation;
   };
   void withdraw() noexcept;

@@ -20,7 +20,7 @@ void complain(const char* what) noexcept {
                std::strerror(errno));
 }
 
-/// What the system has for a thread.
+/// The settings of a thread as they are now.
 struct Settings {
   cpu_set_t cores;
   int policy, nice;

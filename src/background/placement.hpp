@@ -5,8 +5,9 @@ namespace penstock {
 
 /// How such a thread runs while it does a piece of work.
 struct Placement {
-  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program: a thread that wakes up where
-  /// the program is busy waits until that has had its turn.
+  /// SCHED_BATCH if the program is SCHED_OTHER, else as the program. A SCHED_BATCH thread that
+  /// wakes up does not preempt the program's thread on its core, but waits until that one's time is
+  /// over.
   static constexpr int gentle = -2;
   int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
   int nice = 0;     // added to the program's
