@@ -13,7 +13,8 @@
 namespace penstock {
 namespace {
 
-/// Set in Ballot::call beside the call: a rank that leaves never meets one that enters unnoticed.
+/// Set in Ballot::call for an agreement that is not the entry of a call. Where one rank is at the
+/// entry of a call and another at its exit, what they compare differs, and both find out.
 constexpr std::int64_t leaving = std::int64_t{1} << 62;
 
 Ballot ballot_of(const Channel& channel, const std::optional<Error>& error) {
@@ -115,7 +116,8 @@ Task<Ballot> agree(const Channel& channel, const Entry& entry) {
   mine.lanes = entry.lanes;
   const Ballot all = co_await reduce(channel, mine);
   if (all.other_call_at >= 0) throw_other_call(channel, all);
-  // An error first: a rank that failed early may not know its common values.
+  // Errors are looked at before common values: a rank that brings an error may have no common
+  // values, which must not be reported as a disagreement.
   if (all.error_class != 0)
     co_await throw_everywhere(channel, static_cast<int>(all.error_rank), entry.error);
   if (all.other_common_at >= 0)
@@ -150,7 +152,8 @@ Task<> agree_on_exit(const Channel& channel, const std::optional<Error>& error) 
 
 Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
                       std::string& text) {
-  // Its size, and as much of it as can travel along.
+  // The text's size and as much of the text as fits travel with the ballot; only a longer text
+  // costs a broadcast.
   std::array<std::byte, most_aboard> aboard{};
   std::uint64_t size = text.size();
   constexpr std::size_t room = most_aboard - sizeof size;
@@ -170,7 +173,7 @@ Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
 
 Task<bool> any_rank(const Channel& channel, bool here) {
   Ballot mine = ballot_of(channel, std::nullopt);
-  mine.demand.words = here ? 1 : 0;  // of which the largest survives
+  mine.demand.words = here ? 1 : 0;  // joining demands keeps the largest of all ranks
   const Ballot all = co_await reduce_inside(channel, mine);
   co_return all.demand.words != 0;
 }

@@ -119,7 +119,8 @@ void leave_for_good(const Channel& channel, std::int64_t before) noexcept {
   if (!speaks) return;
   Ballot ballot;
   ballot.first_rank = ballot.gone = comm.rank();
-  // Where this fails, the others wait, and say so.
+  // This function must not throw. Where it cannot tell the others, they wait, and report after
+  // PENSTOCK_PATIENCE who is missing.
   static_cast<void>(attempt([&] {
     for (std::int64_t call = channel.number - before; call <= channel.number; ++call)
       tell_nodes({comm, channel.path, channel.call, call}, packed(ballot, {}));

@@ -33,7 +33,8 @@ struct Ballot {
 constexpr std::size_t most_aboard = 768;
 
 /// The ballots of all ranks joined. Collective. Throws Error(state) where a rank has left.
-/// `aboard`: as many bytes on all ranks; rank 0's reach all.
+/// `aboard`: the same number of bytes on every rank, at most most_aboard. Afterwards every rank has
+/// rank 0's.
 Task<Ballot> reduce(const Channel& channel, Ballot mine, std::span<std::byte> aboard = {});
 
 /// Not collective: this rank will never meet the others again. Those who come to a reduction of the

@@ -15,8 +15,8 @@ class Bell {
   std::uint32_t heard() const noexcept { return rings_.load(std::memory_order_acquire); }
   void ring() noexcept;
   /// Returns once it has rung more often than `heard`, or after a while: the caller looks whether
-  /// what it waits for is there. `messages`: also for messages of this rank. `spins`: a core has
-  /// nothing better to do for some microseconds.
+  /// what it waits for is there. `messages`: messages of this rank are awaited too, so that MPI is
+  /// called in between. `spins`: ranks do not outnumber cores, so it spins some microseconds first.
   void sleep(std::uint32_t heard, Wait& wait, bool messages, bool spins);
 
  private:

@@ -50,7 +50,8 @@ InCall::~InCall() {
   innermost = outer_;
   Team* const team = comm_.team();
   if (team == nullptr) return;
-  // Another thread of this rank may be in a call meanwhile: that one stays.
+  // Only if the mailbox still shows this call: another thread of this rank may have entered a call
+  // of this file meanwhile, and what it shows must stay.
   std::int64_t mine = call_.code();
   team->own_mailbox().call.compare_exchange_strong(mine,
                                                    outer_ != nullptr ? outer_->call_.code() : 0);

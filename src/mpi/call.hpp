@@ -48,8 +48,8 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-/// While one lives, this thread is in a collective call. They nest: a call may first end what has
-/// begun before.
+/// While an object of this class exists, its thread is in a collective call. They nest: a call may
+/// first have to end operations in flight, which is a wait within it.
 class InCall {
  public:
   InCall(const Communicator& comm, const std::string& path, Call call);

@@ -111,7 +111,7 @@ void Communicator::release() noexcept {
   endpoint_ = nullptr;
   if (lane_->broken_off) group_->retire(std::move(lane_));
   else group_->give_back(std::move(lane_));
-  group_.reset();  // it may be the last that the user's communicator has left
+  group_.reset();  // if the user has freed the communicator, this may be the last reference
 }
 
 Communicator::~Communicator() {

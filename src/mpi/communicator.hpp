@@ -28,7 +28,7 @@ class Communicator {
   Communicator(int rank, int size, std::unique_ptr<Lane> lane);
   /// Collective: to the entrance. Before, only rank() and size() may be called.
   void connect();
-  /// At the entrance: what this rank could take.
+  /// At the entrance: the lanes that are free on this rank, of those made for this `most`.
   FreeLanes free_lanes(int most) const;
   /// Collective: to a lane, of those that are free on all ranks. `most`: ranks of a team at most,
   /// 0 for whole nodes. Where memory cannot be shared, team() is null there on all ranks, and the
@@ -63,7 +63,7 @@ class Communicator {
   void set_calls(std::int64_t calls) noexcept {
     if (lane_) lane_->calls = calls;
   }
-  static constexpr int different_calls = 1024;  // as far as tags tell them apart
+  static constexpr int different_calls = 1024;  // that tags tell apart; then they are used again
 
   /// Some ranks did not come, and this one has not waited for them any longer: it cannot meet the
   /// others here again.

@@ -43,7 +43,9 @@ MPI_Comm duplicate(MPI_Comm user) {
   return *made;
 }
 
-/// Some may have given up waiting for this rank's duplicate: what blocks would spin from here on.
+/// Where other ranks have given up waiting while the duplicate was made, they never come to a
+/// collective call on it. A blocking call would then spin without end; this wait reports them, and
+/// ends where PENSTOCK_PATIENCE asks for an error.
 void wait_for_all(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   Communicator::check(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
@@ -103,8 +105,8 @@ void Group::release_all() noexcept {
   for (Group* const group : groups()) group->release();
 }
 
-/// What files still have is theirs. Freeing is collective: where this rank has let go of a file by
-/// itself, others may not come to it, and MPI keeps what there is.
+/// Lanes of open files are not freed here. Freeing a communicator is collective: where this rank
+/// has let go of a file by itself, other ranks may not free theirs, and none is freed.
 void Group::release() noexcept {
   const std::lock_guard guard(mutex_);
   if (Communicator::mpi_is_running() && !left_alone_) {
@@ -148,7 +150,8 @@ std::unique_ptr<Lane> Group::make_lane(MPI_Comm user, int most, std::string& why
   auto lane = std::make_unique<Lane>();
   lane->most = most;
   Team* const whole = entrance_.team.get();
-  // Where ranks exchange messages at the entrance it needs the duplicate itself.
+  // The first lane takes over the entrance's duplicate, and one duplicate less is made. Not where
+  // ranks exchange messages at the entrance, which then needs it for itself.
   const bool by_memory = whole != nullptr && whole->nodes() == 1;
   lane->comm =
       by_memory && home_ != MPI_COMM_NULL ? std::exchange(home_, MPI_COMM_NULL) : duplicate(user);
@@ -156,7 +159,8 @@ std::unique_ptr<Lane> Group::make_lane(MPI_Comm user, int most, std::string& why
   why = why_no_team_;
   if (whole != nullptr) lane->team = drive(*whole, whole->make_another(most, why));
   const Team* const team = lane->team.get();
-  // Without a team nothing is known of the nodes: take it that every rank has its own.
+  // Without a team it is not known which ranks share a node, and it is assumed that each has a node
+  // of its own.
   const int mine[3] = {team == nullptr || team->rank() < team->cores() ? 1 : 0,
                        team != nullptr && 2 * team->size() <= team->cores() ? 0 : 1,
                        team == nullptr ? 1 : 0};

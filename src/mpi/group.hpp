@@ -48,7 +48,8 @@ struct Lane : Endpoint {
   std::int64_t calls = 0;  // collective calls of its files so far
 };
 
-/// Of a rank, or what is so on all of them: one bit per slot.
+/// Which slots of a group have an idle lane, and which have no lane, as one bit per slot: of one
+/// rank, or the intersection of all ranks.
 struct FreeLanes {
   std::uint64_t idle = ~std::uint64_t{0}, vacant = ~std::uint64_t{0};
 };
@@ -74,9 +75,11 @@ class Group {
   /// Collective, where a lane has to be made: if `all`, what is free on all ranks, has none.
   /// `why`: what keeps the ranks of a node from sharing memory in it.
   std::unique_ptr<Lane> take(MPI_Comm user, int most, const FreeLanes& all, std::string& why);
-  /// All ranks have agreed to.
+  /// Makes the lane idle, to be taken again. Only after all ranks have agreed that its file is
+  /// closed or was not opened (invariant 2).
   void give_back(std::unique_ptr<Lane> lane) noexcept;
-  /// Some may not have.
+  /// Where other ranks may not have agreed to that: no file gets the lane again, and its duplicate
+  /// is not freed.
   void retire(std::unique_ptr<Lane> lane) noexcept;
 
  private:

@@ -22,7 +22,8 @@ Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinB
 /// Those of the node of `root`, a rank of the communicator, reach all nodes. On one rank of each.
 Task<> broadcast_over_nodes(const Channel& channel, std::span<std::byte> bytes, int root);
 
-/// To all who wait for this rank in a join_over_nodes of the channel, instead of coming to it.
+/// For a rank that will not take part in a join_over_nodes of the channel: sends `bytes` to each
+/// rank that would wait for it there.
 void tell_nodes(const Channel& channel, const std::vector<std::byte>& bytes);
 
 }  // namespace penstock

@@ -41,7 +41,7 @@ class SharedSegment {
 
  private:
   int map(std::int64_t bytes);
-  /// Nobody else needs to come in.
+  /// Closes the descriptor: all ranks have mapped the segment, none opens it any more.
   void seal() noexcept;
 
   std::byte* data_ = nullptr;

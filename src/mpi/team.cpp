@@ -39,7 +39,8 @@ std::int64_t Team::meetings() noexcept {
   return meetings_so_far.load(std::memory_order_relaxed);
 }
 
-/// Whose arrival completes a meeting rings who does its work.
+/// The rank that does the meeting's work sleeps until all are here, so the last one to arrive rings
+/// its bell.
 Team::Meeting Team::arrive(int slot) noexcept {
   meetings_so_far.fetch_add(1, std::memory_order_relaxed);
   Slot& here = common_->slots[slot];

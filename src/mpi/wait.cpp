@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 /// Ranks that are in the same call are usually there within this, and a sleep would delay all.
 constexpr std::chrono::nanoseconds yielding = 100ms;
-/// A collective of MPI needs several calls to get on, once a message is there.
+/// A non-blocking collective of MPI advances by one step in a call, and needs several once a
+/// message has arrived: so many calls are made before the next sleep.
 constexpr int tests_between_sleeps = 8;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
 /// Within one node the others seldom wait for this rank's calls of MPI.
@@ -34,7 +35,8 @@ bool wait_on_futex(std::atomic<std::uint32_t>& word, std::uint32_t value,
          errno != ETIMEDOUT;
 }
 
-/// Short beside what has been waited for already.
+/// The longer a wait has taken, the longer each sleep may be, since it delays the wait by about
+/// 1/256.
 std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
   return std::clamp(waited / 256, shortest_sleep, longest_sleep);
 }

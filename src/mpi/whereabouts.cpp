@@ -59,7 +59,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
-/// What a rank of the node does that is not in the call.
+/// For a rank of the node that is not in the call: what it does instead.
 std::string excuse(Team& team, int local_rank, Call missed) {
   const Team::Mailbox& mailbox = team.mailbox(local_rank);
   const int rank = team.members()[static_cast<std::size_t>(local_rank)];
@@ -78,7 +78,7 @@ std::string excuse(Team& team, int local_rank, Call missed) {
 struct Neighbourhood {
   std::vector<int> here, missing;  // ranks in the same call; local ranks of those that are not
   bool somebody_works = false;     // is in the call and does not wait
-  bool first = true;               // no lower rank of the node waits here: this one speaks
+  bool first = true;               // no lower rank of the node waits in the call: this one reports
 
   Neighbourhood(Team& team, Call call) {
     for (int local_rank = 0; local_rank < team.size(); ++local_rank) {
