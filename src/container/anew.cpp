@@ -15,8 +15,8 @@ void write_header(Storage& storage, const std::string& path, const Described& de
   if (done.error != 0) throw_errno("writing the header of", path, -done.error);
 }
 
-/// What a failure has to bring back: the size, and the bytes that the new header takes the place
-/// of. Goes past the file's device, which may be what failed.
+/// What has to be restored after a failure: the size, and the bytes that the new header overwrites.
+/// Restores them through a posix storage of its own: the file's device may be what has failed.
 class OldContent {
  public:
   OldContent(const std::string& path, std::int64_t size, Extent header)
@@ -39,8 +39,9 @@ class OldContent {
   std::vector<std::byte> bytes_;
 };
 
-/// Zeros for old bytes, given back to the file system where it can do that in place. Where it
-/// cannot, the size goes to nothing and back, which is as safe as can be had there.
+/// Replaces the old bytes by zeros and frees their space, the header left as it is. Where the file
+/// system cannot punch holes, the file is cut to 0 bytes and extended again, and the header is
+/// written again; if one of these fails, the old content is lost.
 void drop(OldContent& old, const std::string& path, const Described& described, std::int64_t end) {
   Storage& storage = old.storage();
   const std::int64_t header_end =

@@ -14,8 +14,8 @@ struct Copies {
   double byte, run;  // seconds
 };
 
-/// As an array is that has not been touched for a while: out of the caches. Other machines than
-/// these measure it in them.
+/// Removes an array from the caches, where a program's array is not when it is written. Only with
+/// SSE2; on other machines copies are measured from the caches, and come out faster than they are.
 void push_out([[maybe_unused]] const Buffer& array) {
 #if defined(__SSE2__)
   constexpr std::int64_t cache_line = 64;
@@ -24,7 +24,7 @@ void push_out([[maybe_unused]] const Buffer& array) {
 #endif
 }
 
-/// The lesser of two: others may have had the core meanwhile.
+/// The lesser of two measurements: in one of them another process may have had the core.
 template <class Work>
 double least_seconds(const Buffer& array, Work&& work) {
   double least = 1;
@@ -38,7 +38,8 @@ double least_seconds(const Buffer& array, Work&& work) {
   return least;
 }
 
-/// A user's array into a window, which stays in the caches: at once, and every other run of 64.
+/// Copies from a user's array, which is not in the caches, to a window, which is: as one run, and
+/// every other run of 64 bytes. What the second takes beyond its bytes is the cost of its runs.
 Copies measure_copies() {
   constexpr std::int64_t bytes = 1 << 20, run = 64, runs = bytes / run / 2;
   Buffer array(bytes, nullptr), window(bytes, nullptr);
@@ -48,7 +49,8 @@ Copies measure_copies() {
       least_seconds(array, [&] { copy_runs(window.data(), bytes, array.data(), bytes, bytes, 1); });
   const double in_runs = least_seconds(
       array, [&] { copy_runs(window.data(), run, array.data(), 2 * run, run, runs); });
-  // A measurement that went wrong must not decide more than the machine could.
+  // A disturbed measurement must not change plans arbitrarily: no machine is expected to be more
+  // than 8 times faster or slower than assumed.
   const Costs assumed;
   const auto believable = [](double measured, double usual) {
     return std::clamp(measured, usual / 8, usual * 8);
@@ -66,7 +68,7 @@ Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure) {
     costs = costs.with_copies(copies.byte, copies.run);
   }
   if (!pace) return costs;
-  // The page cache or the disk below is as quick as it is; the model comes on top of it.
+  // Calls of a modelled device cost those of the file system below it and the modelled latency.
   const double latency = static_cast<double>(pace->latency) * 1e-9;
   const Costs below = Costs::assumed(true);
   costs.call = below.call + latency;

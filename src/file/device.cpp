@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view paced = "paced:", fault = "fault:";
 
-/// The devices of the text. A fault's "3+=EIO" has a plus too, but nothing begins behind it.
+/// The devices of the text, which are joined by "+". A "+" before "=" is a part of a fault
+/// ("3+=EIO") and joins nothing.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -72,8 +73,8 @@ std::unique_ptr<Storage> Device::stack(std::unique_ptr<Storage> inner,
   return keep_pace(std::move(inner), *pace, std::move(clock), rank);
 }
 
-/// A modelled device is one of its file alone. Writes to the page cache and past it are apart: the
-/// one kind needs a core, the other waits for the disk.
+/// A modelled device belongs to its file, so the file has a queue of its own. Writes to the page
+/// cache and past it have different queues: the former need a core, the latter wait for the disk.
 QueueKey Device::queue_key(const FileId& file, const Hints& hints) const noexcept {
   const bool modelled = pace || !faults.empty();
   return {file.device, modelled ? file.inode : 0, is_page_cache(asks_past_page_cache(hints))};

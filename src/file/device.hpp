@@ -25,15 +25,16 @@ struct Device {
 
   /// Throws Error(argument) for a text that cannot be read.
   static Device parse(std::string_view text);
-  /// The part that all ranks must pass alike: they share its clock. Empty without; never throws.
+  /// The "paced:" part, which all ranks must pass alike since they share its clock; faults may
+  /// differ. Empty where there is none. Never throws.
   static std::string common_part(std::string_view text);
 
   /// `inner` behind the device. `clock` is needed where there is a pace.
   std::unique_ptr<Storage> stack(std::unique_ptr<Storage> inner, std::shared_ptr<PaceClock> clock,
                                  int rank) const;
 
-  /// Whether its accesses are planned like those of a page cache. A modelled device is none, unless
-  /// it says so: accesses are large and wait for nobody's turn.
+  /// Whether accesses are planned as for a page cache. For a modelled device only where it says
+  /// page_cache=1: else they are planned as for a disk, in large accesses, of all ranks at a time.
   bool is_page_cache(bool past_page_cache) const noexcept {
     return !past_page_cache && (!pace || pace->page_cache);
   }

@@ -48,7 +48,7 @@ void InFlight::take_ended() {
   }
 }
 
-/// What it has to tell, and what it has counted.
+/// Keeps the operation's error for its handle, once it has ended, and hands on its counts.
 void InFlight::take(Begun& begun) {
   if (begun.operation->has_ended() && !begun.taken) {
     begun.error = begun.operation->error();
@@ -59,7 +59,8 @@ void InFlight::take(Begun& begun) {
   count_(counts);
 }
 
-/// Where the ranks do not come, what is in flight never ends.
+/// Where the wait ends because other ranks do not come, operations in flight can never end, and are
+/// abandoned.
 template <class Over>
 void InFlight::go_on_until(Over&& over) {
   try {
@@ -112,7 +113,8 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
   last_ticket_ = begun->ticket = thread_.submit(work, placement);
 }
 
-/// Collective, once a file. Other ranks may wait for what is in flight before they come to it.
+/// Collective, once for each file. What is in flight is ended first: another rank may be waiting
+/// for the end of such an operation, and would come to this agreement only after it.
 void InFlight::require_threads() {
   end_everything();
   std::optional<Error> error;
@@ -129,7 +131,8 @@ void InFlight::require_threads() {
                       "; ask for it (MPI_Init_thread; mpi4py.rc.thread_level = 'multiple'), or "
                       "use background 'storage'");
   }
-  // An entry like any other: ranks that mean something else find out here.
+  // The same agreement as at the entry of every call: ranks that are in different calls find out
+  // here.
   const std::vector<Common> nothing;
   const Channel channel = file_.next_channel(InCall::current()->call().kind);
   const Entry entry{nothing, {}, error};

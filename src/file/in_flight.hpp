@@ -27,9 +27,9 @@ class InFlight {
   struct Begun {
     std::shared_ptr<Operation> operation;
     Worker::Ticket ticket = 0;   // of its begin, where a thread does that
-    bool taken = false;          // it has ended, and
-    std::optional<Error> error;  // that is what the handle has to tell
-    Statistics counts;           // that no call has told yet
+    bool taken = false;          // it has ended, and its error was moved to:
+    std::optional<Error> error;  // for the handle to throw
+    Statistics counts;           // that are in no call's statistics yet
   };
   using Count = std::function<void(const Statistics&)>;
 
@@ -59,7 +59,8 @@ class InFlight {
   void end_reads();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_.wait_for_all(); }
-  /// Forgets what will never end: the handles know what has become of it. After the last unit.
+  /// Gives up all operations in flight, which can never end; their handles keep the errors. Only
+  /// after the file's last unit has ended: units use what the operations own.
   void abandon() noexcept;
   /// The call that began the oldest; 0: nothing is in flight.
   std::int64_t oldest() const noexcept;
