@@ -85,12 +85,14 @@ int Team::gone() const noexcept {
 }
 
 namespace {
+
 bool permit_taken(Word& out, int most) noexcept {
   std::uint32_t now = out.load(std::memory_order_seq_cst);
   while (now < static_cast<std::uint32_t>(most))
     if (out.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
   return false;
 }
+
 }  // namespace
 
 void Team::begin_copying() noexcept {
