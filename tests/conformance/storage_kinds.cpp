@@ -2,6 +2,7 @@
 
 #include "storage/fault.hpp"
 #include "storage/paced.hpp"
+#include "support/counted.hpp"
 
 namespace penstock::test {
 namespace {
@@ -25,7 +26,7 @@ constexpr Kind kinds[] = {
     {"memory", [](const std::string& path, std::string*) { return make_memory_storage(path); },
      false},
     {"count_over_posix",
-     [](const std::string& path, std::string*) { return count(open_file(path), ignored_counts); },
+     [](const std::string& path, std::string*) { return test::count(open_file(path), ignored_counts); },
      true},
     {"fault_over_memory",
      [](const std::string& path, std::string*) {
@@ -34,7 +35,7 @@ constexpr Kind kinds[] = {
      false},
     {"fault_over_count_over_posix",
      [](const std::string& path, std::string*) {
-       return inject_faults(count(open_file(path), ignored_counts), no_fault, 0);
+       return inject_faults(test::count(open_file(path), ignored_counts), no_fault, 0);
      },
      true},
     {"paced_over_posix",
@@ -47,7 +48,7 @@ constexpr Kind kinds[] = {
     {"count_over_fault_over_uring",
      [](const std::string& path, std::string* notice) {
        auto ring = open_uring(path, OpenFlag::create, false, 3, notice);
-       return count(inject_faults(std::move(ring), no_fault, 0), ignored_counts);
+       return test::count(inject_faults(std::move(ring), no_fault, 0), ignored_counts);
      },
      true},
     {"direct",

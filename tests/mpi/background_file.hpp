@@ -10,9 +10,9 @@ struct Begun {
   std::shared_ptr<ps::ArrayFile::Impl> file;
   std::shared_ptr<ps::InFlight::Begun> operation;
 
-  bool copied(bool wait = true) { return file->is_copied(*operation, wait); }
-  bool test() { return file->is_ready(*operation); }
-  void wait() { file->end(*operation); }
+  bool copied(bool wait = true) { return file->bytes().is_copied(*operation, wait); }
+  bool test() { return file->bytes().is_ready(*operation); }
+  void wait() { file->bytes().end(*operation); }
 };
 
 struct Pending {

@@ -58,7 +58,7 @@ class CaseRun {
       close(file);
       file.check(comm_);
     }
-    for (Close& closing : closing_) closing.file->finish_close();
+    for (Close& closing : closing_) closing.file->bytes().finish_close();
   }
 
   /// What was done, for people.
@@ -241,14 +241,14 @@ class CaseRun {
   void sync(BackgroundFile& file) {
     end_exchanges(file);
     note(file, "sync");
-    pick(file)->sync();
+    pick(file)->bytes().sync();
     file.check(comm_);
   }
 
   void check_size(BackgroundFile& file) {
     end_exchanges(file);
     note(file, "size");
-    const std::int64_t size = pick(file)->file_size();
+    const std::int64_t size = pick(file)->bytes().size();
     if (size != static_cast<std::int64_t>(file.model.size()))
       throw Failure{"file_size() is " + std::to_string(size) + ", expected " +
                     std::to_string(file.model.size())};
@@ -275,12 +275,12 @@ class CaseRun {
       file.check(comm_);
     } else {
       Close closing{file.opened.back(), file.kept};
-      closing.file->begin_close();
+      closing.file->bytes().begin_close();
       for (const Pending& pending : file.pending) closing.memory.push_back(pending.memories);
       file.opened.pop_back();
-      for (auto& each : file.opened) each->close();
+      for (auto& each : file.opened) each->bytes().close();
       if (r_.chance(50)) {
-        closing.file->finish_close();
+        closing.file->bytes().finish_close();
         file.check(comm_);
       } else {
         closing_.push_back(std::move(closing));
@@ -292,7 +292,7 @@ class CaseRun {
 
   void close(BackgroundFile& file) {
     end_exchanges(file);
-    for (auto& each : file.opened) each->close();
+    for (auto& each : file.opened) each->bytes().close();
     file.forget();
   }
 

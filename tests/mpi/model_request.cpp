@@ -175,8 +175,9 @@ std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Di
                                                std::optional<ps::Background> background) {
   if (!request.patterns.empty()) {
     ps::Access access = access_of(direction, request, memories, file.data_offset());
-    if (background) return file.begin(std::move(access), std::nullopt, &hints, *background);
-    file.transfer(std::move(access), std::nullopt, &hints);
+    ps::Request bytes{std::move(access), std::nullopt, &hints};
+    if (background) return file.bytes().begin(std::move(bytes), *background);
+    file.bytes().transfer(std::move(bytes));
     return nullptr;
   }
   const auto carry_out_of = direction == ps::Direction::write ? &carry_out_sections<ps::WriteView>

@@ -57,7 +57,7 @@ class CaseRun {
     check_file(whole_file(path_));
     quiet_barrier(comm_);
     do_read(file, memory_random);
-    file.close();
+    file.bytes().close();
   }
 
  private:
@@ -89,14 +89,14 @@ class CaseRun {
               value_of(rank_, p, static_cast<std::int64_t>(k), b);
     transfer(file, ps::Direction::write, request, memories, c_.write_hints, c_.write_mode);
     check_memory(file, c_.write_hints);
-    file.file_size();  // what is buffered is in the file then
+    file.bytes().size();  // what is buffered is in the file then
   }
 
   static void transfer(ps::ArrayFile::Impl& file, ps::Direction direction, const Request& request,
                        Memories& memories, const ps::Hints& hints,
                        std::optional<ps::Background> mode) {
     const auto begun = carry_out(file, direction, request, memories, hints, mode);
-    if (begun) file.end(*begun);
+    if (begun) file.bytes().end(*begun);
   }
 
   void check_memory(const ps::ArrayFile::Impl& file, const ps::Hints& hints) {
@@ -105,8 +105,8 @@ class CaseRun {
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
         hints.exchange != ps::Exchange::sparse)
       return;
-    require(file.last_call().staging_peak <= 2 * hints.buffer_size,
-            "staging memory " + std::to_string(file.last_call().staging_peak) +
+    require(file.bytes().last_call().staging_peak <= 2 * hints.buffer_size,
+            "staging memory " + std::to_string(file.bytes().last_call().staging_peak) +
                 " is above twice the buffer");
   }
 
