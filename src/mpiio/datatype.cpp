@@ -9,6 +9,7 @@
 
 #include <penstock/error.hpp>
 
+#include "base/checked.hpp"
 #include "mpi/communicator.hpp"
 
 namespace penstock {
@@ -89,7 +90,10 @@ MemoryMap memory_map(void* buffer, std::int64_t count, const TypeLayout& type) {
   if (count < 0)
     throw Error(ErrorClass::argument,
                 "count " + std::to_string(count) + " was passed, expected 0 or more");
-  const Nest nest = Nest::repeat(type.nest, count, type.extent());
+  const Nest nest =
+      type.dense()
+          ? Nest::run(type.nest.place(), checked_multiply(count, type.size(), "size of a buffer"))
+          : Nest::repeat(type.nest, count, type.extent());
   if (buffer != MPI_BOTTOM || nest.empty()) return {static_cast<std::byte*>(buffer), nest};
   const std::int64_t lowest = nest.hull().begin;
   auto* const base = std::bit_cast<std::byte*>(static_cast<std::intptr_t>(lowest));

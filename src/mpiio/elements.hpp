@@ -3,7 +3,7 @@
 // in memory and in external32 (external32.hpp).
 //
 // Statuses: MPI_Status_set_elements_x(status, MPI_BYTE, n), with n the bytes in memory that were
-// moved, makes MPI_Get_count and MPI_Get_elements right for every datatype, for partial ones, too.
+// moved, makes MPI_Get_count and MPI_Get_elements say what they say after a message of n bytes.
 // So a status needs Totals::native; Totals::count is what MPI_Get_elements then says.
 #pragma once
 
