@@ -81,8 +81,10 @@ TEST_P(RandomOrders, AreThoseOfTheirRuns) {
   const StreamOrder order = stream_order(nest);
   EXPECT_EQ(order.descends, runs.descends);
   EXPECT_EQ(order.ascends(), runs.turns == 0);
-  if (!runs.descends) EXPECT_EQ(order.overlaps, runs.overlaps);
-  if (!order.ascends()) EXPECT_TRUE(!order.descends || order.place < order.before);
+  if (!runs.descends) {
+    EXPECT_EQ(order.overlaps, runs.overlaps);
+  }
+  EXPECT_TRUE(!order.descends || order.place < order.before);
 }
 
 TEST_P(RandomOrders, MakeAPatternForEachTurn) {
@@ -97,7 +99,7 @@ TEST_P(RandomOrders, MakeAPatternForEachTurn) {
     all.insert(all.end(), places.begin(), places.end());
   }
   EXPECT_EQ(all, test::places_of(nest, 0, nest.size()));
-  if (!nest.empty()) EXPECT_EQ(patterns.size(), 1 + runs_of(nest).turns);
+  EXPECT_EQ(patterns.size(), nest.empty() ? 0 : 1 + runs_of(nest).turns);
   EXPECT_TRUE(parts.take().empty());
 }
 
