@@ -1,10 +1,10 @@
 # One target per module. A module sees only the headers of the modules named in USES, so that the
 # include path enforces the order of the modules (docs/architecture.md).
 
-# penstock_module(NAME SOURCES a.cpp ... USES module ... [LINK target ...] [BINDING])
-# BINDING: what uses the library without being in it.
+# penstock_module(NAME SOURCES a.cpp ... USES module ... [LINK target ...] [BINDING | DROPIN])
+# BINDING: what uses the library without being in it. DROPIN: the same, with names of MPI.
 function(penstock_module name)
-  cmake_parse_arguments(MODULE "BINDING" "" "SOURCES;USES;LINK" ${ARGN})
+  cmake_parse_arguments(MODULE "BINDING;DROPIN" "" "SOURCES;USES;LINK" ${ARGN})
   add_library(penstock_${name} OBJECT ${MODULE_SOURCES})
   # A module includes its own files as "module/file.hpp"; the view has a link to each allowed module.
   set(view ${CMAKE_BINARY_DIR}/modules/${name})
@@ -16,7 +16,7 @@ function(penstock_module name)
   target_link_libraries(penstock_${name} PRIVATE penstock_warnings PUBLIC ${MODULE_LINK})
   if(MODULE_BINDING)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_BINDING_TARGETS penstock_${name})
-  else()
+  elseif(NOT MODULE_DROPIN)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_MODULE_TARGETS penstock_${name})
   endif()
 endfunction()

@@ -178,7 +178,9 @@ void bind_file(nb::module_& m) {
              const nb::gil_scoped_release without_gil;
              return h.handle.copied(wait);
            })
-      .def("test", [](PinnedHandle& h) { return h.handle.test(); })
+      .def(
+          "test", [](PinnedHandle& h) { return h.handle.test(); },
+          nb::call_guard<nb::gil_scoped_release>())
       .def("wait", [](PinnedHandle& h) {
         {
           const nb::gil_scoped_release without_gil;

@@ -75,7 +75,6 @@ void ByteFile::end(Begun& begun) {
   if (error) throw Error(*error);
 }
 
-/// What this rank has buffered is in the file when this returns, or something went wrong.
 void ByteFile::drain() {
   in_flight_->end_everything();
   buffered_->drain();
@@ -197,8 +196,8 @@ std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<st
     if (lock == nullptr) return std::nullopt;
   }
   CountedStorage counted(*storage_, counts_, counts_);
-  const Transfer moved = writes ? write_fully(counted, memory, offset)
-                                : read_fully(counted, memory, offset);
+  const Transfer moved =
+      writes ? write_fully(counted, memory, offset) : read_fully(counted, memory, offset);
   if (moved.error != 0) return std::nullopt;  // with a plan it fails again, in words
   return moved.bytes;
 }

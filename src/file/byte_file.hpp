@@ -59,6 +59,9 @@ class ByteFile {
   /// The ranks meet, and compare what all must pass alike, for a call that does not touch the file.
   void agree(CallKind kind, const std::vector<Common>& common, const std::optional<Error>& found);
 
+  /// Not collective but for what is in flight: what this rank has buffered is in the file when this
+  /// returns, or something went wrong.
+  void drain();
   /// Not collective: with all that this rank, and the others of its node, have written.
   std::int64_t size_now();
   /// Not collective. One run of bytes in memory, moved by the calling thread without a plan: where
@@ -110,7 +113,6 @@ class ByteFile {
   const Hints& hints_of(const Request& request) const noexcept {
     return request.hints != nullptr ? *request.hints : hints_;
   }
-  void drain();
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void let_go() noexcept;

@@ -273,6 +273,7 @@ void Team::clear_own_mailbox() noexcept {
   mailbox.call = mailbox.last_call = 0;
   mailbox.waiting = 0;
   mailbox.pending.clear();
+  mailbox.shared_pointer = 0;
 }
 
 }  // namespace penstock

@@ -85,6 +85,8 @@ class Team {
     std::atomic<std::int32_t> waiting;
     // Where writes of this rank to this file are buffered, and not in the file yet.
     SharedExtent pending;
+    // Of the team's rank 0: the shared file pointer of MPI-IO.
+    std::atomic<std::int64_t> shared_pointer;
   };
   Mailbox& mailbox(int local_rank) noexcept { return mailboxes_[local_rank]; }
   Mailbox& own_mailbox() noexcept { return mailboxes_[rank_]; }

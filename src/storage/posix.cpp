@@ -76,8 +76,7 @@ class PosixStorage : public Storage {
   }
   std::int64_t allocate(std::int64_t bytes) override {
     if (bytes == 0) return 0;
-    const std::int64_t code =
-        result(uninterrupted([&] { return ::fallocate(fd(), 0, 0, bytes); }));
+    const std::int64_t code = result(uninterrupted([&] { return ::fallocate(fd(), 0, 0, bytes); }));
     return code == -EOPNOTSUPP ? Storage::allocate(bytes) : code;
   }
   std::int64_t sync() override {

@@ -86,7 +86,7 @@ class Storage {
     const std::int64_t now = size();
     return now < 0 ? now : now < bytes ? resize(bytes) : 0;
   }
-  virtual std::int64_t sync() = 0;                      ///< 0, or -errno
+  virtual std::int64_t sync() = 0;  ///< 0, or -errno
   /// Waits for the lock; an empty range excludes nobody. On failure returns null and sets `error`
   /// to an errno (ENOLCK, EOPNOTSUPP... where the file system has no locks).
   virtual std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) = 0;

@@ -26,7 +26,9 @@ constexpr Kind kinds[] = {
     {"memory", [](const std::string& path, std::string*) { return make_memory_storage(path); },
      false},
     {"count_over_posix",
-     [](const std::string& path, std::string*) { return test::count(open_file(path), ignored_counts); },
+     [](const std::string& path, std::string*) {
+       return test::count(open_file(path), ignored_counts);
+     },
      true},
     {"fault_over_memory",
      [](const std::string& path, std::string*) {

@@ -27,8 +27,8 @@ struct OpenEnded : ps::Contents {
 class ByteFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    path = mpi_test::folder() + "/" +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    path =
+        mpi_test::folder() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
     if (rank() == 0) std::filesystem::remove(path);
     meet();
   }
@@ -53,8 +53,7 @@ ps::Request request(ps::Direction direction, Bytes& bytes, std::int64_t offset, 
   request.access.direction = direction;
   if (bytes.empty()) return request;
   ps::Nest nest = ps::Nest::repeat(ps::Nest::run(0, run), (size + run - 1) / run, step);
-  request.access.file =
-      ps::Footprint({ps::FilePattern(nest.cut(0, size).moved(offset))});
+  request.access.file = ps::Footprint({ps::FilePattern(nest.cut(0, size).moved(offset))});
   request.access.memory.emplace_back(bytes.data(), ps::Nest::run(0, size));
   return request;
 }
@@ -124,8 +123,8 @@ TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
     meet();
     const int next = (rank() + 1) % size();
     Bytes back = filled(20000, 0);
-    file->transfer(request(ps::Direction::read, back, 20000 * next, 20000, 20000,
-                           ps::Company::independent));
+    file->transfer(
+        request(ps::Direction::read, back, 20000 * next, 20000, 20000, ps::Company::independent));
     EXPECT_EQ(back, filled(20000, 1 + next + 10 * round));
     meet();
     // Another rank's bytes are overwritten, and its own pending ones do not come after that.
@@ -133,11 +132,11 @@ TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
                            ps::Company::independent));
     meet();
     Bytes over = filled(20000, 200);
-    file->transfer(request(ps::Direction::write, over, 20000 * next, 20000, 20000,
-                           ps::Company::independent));
+    file->transfer(
+        request(ps::Direction::write, over, 20000 * next, 20000, 20000, ps::Company::independent));
     meet();
-    file->transfer(request(ps::Direction::read, back, 20000 * rank(), 20000, 20000,
-                           ps::Company::independent));
+    file->transfer(
+        request(ps::Direction::read, back, 20000 * rank(), 20000, 20000, ps::Company::independent));
     EXPECT_EQ(back, over);
     meet();
   }
@@ -211,7 +210,8 @@ TEST_F(ByteFiles, RandomCallsAgainstAModel) {
       const auto company = together ? ps::Company::collective : ps::Company::independent;
       const auto busy = r.in(0, size() - 1);
       for (int other = 0; other < size(); ++other) {
-        const std::int64_t run = r.in(1, 30), offset = r.in(0, 4000), step_bytes = run + r.in(0, 40);
+        const std::int64_t run = r.in(1, 30), offset = r.in(0, 4000),
+                           step_bytes = run + r.in(0, 40);
         const std::int64_t count = together || other == busy ? r.in(0, 2000) : 0;
         Bytes mine = filled(count, 1 + static_cast<int>(r.in(0, 200)));
         if (writes) {
@@ -228,8 +228,8 @@ TEST_F(ByteFiles, RandomCallsAgainstAModel) {
         if (writes) continue;
         for_each_byte(count, offset, run, step_bytes, [&](std::int64_t i, std::int64_t at) {
           const bool there = at < static_cast<std::int64_t>(model.size());
-          ASSERT_EQ(mine[static_cast<std::size_t>(i)],
-                    there ? model[static_cast<std::size_t>(at)] : before[static_cast<std::size_t>(i)])
+          ASSERT_EQ(mine[static_cast<std::size_t>(i)], there ? model[static_cast<std::size_t>(at)]
+                                                             : before[static_cast<std::size_t>(i)])
               << "step " << step << " at " << at;
         });
       }

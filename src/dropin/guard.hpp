@@ -1,0 +1,58 @@
+// The frame of every function of the drop-in: a handle becomes a file, an exception an error code.
+#pragma once
+
+#include <mpi.h>
+
+#include <mutex>
+
+#include "dropin/handles.hpp"
+#include "mpi/agree.hpp"
+#include "mpiio/mpi_error.hpp"
+
+namespace penstock::dropin {
+
+/// While one exists, MPI functions that this thread calls are those of the library alone.
+class Inside {
+ public:
+  Inside() noexcept { ++depth; }
+  Inside(const Inside&) = delete;
+  ~Inside() { --depth; }
+  static bool any() noexcept { return depth > 0; }
+
+ private:
+  static inline thread_local int depth = 0;
+};
+
+/// What goes wrong without a file, or with one that is null.
+inline int raise_without_file(const Error& error) {
+  return ErrorHandler::of_null_file().call(MPI_FILE_NULL, mpi_code_of(error), error.what());
+}
+
+template <class Work>
+int without_file(Work&& work) {
+  const std::optional<Error> error = [&] {
+    const Inside inside;
+    return attempt(work);
+  }();
+  return error ? raise_without_file(*error) : MPI_SUCCESS;
+}
+
+/// work(std::shared_ptr<MpiFile>&)
+template <class Work>
+int with_file(MPI_File handle, Work&& work) {
+  std::shared_ptr<MpiFile> file = file_of(handle);
+  if (file == nullptr)
+    return without_file([&] {
+      throw_mpi(MPI_ERR_FILE,
+                handle == MPI_FILE_NULL ? "the file is MPI_FILE_NULL" : "the file is not open");
+    });
+  const std::optional<Error> error = [&] {
+    const Inside inside;
+    const std::lock_guard guard(file->mutex());
+    return attempt([&] { work(file); });
+  }();
+  if (!error) return MPI_SUCCESS;
+  return file->error_handler().call(handle, mpi_code_of(*error), error->what());
+}
+
+}  // namespace penstock::dropin

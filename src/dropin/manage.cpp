@@ -1,0 +1,239 @@
+// MPI 4.1, sections 14.2, 14.3, 14.5.3, 14.6 and 9.3.3: files themselves, their views, their error
+// handlers.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "dropin/export.hpp"
+#include "dropin/guard.hpp"
+#include "mpiio/requests.hpp"
+
+using namespace penstock;
+using namespace penstock::dropin;
+
+namespace {
+
+template <class Pointer>
+Pointer not_null(Pointer pointer, const char* name) {
+  if (pointer == nullptr) throw_mpi(MPI_ERR_ARG, std::string(name) + " is a null pointer");
+  return pointer;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  return without_file([&] {
+    *not_null(fh, "fh") = MPI_FILE_NULL;
+    *fh = make_handle(
+        std::make_shared<MpiFile>(comm, filename == nullptr ? "" : filename, amode, info));
+  });
+}
+
+int PMPI_File_close(MPI_File* fh) {
+  if (fh == nullptr) return without_file([&] { not_null(fh, "fh"); });
+  const int code = with_file(*fh, [&](const std::shared_ptr<MpiFile>& file) {
+    finish_requests(*file);
+    file->close();
+  });
+  // Where ranks are in other calls it stays open.
+  const std::shared_ptr<MpiFile> file = file_of(*fh);
+  if (file == nullptr || file->is_open()) return code;
+  free_handle(*fh);
+  *fh = MPI_FILE_NULL;
+  return code;
+}
+
+int PMPI_File_delete(const char* filename, MPI_Info) {
+  return without_file([&] {
+    const std::string path = path_without_prefix(not_null(filename, "filename"));
+    if (::unlink(path.c_str()) != 0)
+      throw Error("cannot delete '" + path + "': " + std::strerror(errno) + " (errno " +
+                      std::to_string(errno) + ")",
+                  path, -1, errno);
+  });
+}
+
+int PMPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  return with_file(fh, [&](auto& file) { file->set_size(size); });
+}
+
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  return with_file(fh, [&](auto& file) { file->preallocate(size); });
+}
+
+int PMPI_File_get_size(MPI_File fh, MPI_Offset* size) {
+  return with_file(fh, [&](auto& file) { *not_null(size, "size") = file->size(); });
+}
+
+int PMPI_File_get_group(MPI_File fh, MPI_Group* group) {
+  return with_file(fh, [&](auto& file) { *not_null(group, "group") = file->group(); });
+}
+
+int PMPI_File_get_amode(MPI_File fh, int* amode) {
+  return with_file(fh, [&](auto& file) { *not_null(amode, "amode") = file->amode(); });
+}
+
+int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
+  return with_file(fh, [&](auto& file) { file->set_info(info); });
+}
+
+int PMPI_File_get_info(MPI_File fh, MPI_Info* info) {
+  return with_file(fh, [&](auto& file) { *not_null(info, "info_used") = file->info(); });
+}
+
+int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                       const char* datarep, MPI_Info info) {
+  return with_file(fh, [&](auto& file) {
+    file->set_view(disp, etype, filetype, datarep == nullptr ? "" : datarep, info);
+  });
+}
+
+int PMPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
+                       char* datarep) {
+  return with_file(fh, [&](auto& file) {
+    std::string name;
+    file->get_view(*not_null(disp, "disp"), *not_null(etype, "etype"),
+                   *not_null(filetype, "filetype"), name);
+    std::strcpy(not_null(datarep, "datarep"), name.c_str());
+  });
+}
+
+int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
+  return with_file(fh, [&](auto& file) { file->seek(offset, whence); });
+}
+
+int PMPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
+  return with_file(fh, [&](auto& file) { *not_null(offset, "offset") = file->position(); });
+}
+
+int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  return with_file(fh, [&](auto& file) { file->seek_shared(offset, whence); });
+}
+
+int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
+  return with_file(fh, [&](auto& file) { *not_null(offset, "offset") = file->shared_position(); });
+}
+
+int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
+  return with_file(fh, [&](auto& file) { *not_null(disp, "disp") = file->byte_offset(offset); });
+}
+
+int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
+  return with_file(fh,
+                   [&](auto& file) { *not_null(extent, "extent") = file->type_extent(datatype); });
+}
+
+int PMPI_File_set_atomicity(MPI_File fh, int flag) {
+  return with_file(fh, [&](auto& file) { file->set_atomicity(flag != 0); });
+}
+
+int PMPI_File_get_atomicity(MPI_File fh, int* flag) {
+  return with_file(fh, [&](auto& file) { *not_null(flag, "flag") = file->atomicity(); });
+}
+
+int PMPI_File_sync(MPI_File fh) {
+  return with_file(fh, [&](auto& file) { file->sync(); });
+}
+
+int PMPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* read,
+                          MPI_Datarep_conversion_function* write,
+                          MPI_Datarep_extent_function* extent, void* extra) {
+  return without_file([&] {
+    DataRepresentation::add(datarep == nullptr ? "" : datarep, read, write, extent, extra);
+  });
+}
+
+int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
+  return ErrorHandler::create(function, handler);
+}
+
+int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler handler) {
+  if (fh == MPI_FILE_NULL) return without_file([&] { ErrorHandler::of_null_file().set(handler); });
+  return with_file(fh, [&](auto& file) { file->error_handler().set(handler); });
+}
+
+int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler* handler) {
+  if (fh == MPI_FILE_NULL)
+    return without_file(
+        [&] { *not_null(handler, "errhandler") = ErrorHandler::of_null_file().get(); });
+  return with_file(
+      fh, [&](auto& file) { *not_null(handler, "errhandler") = file->error_handler().get(); });
+}
+
+int PMPI_File_call_errhandler(MPI_File fh, int code) {
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  const std::shared_ptr<MpiFile> file = file_of(fh);
+  const ErrorHandler handler = file ? file->error_handler() : ErrorHandler::of_null_file();
+  handler.call(fh, code, text);
+  return MPI_SUCCESS;
+}
+
+MPI_Fint PMPI_File_c2f(MPI_File fh) {
+  return to_fortran(fh);
+}
+
+MPI_File PMPI_File_f2c(MPI_Fint fh) {
+  return from_fortran(fh);
+}
+
+#ifdef PENSTOCK_HAVE_MPI_FILE_TOINT
+int PMPI_File_toint(MPI_File fh) {
+  return to_fortran(fh);
+}
+
+MPI_File PMPI_File_fromint(int fh) {
+  return from_fortran(fh);
+}
+#endif
+
+#ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
+int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
+  return with_file(fh,
+                   [&](auto& file) { *not_null(extent, "extent") = file->type_extent(datatype); });
+}
+#endif
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+PENSTOCK_MPI_NAME(MPI_File_open);
+PENSTOCK_MPI_NAME(MPI_File_close);
+PENSTOCK_MPI_NAME(MPI_File_delete);
+PENSTOCK_MPI_NAME(MPI_File_set_size);
+PENSTOCK_MPI_NAME(MPI_File_preallocate);
+PENSTOCK_MPI_NAME(MPI_File_get_size);
+PENSTOCK_MPI_NAME(MPI_File_get_group);
+PENSTOCK_MPI_NAME(MPI_File_get_amode);
+PENSTOCK_MPI_NAME(MPI_File_set_info);
+PENSTOCK_MPI_NAME(MPI_File_get_info);
+PENSTOCK_MPI_NAME(MPI_File_set_view);
+PENSTOCK_MPI_NAME(MPI_File_get_view);
+PENSTOCK_MPI_NAME(MPI_File_seek);
+PENSTOCK_MPI_NAME(MPI_File_get_position);
+PENSTOCK_MPI_NAME(MPI_File_seek_shared);
+PENSTOCK_MPI_NAME(MPI_File_get_position_shared);
+PENSTOCK_MPI_NAME(MPI_File_get_byte_offset);
+PENSTOCK_MPI_NAME(MPI_File_get_type_extent);
+PENSTOCK_MPI_NAME(MPI_File_set_atomicity);
+PENSTOCK_MPI_NAME(MPI_File_get_atomicity);
+PENSTOCK_MPI_NAME(MPI_File_sync);
+PENSTOCK_MPI_NAME(MPI_Register_datarep);
+PENSTOCK_MPI_NAME(MPI_File_create_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_set_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_get_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_c2f);
+PENSTOCK_MPI_NAME(MPI_File_f2c);
+#ifdef PENSTOCK_HAVE_MPI_FILE_TOINT
+PENSTOCK_MPI_NAME(MPI_File_toint);
+PENSTOCK_MPI_NAME(MPI_File_fromint);
+#endif
+#ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
+PENSTOCK_MPI_NAME(MPI_File_get_type_extent_c);
+#endif

@@ -1,0 +1,176 @@
+// MPI_Wait... and MPI_Test...: while requests of files are under way, they go on with these, and
+// ask the library's MPI_Test... in between. Otherwise they are the library's.
+#include <utility>
+#include <vector>
+
+#include "dropin/export.hpp"
+#include "dropin/guard.hpp"
+#include "mpi/library.hpp"
+#include "mpi/wait.hpp"
+#include "mpiio/requests.hpp"
+
+using namespace penstock;
+using namespace penstock::dropin;
+
+/// The library's function, as `real`, or as `test`.
+#define PENSTOCK_REAL(name) PENSTOCK_LIBRARY(real, name)
+#define PENSTOCK_REAL_TEST(name) PENSTOCK_LIBRARY(test, name)
+#define PENSTOCK_LIBRARY(variable, name) \
+  static const auto variable = reinterpret_cast<decltype(&name)>(library::find(#name))
+
+namespace {
+
+bool stays_out() {
+  return Inside::any() || !has_requests();
+}
+
+void go_on() {
+  const Inside inside;
+  progress_requests();
+}
+
+/// `test` until it says that something is done, or goes wrong.
+template <class Test>
+int wait_with(Test&& test) {
+  for (Wait wait;;) {
+    go_on();
+    int flag = 0;
+    const int code = test(&flag);
+    if (flag || code != MPI_SUCCESS) return code;
+    wait.poll();
+  }
+}
+
+int first_of(int code, int other) {
+  return code != MPI_SUCCESS ? code : other;
+}
+
+/// Of requests that are done all at once: each has its error in its status.
+int tell_each(const RequestErrors& errors, const std::vector<std::pair<int, MPI_Status*>>& done) {
+  bool failed = false;
+  for (const auto& [index, status] : done) {
+    const int code = errors.tell(index);
+    if (code == MPI_SUCCESS) continue;
+    failed = true;
+    if (status != nullptr) status->MPI_ERROR = code;
+  }
+  return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+MPI_Status* status_at(MPI_Status* statuses, int index) {
+  return statuses == MPI_STATUSES_IGNORE ? nullptr : statuses + index;
+}
+
+int tell_all(const RequestErrors& errors, int count, MPI_Status* statuses) {
+  std::vector<std::pair<int, MPI_Status*>> done;
+  for (int i = 0; i < count; ++i) done.emplace_back(i, status_at(statuses, i));
+  return tell_each(errors, done);
+}
+
+int tell_some(const RequestErrors& errors, int count, const int* indices, MPI_Status* statuses) {
+  std::vector<std::pair<int, MPI_Status*>> done;
+  for (int i = 0; i < count; ++i) done.emplace_back(indices[i], status_at(statuses, i));
+  return tell_each(errors, done);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Test);
+  if (stays_out()) return real(request, flag, status);
+  const RequestErrors errors(1, request);
+  go_on();
+  const int code = real(request, flag, status);
+  return *flag ? first_of(code, errors.tell(0)) : code;
+}
+
+int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Wait);
+  if (stays_out()) return real(request, status);
+  PENSTOCK_REAL_TEST(PMPI_Test);
+  const RequestErrors errors(1, request);
+  const int code = wait_with([&](int* flag) { return test(request, flag, status); });
+  return first_of(code, errors.tell(0));
+}
+
+int PMPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Testall);
+  if (stays_out()) return real(count, requests, flag, statuses);
+  const RequestErrors errors(count, requests);
+  go_on();
+  const int code = real(count, requests, flag, statuses);
+  return *flag ? first_of(code, tell_all(errors, count, statuses)) : code;
+}
+
+int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Waitall);
+  if (stays_out()) return real(count, requests, statuses);
+  PENSTOCK_REAL_TEST(PMPI_Testall);
+  const RequestErrors errors(count, requests);
+  const int code = wait_with([&](int* flag) { return test(count, requests, flag, statuses); });
+  return first_of(code, tell_all(errors, count, statuses));
+}
+
+int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Testany);
+  if (stays_out()) return real(count, requests, index, flag, status);
+  const RequestErrors errors(count, requests);
+  go_on();
+  const int code = real(count, requests, index, flag, status);
+  return *flag && *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
+}
+
+int PMPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Waitany);
+  if (stays_out()) return real(count, requests, index, status);
+  PENSTOCK_REAL_TEST(PMPI_Testany);
+  const RequestErrors errors(count, requests);
+  const int code = wait_with([&](int* flag) { return test(count, requests, index, flag, status); });
+  return *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
+}
+
+int PMPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
+                  MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Testsome);
+  if (stays_out()) return real(count, requests, done, indices, statuses);
+  const RequestErrors errors(count, requests);
+  go_on();
+  const int code = real(count, requests, done, indices, statuses);
+  return *done > 0 ? first_of(code, tell_some(errors, *done, indices, statuses)) : code;
+}
+
+int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
+                  MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Waitsome);
+  if (stays_out()) return real(count, requests, done, indices, statuses);
+  PENSTOCK_REAL_TEST(PMPI_Testsome);
+  const RequestErrors errors(count, requests);
+  const int code = wait_with([&](int* flag) {
+    const int tested = test(count, requests, done, indices, statuses);
+    *flag = *done != 0;  // MPI_UNDEFINED: there is none to wait for
+    return tested;
+  });
+  return *done > 0 ? first_of(code, tell_some(errors, *done, indices, statuses)) : code;
+}
+
+int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Request_get_status);
+  if (!stays_out()) go_on();
+  return real(request, flag, status);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+PENSTOCK_MPI_NAME(MPI_Test);
+PENSTOCK_MPI_NAME(MPI_Wait);
+PENSTOCK_MPI_NAME(MPI_Testall);
+PENSTOCK_MPI_NAME(MPI_Waitall);
+PENSTOCK_MPI_NAME(MPI_Testany);
+PENSTOCK_MPI_NAME(MPI_Waitany);
+PENSTOCK_MPI_NAME(MPI_Testsome);
+PENSTOCK_MPI_NAME(MPI_Waitsome);
+PENSTOCK_MPI_NAME(MPI_Request_get_status);

@@ -1,0 +1,22 @@
+// How a file is opened (MPI 4.1, section 14.2.1).
+#pragma once
+
+#include <string>
+
+#include "storage/storage.hpp"
+
+namespace penstock {
+
+/// Throws an Error of class MPI_ERR_AMODE for what the standard does not allow together.
+void check_amode(int amode);
+OpenFlag flag_of(int amode);
+/// "MPI_MODE_RDWR | MPI_MODE_CREATE".
+std::string amode_text(int amode);
+
+bool may_read(int amode) noexcept;
+bool may_write(int amode) noexcept;
+
+/// Without "ufs:" or another file system's name that ROMIO takes in front of a path.
+std::string path_without_prefix(const std::string& name);
+
+}  // namespace penstock
