@@ -14,6 +14,7 @@
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
+#   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO (penstock run) for another MPI library
 #   make docs               the documentation: build/docs/html/index.html
 #   make build, make bench, make test-slow, make clean
 #
@@ -27,7 +28,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens \
-        bench-simulate docs format clean
+        bench-simulate dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -56,6 +57,9 @@ lint: setup
 
 format:
 	@scripts/lint.sh --format
+
+dropin: setup
+	@. build/$(FLAVOUR)/env.sh && scripts/dropin.sh $(or $(MPICC),$$PENSTOCK_MPICC)
 
 soak: build
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \

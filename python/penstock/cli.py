@@ -54,6 +54,40 @@ def demo(
     raise typer.Exit(mpirun("penstock._demo", arguments, ranks))
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
+                               "allow_interspersed_args": False})
+def run(
+    context: typer.Context,
+    report: bool = typer.Option(False, help="At the end, what each file came to (PENSTOCK_REPORT=1)."),
+    hint: list[str] = typer.Option([], metavar="NAME=VALUE",
+                                   help="A hint for all files; several times for several (PENSTOCK_HINTS)."),
+    which: bool = typer.Option(False, help="Only say what would be preloaded."),
+) -> None:
+    """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
+
+    HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py reach files through MPI-IO. Nothing is compiled anew: the drop-in MPI-IO is
+    preloaded (LD_PRELOAD), the one for the program's MPI library.
+    """
+    from ._run import choose, libraries
+    from ._run import run as become
+
+    if not context.args:
+        typer.echo("error: which program? penstock run mpiexec -n 4 ./program", err=True)
+        raise typer.Exit(2)
+    try:
+        if which:
+            library = choose(context.args, libraries())
+            typer.echo(f"{library.path} ({library.name})")
+            return
+        settings = {"PENSTOCK_REPORT": "1"} if report else {}
+        if hint:
+            settings["PENSTOCK_HINTS"] = ";".join(hint)
+        become(context.args, settings)
+    except Error as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
 def with_hint_options(command: Callable[..., None]) -> Callable[..., None]:
     """An option for each hint that a plan depends on, from the library's table, in place of `**hints`."""
     planned = [hint for hint in hints() if hint.planned]

@@ -11,19 +11,19 @@ namespace {
 /// Never deleted, and used again: a handle that was closed is told from an open one.
 struct Slot {
   std::uint64_t mark = 0;
-  MPI_Fint index = 0;
+  int index = 0;
   std::shared_ptr<MpiFile> file;
 };
 constexpr std::uint64_t open_mark = 0x70656e73746f636bULL;
 /// Fortran's numbers begin above all that MPI libraries use for MPI_FILE_NULL.
-constexpr MPI_Fint first_index = 4096;
+constexpr int first_index = 4096;
 
 class Slots {
  public:
   Slot* take(std::shared_ptr<MpiFile> file) {
     const std::lock_guard guard(mutex_);
     if (free_.empty()) {
-      slots_.push_back({0, first_index + static_cast<MPI_Fint>(slots_.size()), nullptr});
+      slots_.push_back({0, first_index + static_cast<int>(slots_.size()), nullptr});
       free_.push_back(&slots_.back());
     }
     Slot* const slot = free_.back();
@@ -38,9 +38,9 @@ class Slots {
     slot->file.reset();
     free_.push_back(slot);
   }
-  Slot* at(MPI_Fint index) {
+  Slot* at(int index) {
     const std::lock_guard guard(mutex_);
-    const MPI_Fint place = index - first_index;
+    const int place = index - first_index;
     const bool there = place >= 0 && static_cast<std::size_t>(place) < slots_.size();
     return there ? &slots_[static_cast<std::size_t>(place)] : nullptr;
   }
@@ -64,10 +64,10 @@ Slot* slot_of(MPI_File handle) noexcept {
              : nullptr;
 }
 
-MPI_Fint null_index() noexcept {
+int null_index() noexcept {
   // In the standard ABI handles are numbers; elsewhere it is 0 for Fortran.
   const auto value = reinterpret_cast<std::uintptr_t>(MPI_FILE_NULL);
-  return value < first_index ? static_cast<MPI_Fint>(value) : 0;
+  return value < first_index ? static_cast<int>(value) : 0;
 }
 
 }  // namespace
@@ -85,12 +85,12 @@ void free_handle(MPI_File handle) noexcept {
   if (Slot* const slot = slot_of(handle)) Slots::of_process().give(slot);
 }
 
-MPI_Fint to_fortran(MPI_File handle) noexcept {
+int to_fortran(MPI_File handle) noexcept {
   Slot* const slot = slot_of(handle);
   return slot != nullptr ? slot->index : null_index();
 }
 
-MPI_File from_fortran(MPI_Fint index) noexcept {
+MPI_File from_fortran(int index) noexcept {
   Slot* const slot = Slots::of_process().at(index);
   return slot != nullptr ? reinterpret_cast<MPI_File>(slot) : MPI_FILE_NULL;
 }

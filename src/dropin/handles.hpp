@@ -13,7 +13,7 @@ MPI_File make_handle(std::shared_ptr<MpiFile> file);
 /// Null for what is no open file.
 std::shared_ptr<MpiFile> file_of(MPI_File handle) noexcept;
 void free_handle(MPI_File handle) noexcept;
-MPI_Fint to_fortran(MPI_File handle) noexcept;
-MPI_File from_fortran(MPI_Fint index) noexcept;
+int to_fortran(MPI_File handle) noexcept;
+MPI_File from_fortran(int index) noexcept;
 
 }  // namespace penstock::dropin

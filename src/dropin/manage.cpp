@@ -174,6 +174,8 @@ int PMPI_File_call_errhandler(MPI_File fh, int code) {
   return MPI_SUCCESS;
 }
 
+// The header of the standard ABI has no Fortran.
+#ifdef PENSTOCK_HAVE_MPI_FILE_C2F
 MPI_Fint PMPI_File_c2f(MPI_File fh) {
   return to_fortran(fh);
 }
@@ -181,6 +183,7 @@ MPI_Fint PMPI_File_c2f(MPI_File fh) {
 MPI_File PMPI_File_f2c(MPI_Fint fh) {
   return from_fortran(fh);
 }
+#endif
 
 #ifdef PENSTOCK_HAVE_MPI_FILE_TOINT
 int PMPI_File_toint(MPI_File fh) {
@@ -228,8 +231,10 @@ PENSTOCK_MPI_NAME(MPI_File_create_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_set_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_get_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
+#ifdef PENSTOCK_HAVE_MPI_FILE_C2F
 PENSTOCK_MPI_NAME(MPI_File_c2f);
 PENSTOCK_MPI_NAME(MPI_File_f2c);
+#endif
 #ifdef PENSTOCK_HAVE_MPI_FILE_TOINT
 PENSTOCK_MPI_NAME(MPI_File_toint);
 PENSTOCK_MPI_NAME(MPI_File_fromint);
