@@ -1,6 +1,7 @@
 // The engine on simulated ranks, which go on in random orders: exchanges, operations in flight
 // together, independent ones.
 #include <map>
+#include <set>
 
 #include "operations_support.hpp"
 
@@ -288,6 +289,38 @@ TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
       }
     }
     EXPECT_GE(copied, wanted);  // each byte once, or twice by a message
+  }
+}
+
+/// Bytes of the file that some rank asks for.
+std::int64_t distinct_bytes(const Requests& requests) {
+  std::set<std::int64_t> places;
+  for (const Request& request : requests) places.insert(request.file.begin(), request.file.end());
+  return static_cast<std::int64_t>(places.size());
+}
+
+/// What reaches the storage counts for the operation that it is done for, whatever else is in flight.
+TEST_F(Simulated, AccessesCountForTheirOperation) {
+  constexpr int most = 4;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    Random r{std::mt19937_64(seed)};
+    SimulatedRanks ranks({most, 2}, views(), units());
+    Hints hints = draw_hints(r, {most, 2});
+    hints.method = Method::extended;
+    hints.sieve_writes = SieveWrites::never;
+    std::vector<Requests> calls;
+    std::vector<Operations> begun(3);
+    for (int call = 0; call < 3; ++call) calls.push_back(draw(r, most));
+    for (std::size_t call = 0; call < calls.size(); ++call)
+      begin_all(ranks, calls[call], Direction::write, hints, begun[call]);
+    ASSERT_TRUE(ranks.run(r, [&] {
+      return std::ranges::all_of(begun, [](const Operations& one) { return all_ended(one); });
+    }));
+    for (std::size_t call = 0; call < calls.size(); ++call) {
+      std::int64_t written = 0;
+      for (const auto& operation : begun[call]) written += operation->take_counts().bytes_written;
+      EXPECT_EQ(written, distinct_bytes(calls[call])) << "seed " << seed << ", call " << call;
+    }
   }
 }
 
