@@ -65,8 +65,8 @@ def run(
 ) -> None:
     """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
 
-    HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py reach files through MPI-IO. Nothing is compiled anew: the drop-in MPI-IO is
-    preloaded (LD_PRELOAD), the one for the program's MPI library.
+    HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py reach files through MPI-IO. Nothing is compiled anew: the drop-in
+    MPI-IO is preloaded (LD_PRELOAD), the one for the program's MPI library.
     """
     from ._run import choose, libraries
     from ._run import run as become

@@ -98,7 +98,7 @@ int PMPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_D
     std::string name;
     file->get_view(*not_null(disp, "disp"), *not_null(etype, "etype"),
                    *not_null(filetype, "filetype"), name);
-    std::strcpy(not_null(datarep, "datarep"), name.c_str());
+    std::memcpy(not_null(datarep, "datarep"), name.c_str(), name.size() + 1);
   });
 }
 

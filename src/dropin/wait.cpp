@@ -16,7 +16,7 @@ using namespace penstock::dropin;
 #define PENSTOCK_REAL(name) PENSTOCK_LIBRARY(real, name)
 #define PENSTOCK_REAL_TEST(name) PENSTOCK_LIBRARY(test, name)
 #define PENSTOCK_LIBRARY(variable, name) \
-  static const auto variable = reinterpret_cast<decltype(&name)>(library::find(#name))
+  static const auto variable = reinterpret_cast<decltype(&(name))>(library::find(#name))
 
 namespace {
 

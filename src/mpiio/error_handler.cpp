@@ -53,7 +53,7 @@ ErrorHandler& ErrorHandler::of_null_file() {
 }
 
 void ErrorHandler::set(MPI_Errhandler handler) {
-  function_ = nullptr;
+  function_ = Functions::of_process().find(handler);
   if (handler == MPI_ERRORS_RETURN) {
     kind_ = Kind::returns;
   } else if (handler == MPI_ERRORS_ARE_FATAL) {
@@ -62,7 +62,7 @@ void ErrorHandler::set(MPI_Errhandler handler) {
   } else if (handler == MPI_ERRORS_ABORT) {
     kind_ = Kind::ends_alone;
 #endif
-  } else if ((function_ = Functions::of_process().find(handler)) != nullptr) {
+  } else if (function_ != nullptr) {
     kind_ = Kind::calls;
   } else {
     throw_mpi(MPI_ERR_ARG, "this error handler was not made by MPI_File_create_errhandler");

@@ -116,7 +116,7 @@ void MpiHints::set_one(const std::string& name, const std::string& value) {
     if (name == collective_names[i] && is_switch(value)) collective_[i] = value;
     else if (name == sieving_names[i] && is_switch(value)) sieving_[i] = value;
     else if (name == buffer_names[i])
-      independent_buffer_[i] = std::max(0LL, std::atoll(value.c_str()));
+      independent_buffer_[i] = std::max(0LL, std::strtoll(value.c_str(), nullptr, 10));
   }
   if (!std::ranges::count(collective_names, name) && !std::ranges::count(sieving_names, name) &&
       !std::ranges::count(buffer_names, name))

@@ -9,9 +9,9 @@ SharedPointer::SharedPointer(const Communicator& comm) {
   if (here_ != nullptr) return;
   const MPI_Aint bytes = comm.rank() == 0 ? sizeof(std::int64_t) : 0;
   std::int64_t* base = nullptr;
-  Communicator::check(
-      MPI_Win_allocate(bytes, sizeof(std::int64_t), MPI_INFO_NULL, comm.handle(), &base, &window_),
-      "MPI_Win_allocate");
+  Communicator::check(MPI_Win_allocate(bytes, sizeof(std::int64_t), MPI_INFO_NULL, comm.handle(),
+                                       static_cast<void*>(&base), &window_),
+                      "MPI_Win_allocate");
   MPI_Win_lock_all(0, window_);
   if (comm.rank() == 0) set(0);
 }

@@ -299,7 +299,8 @@ std::int64_t distinct_bytes(const Requests& requests) {
   return static_cast<std::int64_t>(places.size());
 }
 
-/// What reaches the storage counts for the operation that it is done for, whatever else is in flight.
+/// What reaches the storage counts for the operation that it is done for, whatever else is in
+/// flight.
 TEST_F(Simulated, AccessesCountForTheirOperation) {
   constexpr int most = 4;
   for (unsigned seed = 1; seed <= 20; ++seed) {
