@@ -11,6 +11,8 @@
 #   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
 #   make bench-opens [MPI=...] [RANKS=16] [ARGS="FILES FOLDER"]  opening and closing files, beside
 #                           MPI_File_open and MPI_File_close
+#   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
+#                           MPI library's own
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
@@ -28,7 +30,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens \
-        bench-simulate dropin docs format clean
+        bench-simulate bench-mpi-io dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -80,6 +82,11 @@ bench-opens: setup
 	@scripts/build.sh $(FLAVOUR) opens
 	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && \
 	  $$PENSTOCK_MPIEXEC -n $(if $(RANKS),$(RANKS),16) build/$(FLAVOUR)/bench/opens $(ARGS)
+
+bench-mpi-io: setup
+	@scripts/build.sh $(FLAVOUR) _core && scripts/build.sh $(FLAVOUR) mpi_io && scripts/build.sh $(FLAVOUR) penstock_mpiio_preload
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
+	  python bench/mpi_io.py build/$(FLAVOUR) --ranks $(or $(RANKS),4) $(ARGS)
 
 bench-simulate: setup
 	@scripts/build.sh $(FLAVOUR) simulate
