@@ -89,16 +89,14 @@ void block_block(int repeats) {
                                   {block.column, block.column + block.columns}};
   const int count = static_cast<int>(data.size());
   for (int i = -1; i < repeats; ++i) {
-    timed(i < 0 ? "first" : "64 MiB block-block, write_at_all", [&] {
-      MPI_File_write_at_all(file, 0, data.data(), count, MPI_INT, MPI_STATUS_IGNORE);
-    });
+    timed(i < 0 ? "first" : "64 MiB block-block, write_at_all",
+          [&] { MPI_File_write_at_all(file, 0, data.data(), count, MPI_INT, MPI_STATUS_IGNORE); });
     timed(i < 0 ? "first" : "64 MiB block-block, ArrayFile", [&] { array.write(data, section); });
   }
   std::vector<int> back(data.size());
   for (int i = -1; i < repeats; ++i)
-    timed(i < 0 ? "first" : "64 MiB block-block, read_at_all", [&] {
-      MPI_File_read_at_all(file, 0, back.data(), count, MPI_INT, MPI_STATUS_IGNORE);
-    });
+    timed(i < 0 ? "first" : "64 MiB block-block, read_at_all",
+          [&] { MPI_File_read_at_all(file, 0, back.data(), count, MPI_INT, MPI_STATUS_IGNORE); });
   if (back != data) std::printf("rank %d: what was read is wrong\n", rank);
   array.close();
   MPI_File_close(const_cast<MPI_File*>(&file));
@@ -116,9 +114,8 @@ void cyclic(int repeats, int mebibytes) {
   MPI_File_set_view(file, MPI_Offset{4} * rank, MPI_INT, view, "native", MPI_INFO_NULL);
   const std::string name = std::to_string(mebibytes) + " MiB 4-byte-cyclic, write_at_all";
   for (int i = -1; i < repeats; ++i)
-    timed(i < 0 ? "first" : name.c_str(), [&] {
-      MPI_File_write_at_all(file, 0, data.data(), count, MPI_INT, MPI_STATUS_IGNORE);
-    });
+    timed(i < 0 ? "first" : name.c_str(),
+          [&] { MPI_File_write_at_all(file, 0, data.data(), count, MPI_INT, MPI_STATUS_IGNORE); });
   MPI_File_close(&file);
   MPI_Type_free(&view);
   MPI_Type_free(&one);

@@ -29,7 +29,6 @@ void set_status(MPI_Status* status, std::int64_t bytes) {
 }
 
 std::int64_t PendingAccess::finish() {
-  if (!begun) return moved_;
   const std::int64_t bytes = begun->operation->bytes();
   const bool reads = !begun->operation->access().writes();
   return conversion_ && reads ? conversion_->take(bytes) : conversion_ ? moved_ : bytes;
@@ -186,38 +185,47 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
 }
 
 PendingAccess MpiFile::begin(const DataAccess& access) {
+  const auto began = std::chrono::steady_clock::now();
   Prepared prepared = prepare(access);
+  prepared.transfer.company_ = access.company;
   if (access.company == Company::collective) {
     prepared.transfer.begun = bytes_->post(std::move(prepared.request));
+    prepared.transfer.seconds_ = seconds_since(began);
     return std::move(prepared.transfer);
   }
   if (prepared.request.error) throw Error(*prepared.request.error);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
+  prepared.transfer.seconds_ = seconds_since(began);
   return std::move(prepared.transfer);
 }
 
 bool MpiFile::test(PendingAccess& transfer) {
-  if (!transfer.begun) return true;
   const Operation& operation = *transfer.begun->operation;
   return bytes_->has_ended(*transfer.begun) ||
          (operation.access().writes() && operation.is_copied());
 }
 
 std::int64_t MpiFile::end(PendingAccess& transfer) {
-  if (!transfer.begun) return transfer.finish();
+  const auto began = std::chrono::steady_clock::now();
+  const auto finish = [&] {
+    report_.count(*transfer.begun->operation, transfer.company_,
+                  transfer.seconds_ + seconds_since(began));
+    return transfer.finish();
+  };
   const Operation& operation = *transfer.begun->operation;
   // What is in the active buffer is as good as written: what goes wrong is told by a later call.
   if (!operation.has_ended() && operation.access().writes() && operation.is_copied())
-    return transfer.finish();
+    return finish();
   bytes_->end(*transfer.begun);
-  return transfer.finish();
+  return finish();
 }
 
 void MpiFile::begin_split(const char* name, const DataAccess& access) {
   const auto began = std::chrono::steady_clock::now();
   Prepared prepared = prepare(access);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
-  report_.count(*prepared.transfer.begun->operation, access.company, seconds_since(began));
+  prepared.transfer.company_ = access.company;
+  prepared.transfer.seconds_ = seconds_since(began);
   split_.emplace(name, access.buffer, std::move(prepared.transfer));
 }
 

@@ -51,7 +51,9 @@ class PendingAccess {
  private:
   friend class MpiFile;
   std::unique_ptr<Conversion> conversion_;  // null: bytes are moved as they are
-  std::int64_t moved_ = 0;                  // where no operation was needed
+  std::int64_t moved_ = 0;                  // of a write, in the program's buffer
+  Company company_ = Company::independent;
+  double seconds_ = 0;  // in the call that began it
 };
 
 class MpiFile {
