@@ -17,6 +17,8 @@
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
 #   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO (penstock run) for another MPI library
+#   make test-dropin [MPI=...] [ARGS="-k h5py"]  programs of others with Penstock's MPI-IO preloaded, beside the
+#                           MPI library's own; installs their Debian packages
 #   make docs               the documentation: build/docs/html/index.html
 #   make build, make bench, make test-slow, make clean
 #
@@ -29,7 +31,7 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow test-hosts lint soak demo bench bench-peers bench-opens \
+.PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-opens \
         bench-simulate bench-mpi-io dropin docs format clean
 .DEFAULT_GOAL := build
 
@@ -53,6 +55,10 @@ else
 	@$(MAKE) --no-print-directory build
 	@scripts/test_hosts.sh $(FLAVOUR) $(ARGS)
 endif
+
+test-dropin: setup
+	@scripts/build.sh $(FLAVOUR) penstock_mpiio_preload
+	@scripts/test_dropin.sh $(FLAVOUR) $(ARGS)
 
 lint: setup
 	@scripts/lint.sh $(FLAVOUR)

@@ -1,0 +1,146 @@
+"""The MPI under test, and programs that run with and without Penstock's MPI-IO preloaded."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).with_name("programs")
+TIMEOUT = 120
+# Open MPI 5's launcher, once in some hundred times, before there is any rank.
+NOT_BEGUN = "PMIx server's listener thread failed to start"
+
+
+class Flavour:
+    """A build folder, and the MPI that it was made with. Made by scripts/test_dropin.sh."""
+
+    def __init__(self, build):
+        self.build = build
+        self.name = build.name
+        self.mpicc = Path(os.environ["PENSTOCK_MPICC"])
+        self.mpiexec = os.environ["PENSTOCK_MPIEXEC"]
+        self.library = build / "dropin/libpenstock_mpiio.so"
+        help_text = subprocess.run([self.mpiexec, "--help"], capture_output=True, text=True).stdout
+        self.is_mpich = "hydra" in help_text.lower() or "-genv" in help_text
+        self.is_debian = str(self.mpicc).startswith("/usr/bin/")
+
+    def require(self, *names):
+        """Skips a test whose program exists for other MPI libraries only."""
+        if self.name not in names:
+            pytest.skip(f"made for {' and '.join(names)}; this is {self.name}")
+
+    def compiler(self, language):
+        """mpicc or mpifort."""
+        path = self.mpicc.with_name(self.mpicc.name.replace("mpicc", f"mpi{language}"))
+        if not path.exists():
+            pytest.skip(f"{self.name} has no {path.name}")
+        return str(path)
+
+    def compile(self, program, source, *options, language="cc"):
+        command = [self.compiler(language), "-O1", "-g", "-o", str(program), str(PROGRAMS / source), *options]
+        succeed(command)
+        return str(program)
+
+    def run(self, folder, command, ranks, dropin):
+        """Runs a program in a folder; returns its output. With dropin, Penstock reports every file that it closes."""
+        variables = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
+        # Open MPI's -x takes NAME=VALUE as one word.
+        settings = [word for name, value in variables.items()
+                    for word in (["-env", name, value] if self.is_mpich else ["-x", f"{name}={value}"])]
+        return run_ranks(folder, [self.mpiexec, "-n", str(ranks), *settings, *map(str, command)])
+
+    def run_both(self, space, command, ranks, files):
+        """Runs it in space/native and, with Penstock, in space/penstock; all that it left there must be the same,
+        `files` among it. Penstock must have opened each of these."""
+        outputs = {}
+        for way in ("native", "penstock"):
+            folder = space / way
+            folder.mkdir()
+            outputs[way] = self.run(folder, command, ranks, dropin=way == "penstock")
+        served = files_in_report(outputs["penstock"])
+        assert served >= set(files), f"Penstock has not opened {set(files) - served}:\n{outputs['penstock']}"
+        assert not files_in_report(outputs["native"])
+        same_files(space / "native", space / "penstock", files)
+        return outputs["penstock"]
+
+
+def run_ranks(folder, command, timeout=TIMEOUT):
+    status, output = run_once(folder, command, timeout)
+    if status != 0 and NOT_BEGUN in output:
+        status, output = run_once(folder, command, timeout)
+    assert status == 0, f"{' '.join(command)} in {folder} ended with {status}:\n{output}"
+    return output
+
+
+def run_once(folder, command, timeout):
+    process = subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        end_session(process.pid)
+        output, _ = process.communicate()
+        pytest.fail(f"{' '.join(command)} did not end within {timeout} s:\n{output}")
+    return process.returncode, output
+
+
+def end_session(session):
+    """Ends the processes of a session; ranks may have process groups of their own."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (OSError, IndexError):
+            continue
+
+
+def succeed(command, **how):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **how)
+    assert done.returncode == 0, f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def files_in_report(output):
+    """The names of the files that Penstock has closed."""
+    return {Path(path).name for path in re.findall(r"^penstock: (\S+) \([^)]* ranks, ", output, re.MULTILINE)}
+
+
+def same_files(one, other, files):
+    """Two folders with the same files, byte for byte."""
+    names = [{str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+             for folder in (one, other)]
+    assert names[0] == names[1]
+    assert set(files) <= names[0]
+    for name in sorted(names[0]):
+        first, second = (one / name).read_bytes(), (other / name).read_bytes()
+        assert len(first) > 0 or name not in files, f"{name} is empty"
+        assert len(first) == len(second), f"{name}: {len(first)} bytes in {one}, {len(second)} in {other}"
+        if first != second:
+            at = next(i for i, (a, b) in enumerate(zip(first, second)) if a != b)
+            pytest.fail(f"{name}: byte {at} is {first[at]} in {one}, {second[at]} in {other}")
+
+
+def install(*packages):
+    """Debian's packages, where this user may install them; else the test is skipped."""
+    if all(is_installed(package) for package in packages):
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        pytest.skip(f"needs Debian's packages {' '.join(packages)}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["apt-get", "update", "-q"],
+                    ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"Debian's packages {' '.join(packages)} cannot be installed: {done.stderr.strip()[-200:]}")
+
+
+def is_installed(package):
+    if shutil.which("dpkg-query") is None:
+        return False
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True)
+    return done.stdout == "installed"
