@@ -20,11 +20,13 @@ void free_type(MPI_Datatype& type) {
     MPI_Type_free(&type);
 }
 
+/// Hints without a value are left out: Open MPI 4.1 refuses an empty one, by the communicator's
+/// error handler.
 MPI_Info info_of(const InfoText& text) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   for (const auto& [name, value] : text)
-    if (name.size() < MPI_MAX_INFO_KEY && value.size() < MPI_MAX_INFO_VAL)
+    if (!value.empty() && name.size() < MPI_MAX_INFO_KEY && value.size() < MPI_MAX_INFO_VAL)
       MPI_Info_set(info, name.c_str(), value.c_str());
   return info;
 }
