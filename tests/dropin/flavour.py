@@ -45,22 +45,23 @@ class Flavour:
         succeed(command)
         return str(program)
 
-    def run(self, folder, command, ranks, dropin):
+    def run(self, folder, command, ranks, dropin, variables=None):
         """Runs a program in a folder; returns its output. With dropin, Penstock reports every file that it closes."""
-        variables = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
+        preload = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
+        variables = {**(variables or {}), **preload}
         # Open MPI's -x takes NAME=VALUE as one word.
         settings = [word for name, value in variables.items()
                     for word in (["-env", name, value] if self.is_mpich else ["-x", f"{name}={value}"])]
         return run_ranks(folder, [self.mpiexec, "-n", str(ranks), *settings, *map(str, command)])
 
-    def run_both(self, space, command, ranks, files):
+    def run_both(self, space, command, ranks, files, variables=None):
         """Runs it in space/native and, with Penstock, in space/penstock; all that it left there must be the same,
-        `files` among it. Penstock must have opened each of these."""
+        `files` among it. Penstock must have opened each of these. variables: for the environment of both."""
         outputs = {}
         for way in ("native", "penstock"):
             folder = space / way
             folder.mkdir()
-            outputs[way] = self.run(folder, command, ranks, dropin=way == "penstock")
+            outputs[way] = self.run(folder, command, ranks, way == "penstock", variables)
         served = files_in_report(outputs["penstock"])
         assert served >= set(files), f"Penstock has not opened {set(files) - served}:\n{outputs['penstock']}"
         assert not files_in_report(outputs["native"])
