@@ -14,6 +14,10 @@ SharedPointer::SharedPointer(const Communicator& comm) {
                       "MPI_Win_allocate");
   MPI_Win_lock_all(0, window_);
   if (comm.rank() == 0) set(0);
+  // Nobody adds to it before.
+  MPI_Request request;
+  Communicator::check(MPI_Ibarrier(comm.handle(), &request), "MPI_Ibarrier");
+  Communicator::wait(request, "MPI_Ibarrier");
 }
 
 void SharedPointer::release() {
