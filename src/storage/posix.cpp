@@ -130,9 +130,9 @@ int open_flags(OpenFlag flag) {
          (flag == OpenFlag::create_new ? O_EXCL : 0);
 }
 
-/// Files that can be accessed at any offset and have a size; not pipes, sockets or terminals.
-bool is_seekable_file(mode_t mode) noexcept {
-  return S_ISREG(mode) || S_ISBLK(mode);
+/// Files that can be accessed at any offset, /dev/null among them; not pipes, sockets or terminals.
+bool is_seekable_file(int fd, mode_t mode) noexcept {
+  return S_ISREG(mode) || S_ISBLK(mode) || (S_ISCHR(mode) && ::lseek(fd, 0, SEEK_CUR) >= 0);
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag fl
   if (::fstat(fd, &status) != 0) throw_open_error(path, flag, errno);
   // open() itself refuses a folder only for writing.
   if (S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
-  if (!is_seekable_file(status.st_mode)) throw_open_error(path, flag, ESPIPE);
+  if (!is_seekable_file(fd, status.st_mode)) throw_open_error(path, flag, ESPIPE);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return file;
 }

@@ -135,6 +135,18 @@ TEST(PosixOpen, DescriptorsCloseOnExec) {
   EXPECT_TRUE(flags & FD_CLOEXEC);
 }
 
+TEST(PosixOpen, DevicesThatCanSeek) {
+  const auto storage = open_posix("/dev/null", OpenFlag::create);
+  EXPECT_EQ(write_fully(*storage, pattern(100), 5).bytes, 100);
+  EXPECT_EQ(storage->size(), 0);
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const std::string pipe = "/proc/self/fd/" + std::to_string(ends[0]);
+  expect_message(refusal(pipe, OpenFlag::read), pipe, ESPIPE, "it is a pipe");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 TEST(PosixCached, WhatWasJustWritten) {
   const TempFolder folder;
   const auto storage = open_posix(folder.file("cached"), OpenFlag::create);
