@@ -75,7 +75,8 @@ MPI_Errhandler ErrorHandler::get() const {
 #ifdef MPI_ERRORS_ABORT
   if (kind_ == Kind::ends_alone) handler = MPI_ERRORS_ABORT;
 #endif
-  if (kind_ == Kind::calls) create(function_, &handler);
+  if (kind_ != Kind::calls) return library::handle_of_predefined(handler);
+  create(function_, &handler);
   return handler;
 }
 
