@@ -1,0 +1,38 @@
+"""mpi4py's own tests of files, and of the requests and error handlers that files share with the rest of MPI.
+From its sources on PyPI, in the version that is installed. They compare what they read, and delete their files."""
+
+import re
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+
+import pytest
+
+MODULES = ["file", "io", "errhandler", "handle", "objmodel", "subclass", "request", "grequest", "status", "p2p_buf"]
+TESTS, FILES = 200, 50  # at least, on each rank and in all; how many are skipped depends on the MPI library
+
+
+@pytest.fixture(scope="session")
+def sources(flavour):
+    release = f"mpi4py-{version('mpi4py')}"
+    folder = flavour.build / "dropin"
+    if not (folder / release).is_dir():
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "mpi4py"]
+        done = subprocess.run([*pip, "-d", str(folder), release.replace("-", "==")], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"{release} cannot be had from PyPI: {done.stderr.strip()[-200:]}")
+        with tarfile.open(folder / f"{release}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+    return folder / release / "test/main.py"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_mpi4py(flavour, space, sources, ranks):
+    command = [sys.executable, sources, "--no-builddir"]
+    for module in MODULES:
+        command += ["-i", rf"^test_{module}\.py$"]
+    output = flavour.run(space, command, ranks, dropin=True, variables={"TMPDIR": str(space)})
+    ran = re.findall(r"^Ran (\d+) tests", output, re.MULTILINE)
+    assert ran and all(int(count) >= TESTS for count in ran)
+    assert len(re.findall(r"^penstock: \S*/mpi4py-\S+ \(", output, re.MULTILINE)) >= FILES
