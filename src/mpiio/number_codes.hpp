@@ -13,7 +13,8 @@ namespace penstock {
 /// A value that the other representation cannot hold: MPI_ERR_CONVERSION.
 class ConversionError : public Error {
  public:
-  explicit ConversionError(const std::string& message) : Error(ErrorClass::argument, message) {}
+  explicit ConversionError(const std::string& message)
+      : Error(ErrorClass::argument, "MPI_ERR_CONVERSION: " + message) {}
 };
 
 /// `count` elements, one after the other on both sides, which do not overlap. Integers that do not
