@@ -125,6 +125,7 @@ class MpiFile {
   void take_hints(MpiHints hints);
   void update_call_hints();
   void tell_unknown_hints();
+  std::optional<Error> delete_file();
   void free_types();
   std::int64_t offset_from(MPI_Offset offset, int whence, std::int64_t current);
 

@@ -68,15 +68,24 @@ MpiFile::~MpiFile() {
 }
 
 void MpiFile::close() {
-  const bool deletes = (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0;
-  const std::string name = path();
-  const bool first = bytes_->comm().rank() == 0;
+  std::optional<Error> error;
+  if ((amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0) error = delete_file();
   if (FileReport::is_wanted()) report_.tell(*bytes_, amode_text(amode_));
   shared_->release();
-  std::optional<Error> error = attempt([&] { bytes_->close(); });
-  if (deletes && first && ::unlink(name.c_str()) != 0 && !error)
-    error = attempt([&] { throw_errno("deleting", name, -errno); });
-  if (error) throw Error(*error);
+  const std::optional<Error> closing = attempt([&] { bytes_->close(); });
+  if (closing || error) throw Error(closing ? *closing : *error);
+}
+
+/// Collective. Rank 0 deletes its name while the file is open; what went wrong, on all ranks.
+/// Throws where ranks are in other calls: then the name stays.
+std::optional<Error> MpiFile::delete_file() {
+  bytes_->agree(CallKind::close, {}, std::nullopt);
+  return attempt([&] {
+    bytes_->agree(CallKind::close, {}, attempt([&] {
+                    if (bytes_->comm().rank() == 0 && ::unlink(path().c_str()) != 0)
+                      throw_errno("deleting", path(), -errno);
+                  }));
+  });
 }
 
 void MpiFile::tell_unknown_hints() {
