@@ -3,6 +3,7 @@
 
 #include "mpiio/mpi_error.hpp"
 #include "mpiio/mpi_file.hpp"
+#include "mpiio/requests.hpp"
 #include "plan/plan.hpp"
 
 namespace penstock {
@@ -78,6 +79,10 @@ void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype
   std::string extent;
   const std::optional<Error> error = attempt([&] {
     require_no_split("set_view");
+    if (has_requests(*this))
+      throw_mpi(MPI_ERR_OTHER, "set_view on '" + path() +
+                                   "' while there are requests of non-blocking calls that have "
+                                   "not been completed");
     if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL)
       throw_mpi(MPI_ERR_TYPE, "etype or filetype is MPI_DATATYPE_NULL");
     made = DataRepresentation::of(representation);

@@ -100,6 +100,12 @@ bool has_requests() noexcept {
   return !Pending::of_process().empty();
 }
 
+bool has_requests(const MpiFile& file) {
+  if (!has_requests()) return false;
+  const std::vector<Pending::One> all = Pending::of_process().all();
+  return std::ranges::any_of(all, [&](const auto& one) { return one->file.get() == &file; });
+}
+
 void progress_requests() {
   for (const Pending::One& one : Pending::of_process().all()) {
     if (one->ended) continue;

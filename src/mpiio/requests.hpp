@@ -17,6 +17,7 @@ MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, Pending
 
 /// Whether there is any that the program has not used up.
 bool has_requests() noexcept;
+bool has_requests(const MpiFile& file);
 /// Goes on with all that are under way; completes those that have ended. Does not wait.
 void progress_requests();
 /// What went wrong with a request that is, or was, under way; calls its file's error handler. To be
