@@ -1,0 +1,188 @@
+// Who sees what was written, and when (MPI 4.1, section 14.6).
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "chapter.hpp"
+
+using namespace chapter;
+
+namespace {
+
+constexpr int ints = 3000;
+
+std::vector<int> block_of(int owner, int step) {
+  return std::vector<int>(ints, step * 100 + owner);
+}
+
+MPI_Offset place_of(int owner) {
+  return owner * ints * static_cast<MPI_Offset>(sizeof(int));
+}
+
+int next() {
+  return (rank() + 1) % size();
+}
+
+std::vector<int> read_block(MPI_File file, int owner) {
+  std::vector<int> back(ints, -1);
+  MPI_Status status;
+  EXPECT_MPI(MPI_File_read_at(file, place_of(owner), back.data(), ints, MPI_INT, &status));
+  EXPECT_EQ(count_of(status), ints);
+  return back;
+}
+
+void write_block(MPI_File file, int step, bool collective) {
+  const std::vector<int> mine = block_of(rank(), step);
+  const auto write = collective ? &MPI_File_write_at_all : &MPI_File_write_at;
+  EXPECT_MPI(write(file, place_of(rank()), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+}
+
+/// Ranks that opened the file together.
+TEST(Consistency, WriteThenBarrierThenAnotherRankReads) {
+  const File file("barrier");
+  for (int step = 0; step < 6; ++step) {
+    write_block(file, step, step % 2 == 0);
+    barrier();
+    EXPECT_EQ(read_block(file, next()), block_of(next(), step));
+    barrier();
+  }
+}
+
+/// Two handles of the file: what one has synchronized, the other one reads.
+TEST(Consistency, SyncThenBarrierThenSyncThenAnotherHandleReads) {
+  const File written("sync");
+  const File alone("sync", MPI_MODE_RDWR, MPI_INFO_NULL, MPI_COMM_SELF);
+  for (int step = 0; step < 4; ++step) {
+    write_block(written, step, step % 2 == 0);
+    EXPECT_MPI(MPI_File_sync(written));
+    barrier();
+    EXPECT_MPI(MPI_File_sync(alone));
+    EXPECT_EQ(read_block(alone, next()), block_of(next(), step));
+    barrier();
+  }
+}
+
+/// Another program: what it finds by system calls.
+int found_by_another_process(const std::string& path, int expected) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<int> all(static_cast<std::size_t>(ints));
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    const ssize_t bytes = fd < 0 ? -1 : ::read(fd, all.data(), all.size() * sizeof(int));
+    const bool whole = bytes == static_cast<ssize_t>(all.size() * sizeof(int));
+    _exit(whole && std::ranges::count(all, expected) == ints ? 0 : 1);
+  }
+  int state = -1;
+  ::waitpid(child, &state, 0);
+  return WEXITSTATUS(state);
+}
+
+TEST(Consistency, AnotherProcessReadsAfterSyncAndAfterClose) {
+  File file("posix");
+  for (const bool collective : {true, false}) {
+    write_block(file, 3 + collective, collective);
+    EXPECT_MPI(MPI_File_sync(file));
+    if (rank() == 0) EXPECT_EQ(found_by_another_process(file.path, (3 + collective) * 100), 0);
+    barrier();
+  }
+  write_block(file, 7, false);
+  file.close();
+  barrier();
+  if (rank() == 0) EXPECT_EQ(found_by_another_process(file.path, 700), 0);
+  barrier();
+}
+
+TEST(Consistency, WhatOneProcessWroteItReadsAtOnce) {
+  const File file("own");
+  for (int step = 0; step < 20; ++step) {
+    write_block(file, step, step % 3 == 0);
+    EXPECT_EQ(read_block(file, rank()), block_of(rank(), step));
+  }
+}
+
+TEST(Consistency, AtomicityIsSetAndTold) {
+  const File file("flag");
+  int flag = 7;
+  EXPECT_MPI(MPI_File_get_atomicity(file, &flag));
+  EXPECT_EQ(flag, 0);
+  EXPECT_MPI(MPI_File_set_atomicity(file, 1));
+  EXPECT_MPI(MPI_File_get_atomicity(file, &flag));
+  EXPECT_EQ(flag, 1);
+  EXPECT_MPI(MPI_File_set_atomicity(file, 0));
+  EXPECT_MPI(MPI_File_get_atomicity(file, &flag));
+  EXPECT_EQ(flag, 0);
+}
+
+/// All ranks write the same places at the same time: all bytes are of one of them.
+void check_overlapping(MPI_File file, int step, bool collective) {
+  write_block(file, 0, collective);
+  const std::vector<int> mine = block_of(rank() + 1, step);
+  const auto write = collective ? &MPI_File_write_at_all : &MPI_File_write_at;
+  barrier();
+  EXPECT_MPI(write(file, 0, mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+  barrier();
+  const std::vector<int> all = read_block(file, 0);
+  EXPECT_EQ(std::ranges::count(all, all.front()), ints);
+  EXPECT_GE(all.front(), step * 100 + 1);
+  EXPECT_LE(all.front(), step * 100 + size());
+  barrier();
+}
+
+TEST(Consistency, AtomicWritesThatOverlapAreOfOneRank) {
+  const File file("overlap");
+  EXPECT_MPI(MPI_File_set_atomicity(file, 1));
+  for (int step = 1; step <= 6; ++step) check_overlapping(file, step, step % 2 == 0);
+}
+
+/// The same through views with holes: each access has many pieces.
+TEST(Consistency, AtomicWritesWithHolesAreOfOneRank) {
+  const Type every(cyclic_ints(0, 3));
+  const File file("overlap_holes");
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, every, "native", MPI_INFO_NULL));
+  EXPECT_MPI(MPI_File_set_atomicity(file, 1));
+  std::vector<int> back(ints);
+  for (int step = 1; step <= 6; ++step) {
+    const std::vector<int> mine = block_of(rank() + 1, step);
+    const auto write = step % 2 == 0 ? &MPI_File_write_at_all : &MPI_File_write_at;
+    EXPECT_MPI(write(file, 0, mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+    barrier();
+    EXPECT_MPI(MPI_File_read_at(file, 0, back.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT_EQ(std::ranges::count(back, back.front()), ints);
+    barrier();
+  }
+}
+
+/// The last rank writes, the others read meanwhile: each read is of before, or of after.
+TEST(Consistency, AtomicReadsSeeAWriteWholeOrNotAtAll) {
+  const File file("readers");
+  EXPECT_MPI(MPI_File_set_atomicity(file, 1));
+  if (rank() == 0) write_block(file, 0, false);
+  barrier();
+  for (int step = 1; step <= 20; ++step) {
+    if (rank() == size() - 1) {
+      const std::vector<int> mine = block_of(0, step);
+      EXPECT_MPI(MPI_File_write_at(file, 0, mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+    } else {
+      const std::vector<int> seen = read_block(file, 0);
+      EXPECT_EQ(std::ranges::count(seen, seen.front()), ints);
+    }
+  }
+  barrier();
+  EXPECT_EQ(read_block(file, 0).front(), 2000);
+}
+
+/// In atomic mode every write is seen by the others without more ado.
+TEST(Consistency, AtomicWritesAreSeenAtOnce) {
+  const File file("at_once");
+  EXPECT_MPI(MPI_File_set_atomicity(file, 1));
+  for (int step = 0; step < 4; ++step) {
+    write_block(file, step, false);
+    barrier();
+    const std::vector<int> other = values<int>(file.path);
+    ASSERT_EQ(std::ssize(other), size() * ints);
+    EXPECT_EQ(other[next() * ints], step * 100 + next());
+    barrier();
+  }
+}
+
+}  // namespace

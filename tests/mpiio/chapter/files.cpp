@@ -1,0 +1,318 @@
+// Files as a whole: how they are opened and closed, sizes, hints, error handlers, handles of
+// Fortran (MPI 4.1, sections 14.2 and 14.7).
+#include <filesystem>
+
+#include "chapter.hpp"
+
+using namespace chapter;
+
+namespace {
+
+MPI_Offset size_of(MPI_File file) {
+  MPI_Offset bytes = -1;
+  EXPECT_MPI(MPI_File_get_size(file, &bytes));
+  return bytes;
+}
+
+TEST(Files, SizeIsSetAndPreallocated) {
+  File file("sized");
+  EXPECT_EQ(size_of(file), 0);
+  EXPECT_MPI(MPI_File_set_size(file, 1000));
+  EXPECT_EQ(size_of(file), 1000);
+  EXPECT_MPI(MPI_File_preallocate(file, 5000));
+  EXPECT_EQ(size_of(file), 5000);
+  EXPECT_MPI(MPI_File_preallocate(file, 10));  // it is never cut
+  EXPECT_EQ(size_of(file), 5000);
+  barrier();
+  const char last = 'z';
+  if (rank() == 0)
+    EXPECT_MPI(MPI_File_write_at(file, 6999, &last, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+  barrier();
+  EXPECT_EQ(size_of(file), 7000);
+  barrier();
+  EXPECT_MPI(MPI_File_set_size(file, 3));
+  EXPECT_EQ(size_of(file), 3);
+  file.close();
+  barrier();
+  EXPECT_EQ(content(file.path).size(), 3U);
+}
+
+TEST(Files, SizeIsCutBelowWhatIsBuffered) {
+  File file("cut");
+  const std::vector<char> mine(100000, 'x');
+  EXPECT_MPI(MPI_File_write_at(file, rank() * 100000, mine.data(), 100000, MPI_CHAR,
+                               MPI_STATUS_IGNORE));
+  barrier();
+  EXPECT_MPI(MPI_File_set_size(file, 10));
+  EXPECT_EQ(size_of(file), 10);
+  file.close();
+  barrier();
+  EXPECT_EQ(content(file.path).size(), 10U);
+}
+
+TEST(Files, GroupAndModeAreTold) {
+  const int amode = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_UNIQUE_OPEN;
+  const File file("told", amode);
+  int told = 0, same = MPI_UNEQUAL;
+  EXPECT_MPI(MPI_File_get_amode(file, &told));
+  EXPECT_EQ(told, amode);
+  MPI_Group group, world;
+  EXPECT_MPI(MPI_File_get_group(file, &group));
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_compare(group, world, &same);
+  EXPECT_EQ(same, MPI_IDENT);
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+}
+
+TEST(Files, AreDeletedOnCloseAndByName) {
+  const int amode = MPI_MODE_RDWR | MPI_MODE_CREATE;
+  File temporary("temporary", amode | MPI_MODE_DELETE_ON_CLOSE);
+  const int one = 1;
+  EXPECT_MPI(MPI_File_write_at_all(temporary, rank() * 4, &one, 1, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_TRUE(exists(temporary.path));
+  barrier();
+  temporary.close();
+  barrier();
+  EXPECT_FALSE(exists(temporary.path));
+  File kept("kept", amode);
+  kept.close();
+  barrier();
+  if (rank() == 0) EXPECT_MPI(MPI_File_delete(kept.path.c_str(), MPI_INFO_NULL));
+  barrier();
+  EXPECT_FALSE(exists(kept.path));
+  EXPECT_CLASS(MPI_File_delete(kept.path.c_str(), MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
+}
+
+TEST(Files, AreMadeOnceOnly) {
+  File file("once", MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL);
+  file.close();
+  barrier();
+  MPI_File again = MPI_FILE_NULL;
+  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, file.path.c_str(),
+                             MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL,
+                             &again),
+               MPI_ERR_FILE_EXISTS);
+  EXPECT_EQ(again, MPI_FILE_NULL);
+}
+
+TEST(Files, NameMayHaveAPrefixOfAFileSystem) {
+  MPI_File file = MPI_FILE_NULL;
+  const std::string path = path_of("prefixed");
+  EXPECT_MPI(MPI_File_open(MPI_COMM_WORLD, ("ufs:" + path).c_str(),
+                           MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &file));
+  EXPECT_MPI(MPI_File_close(&file));
+  EXPECT_EQ(file, MPI_FILE_NULL);
+  EXPECT_TRUE(exists(path));
+  barrier();
+}
+
+/// Two files of different ranks, and files of ranks alone, at the same time.
+TEST(Files, OfPartsOfTheRanks) {
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &half);
+  int within = 0, ranks = 0;
+  MPI_Comm_rank(half, &within);
+  MPI_Comm_size(half, &ranks);
+  const int amode = MPI_MODE_RDWR | MPI_MODE_CREATE;
+  File together("half" + std::to_string(rank() % 2), amode, MPI_INFO_NULL, half);
+  File alone("alone" + std::to_string(rank()), amode, MPI_INFO_NULL, MPI_COMM_SELF);
+  const int mine = rank();
+  EXPECT_MPI(MPI_File_write_at(alone, 0, &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_MPI(MPI_File_write_at_all(together, within * 4, &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
+  together.close();
+  alone.close();
+  barrier();
+  EXPECT_EQ(values<int>(alone.path), std::vector<int>{rank()});
+  ASSERT_EQ(std::ssize(values<int>(together.path)), ranks);
+  EXPECT_EQ(values<int>(together.path)[within], rank());
+  MPI_Comm_free(&half);
+}
+
+TEST(Files, HaveNumbersInFortran) {
+  const File a("a"), b("b");
+  EXPECT_NE(MPI_File_c2f(a), MPI_File_c2f(b));
+  EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(a)), a.handle);
+  EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(b)), b.handle);
+  EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)), MPI_FILE_NULL);
+  EXPECT_EQ(MPI_File_f2c(123456), MPI_FILE_NULL);
+}
+
+TEST(Files, ExtentsAreThoseOfTheRepresentation) {
+  const File file("extents");
+  MPI_Aint extent = 0;
+  EXPECT_MPI(MPI_File_get_type_extent(file, MPI_DOUBLE, &extent));
+  EXPECT_EQ(extent, 8);
+  const Type every(cyclic_ints(0, 5));
+  EXPECT_MPI(MPI_File_get_type_extent(file, every, &extent));
+  EXPECT_EQ(extent, 20);
+#if MPI_VERSION >= 4
+  MPI_Count wide = 0;
+  EXPECT_MPI(MPI_File_get_type_extent_c(file, every, &wide));
+  EXPECT_EQ(wide, 20);
+#endif
+}
+
+TEST(Hints, AreTakenAndTold) {
+  const Info info{{"cb_nodes", "1"},         {"cb_buffer_size", "1048576"},
+                  {"romio_cb_write", "enable"}, {"romio_ds_write", "disable"},
+                  {"access_style", "write_once"}, {"penstock_exchange", "sparse"}};
+  const File file("hints", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
+  EXPECT_EQ(hint(file, "cb_nodes"), "1");
+  EXPECT_EQ(hint(file, "penstock_aggregator_ranks"), "0");
+  EXPECT_EQ(hint(file, "cb_buffer_size"), "1048576");
+  EXPECT_EQ(hint(file, "romio_cb_write"), "enable");
+  EXPECT_EQ(hint(file, "romio_ds_write"), "disable");
+  EXPECT_EQ(hint(file, "access_style"), "write_once");
+  EXPECT_EQ(hint(file, "penstock_exchange"), "sparse");
+  const Info other{{"romio_cb_write", "disable"}};
+  EXPECT_MPI(MPI_File_set_info(file, other));
+  EXPECT_EQ(hint(file, "romio_cb_write"), "disable");
+  EXPECT_EQ(hint(file, "cb_nodes"), "1");
+  const Info third{{"romio_ds_write", "enable"}};
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", third));
+  EXPECT_EQ(hint(file, "romio_ds_write"), "enable");
+}
+
+TEST(Hints, MoreAggregatorsThanRanksAreNoError) {
+  const Info info{{"cb_nodes", "100000"}};
+  const File file("many_aggregators", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
+  EXPECT_LE(std::stoi(hint(file, "cb_nodes")), size());
+  const int mine = rank();
+  EXPECT_MPI(MPI_File_write_at_all(file, rank() * 4, &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
+}
+
+/// A value of another's hint that means nothing is left out; of Penstock's own it is refused.
+TEST(Hints, ThatCannotBeRead) {
+  const Info foreign{{"cb_nodes", "several"}, {"romio_cb_write", "maybe"}};
+  { const File file("foreign", MPI_MODE_RDWR | MPI_MODE_CREATE, foreign); }
+  const Info own{{"penstock_method", "best"}};
+  MPI_File file = MPI_FILE_NULL;
+  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("own").c_str(),
+                             MPI_MODE_RDWR | MPI_MODE_CREATE, own, &file),
+               MPI_ERR_INFO);
+  const File open("open");
+  EXPECT_CLASS(MPI_File_set_info(open, own), MPI_ERR_INFO);
+}
+
+/// What is said on standard error while `work` runs.
+template <class Work>
+std::string said(Work&& work) {
+  testing::internal::CaptureStderr();
+  work();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Hints, UnknownOneIsWarnedOfOnce) {
+  const Info info{{"penstock_no_such_thing", "1"}};
+  const auto open = [&] { const File file("unknown", MPI_MODE_RDWR | MPI_MODE_CREATE, info); };
+  const std::string first = said(open), second = said(open);
+  EXPECT_EQ(first.find("penstock_no_such_thing") != std::string::npos, rank() == 0) << first;
+  EXPECT_EQ(second, "");
+}
+
+TEST(Hints, OfTheEnvironment) {
+  setenv("PENSTOCK_HINTS", "romio_cb_write=enable; buffer_size=2M;cb_nodes=1", 1);
+  {
+    const File file("environment");
+    EXPECT_EQ(hint(file, "romio_cb_write"), "enable");
+    EXPECT_EQ(hint(file, "cb_buffer_size"), "2097152");
+    const Info info{{"romio_cb_write", "disable"}};
+    const File other("environment", MPI_MODE_RDWR, info);
+    EXPECT_EQ(hint(other, "romio_cb_write"), "disable");
+    EXPECT_EQ(hint(other, "cb_nodes"), "1");
+  }
+  setenv("PENSTOCK_HINTS", "nonsense", 1);
+  MPI_File file = MPI_FILE_NULL;
+  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("environment").c_str(), MPI_MODE_RDWR,
+                             MPI_INFO_NULL, &file),
+               MPI_ERR_INFO);
+  unsetenv("PENSTOCK_HINTS");
+}
+
+// Error handlers.
+
+int called = 0, called_with = MPI_SUCCESS;
+MPI_File called_for = MPI_FILE_NULL;
+
+void note(MPI_File* file, int* code, ...) {
+  ++called;
+  called_with = *code;
+  called_for = *file;
+}
+
+/// Exists until it is freed: MPI may free it after that of the last file.
+class Handler {
+ public:
+  Handler() { EXPECT_MPI(MPI_File_create_errhandler(&note, &handler_)); }
+  Handler(const Handler&) = delete;
+  ~Handler() { MPI_Errhandler_free(&handler_); }
+  operator MPI_Errhandler() const { return handler_; }
+
+ private:
+  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+};
+
+TEST(ErrorHandlers, AreCalledForTheirFile) {
+  const File file("handled"), other("other");
+  MPI_Errhandler told = MPI_ERRHANDLER_NULL;
+  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
+  EXPECT_EQ(told, MPI_ERRORS_RETURN);
+  const Handler handler;
+  EXPECT_MPI(MPI_File_set_errhandler(file, handler));
+  called = 0;
+  EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+  EXPECT_EQ(called, 1);
+  EXPECT_CLASS(called_with, MPI_ERR_ARG);
+  EXPECT_EQ(called_for, file.handle);
+  EXPECT_CLASS(MPI_File_seek(other, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+  EXPECT_EQ(called, 1);
+  EXPECT_MPI(MPI_File_call_errhandler(file, MPI_ERR_NO_SPACE));
+  EXPECT_EQ(called, 2);
+  EXPECT_EQ(called_with, MPI_ERR_NO_SPACE);
+  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
+  EXPECT_MPI(MPI_File_set_errhandler(other, told));
+  MPI_Errhandler_free(&told);
+  EXPECT_CLASS(MPI_File_seek(other, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+  EXPECT_EQ(called, 3);
+  EXPECT_EQ(called_for, other.handle);
+  EXPECT_MPI(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
+  EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+  EXPECT_EQ(called, 3);
+}
+
+/// That of MPI_FILE_NULL is that of files which cannot be opened, and of those opened later.
+TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
+  const Handler handler;
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  EXPECT_MPI(MPI_File_get_errhandler(MPI_FILE_NULL, &before));
+  EXPECT_EQ(before, MPI_ERRORS_RETURN);
+  EXPECT_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+  called = 0;
+  MPI_File none = MPI_FILE_NULL;
+  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("not_there").c_str(), MPI_MODE_RDONLY,
+                             MPI_INFO_NULL, &none),
+               MPI_ERR_NO_SUCH_FILE);
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(called_for, MPI_FILE_NULL);
+  {
+    const File file("later");
+    EXPECT_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+    EXPECT_EQ(called, 2);
+  }
+  EXPECT_CLASS(MPI_File_delete(path_of("not_there").c_str(), MPI_INFO_NULL),
+               MPI_ERR_NO_SUCH_FILE);
+  EXPECT_EQ(called, 2);
+}
+
+/// An error's text says what was done to which file.
+TEST(ErrorHandlers, TextsName) {
+  MPI_File none = MPI_FILE_NULL;
+  const std::string path = path_of("not_there");
+  const int code =
+      MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &none);
+  EXPECT_NE(text_of(code).find(path), std::string::npos) << text_of(code);
+}
+
+}  // namespace

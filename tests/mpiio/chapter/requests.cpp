@@ -1,0 +1,226 @@
+// Requests of non-blocking calls, beside those of messages (MPI 4.1, section 14.4.5).
+#include <algorithm>
+#include <numeric>
+
+#include "chapter.hpp"
+
+using namespace chapter;
+
+namespace {
+
+constexpr int pieces = 12, ints = 500;
+
+/// Writes of this rank's pieces; between them a message to the next rank, and one from the last.
+class Mixed {
+ public:
+  explicit Mixed(MPI_File file) : data_(pieces * ints) {
+    std::iota(data_.begin(), data_.end(), rank() * pieces * ints);
+    const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
+    MPI_Irecv(&received_, 1, MPI_INT, last, 5, MPI_COMM_WORLD, &add());
+    for (int i = 0; i < pieces; ++i) {
+      const MPI_Offset at = (rank() * pieces + i) * ints * static_cast<MPI_Offset>(sizeof(int));
+      EXPECT_MPI(MPI_File_iwrite_at(file, at, data_.data() + i * ints, ints, MPI_INT, &add()));
+      if (i == pieces / 2) requests.push_back(MPI_REQUEST_NULL);
+    }
+    MPI_Isend(&sent_, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &add());
+  }
+  Mixed(const Mixed&) = delete;
+  int count() const { return static_cast<int>(requests.size()); }
+  /// What a write's status says.
+  bool is_write(int index) const {
+    return index != 0 && index != count() - 1 && index != pieces / 2 + 2;
+  }
+  void check(const std::string& path) const {
+    EXPECT_EQ(received_, (rank() + size() - 1) % size());
+    EXPECT_EQ(std::ranges::count(requests, MPI_REQUEST_NULL), count());
+    barrier();
+    std::vector<int> expected(static_cast<std::size_t>(size()) * pieces * ints);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(values<int>(path), expected);
+  }
+
+  std::vector<MPI_Request> requests;
+
+ private:
+  MPI_Request& add() { return requests.emplace_back(MPI_REQUEST_NULL); }
+
+  std::vector<int> data_;
+  int sent_ = rank(), received_ = -1;
+};
+
+/// `complete(mixed)`: until all requests are done; how many writes it saw complete.
+template <class Complete>
+void check_mixed(const char* name, Complete&& complete) {
+  File file(name);
+  Mixed mixed(file);
+  EXPECT_EQ(complete(mixed), pieces);
+  file.close();
+  mixed.check(file.path);
+}
+
+int count_writes(const Mixed& mixed, int index, const MPI_Status& status) {
+  if (!mixed.is_write(index)) return 0;
+  EXPECT_EQ(count_of(status), ints);
+  return 1;
+}
+
+TEST(Requests, GoTogetherIntoWaitall) {
+  check_mixed("waitall", [](Mixed& mixed) {
+    std::vector<MPI_Status> statuses(mixed.requests.size());
+    EXPECT_MPI(MPI_Waitall(mixed.count(), mixed.requests.data(), statuses.data()));
+    int writes = 0;
+    for (int i = 0; i < mixed.count(); ++i) writes += count_writes(mixed, i, statuses[i]);
+    return writes;
+  });
+}
+
+TEST(Requests, GoTogetherIntoWaitany) {
+  check_mixed("waitany", [](Mixed& mixed) {
+    for (int writes = 0;;) {
+      int index = -1;
+      MPI_Status status;
+      EXPECT_MPI(MPI_Waitany(mixed.count(), mixed.requests.data(), &index, &status));
+      if (index == MPI_UNDEFINED) return writes;
+      writes += count_writes(mixed, index, status);
+    }
+  });
+}
+
+template <class Some>
+int complete_some(Mixed& mixed, Some&& some) {
+  std::vector<int> indices(mixed.requests.size());
+  std::vector<MPI_Status> statuses(mixed.requests.size());
+  for (int writes = 0;;) {
+    int done = 0;
+    EXPECT_MPI(
+        some(mixed.count(), mixed.requests.data(), &done, indices.data(), statuses.data()));
+    if (done == MPI_UNDEFINED) return writes;
+    for (int i = 0; i < done; ++i) writes += count_writes(mixed, indices[i], statuses[i]);
+  }
+}
+
+TEST(Requests, GoTogetherIntoWaitsome) {
+  check_mixed("waitsome", [](Mixed& mixed) { return complete_some(mixed, &MPI_Waitsome); });
+}
+
+TEST(Requests, GoTogetherIntoTestsome) {
+  check_mixed("testsome", [](Mixed& mixed) { return complete_some(mixed, &MPI_Testsome); });
+}
+
+TEST(Requests, GoTogetherIntoTestany) {
+  check_mixed("testany", [](Mixed& mixed) {
+    for (int writes = 0;;) {
+      int index = -1, flag = 0;
+      MPI_Status status;
+      EXPECT_MPI(MPI_Testany(mixed.count(), mixed.requests.data(), &index, &flag, &status));
+      if (!flag) continue;
+      if (index == MPI_UNDEFINED) return writes;
+      writes += count_writes(mixed, index, status);
+    }
+  });
+}
+
+TEST(Requests, GoTogetherIntoTestall) {
+  check_mixed("testall", [](Mixed& mixed) {
+    std::vector<MPI_Status> statuses(mixed.requests.size());
+    for (int flag = 0; !flag;)
+      EXPECT_MPI(MPI_Testall(mixed.count(), mixed.requests.data(), &flag, statuses.data()));
+    int writes = 0;
+    for (int i = 0; i < mixed.count(); ++i) writes += count_writes(mixed, i, statuses[i]);
+    return writes;
+  });
+}
+
+TEST(Requests, StatusIsToldBeforeTheEnd) {
+  File file("get_status");
+  int mine[3] = {1, 2, 3};
+  MPI_Request request;
+  EXPECT_MPI(MPI_File_iwrite_at(file, rank() * 12, mine, 3, MPI_INT, &request));
+  MPI_Status status;
+  for (int flag = 0; !flag;) EXPECT_MPI(MPI_Request_get_status(request, &flag, &status));
+  EXPECT_NE(request, MPI_REQUEST_NULL);
+  EXPECT_EQ(count_of(status), 3);
+  for (int flag = 0; !flag;) EXPECT_MPI(MPI_Test(&request, &flag, &status));
+  EXPECT_EQ(request, MPI_REQUEST_NULL);
+  EXPECT_EQ(count_of(status), 3);
+}
+
+/// Two collective writes to each of two files; ranks of odd number wait for the last one first.
+TEST(Requests, CollectiveOnesEndInAnyOrder) {
+  File files[] = {File("first"), File("second")};
+  std::vector<std::vector<int>> data;
+  std::vector<MPI_Request> requests(4);
+  for (int i = 0; i < 4; ++i) {
+    data.emplace_back(ints, 1 + i * 100 + rank());
+    const MPI_Offset at = (i / 2 * size() + rank()) * ints * static_cast<MPI_Offset>(sizeof(int));
+    EXPECT_MPI(MPI_File_iwrite_at_all(files[i % 2], at, data[i].data(), ints, MPI_INT,
+                                      &requests[i]));
+  }
+  if (rank() % 2 == 1) std::ranges::reverse(requests);
+  for (MPI_Request& request : requests) {
+    MPI_Status status;
+    EXPECT_MPI(MPI_Wait(&request, &status));
+    EXPECT_EQ(count_of(status), ints);
+  }
+  std::vector<int> back(ints);
+  MPI_Request read;
+  const MPI_Offset at = rank() * ints * static_cast<MPI_Offset>(sizeof(int));
+  EXPECT_MPI(MPI_File_iread_at_all(files[1], at, back.data(), ints, MPI_INT, &read));
+  EXPECT_MPI(MPI_Wait(&read, MPI_STATUS_IGNORE));
+  EXPECT_EQ(back, data[1]);
+  for (File& file : files) file.close();
+  barrier();
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<int> all = values<int>(files[i].path);
+    ASSERT_EQ(std::ssize(all), 2 * size() * ints);
+    for (int b = 0; b < 2 * size(); ++b) {
+      const int expected = 1 + (b / size() * 2 + i) * 100 + b % size();
+      EXPECT_EQ(all[b * ints], expected);
+      EXPECT_EQ(all[(b + 1) * ints - 1], expected);
+    }
+  }
+}
+
+/// A blocking collective call between the begin and the end of a non-blocking one.
+TEST(Requests, CollectiveOneIsUnderWayDuringOthers) {
+  File file("during");
+  std::vector<int> mine(ints, rank());
+  MPI_Request request;
+  const MPI_Offset at = rank() * ints * static_cast<MPI_Offset>(sizeof(int));
+  EXPECT_MPI(MPI_File_iwrite_at_all(file, at, mine.data(), ints, MPI_INT, &request));
+  const std::int64_t ranks = sum(1);
+  EXPECT_EQ(ranks, size());
+  std::vector<int> more(ints, 1000 + rank());
+  const MPI_Offset behind = size() * ints * static_cast<MPI_Offset>(sizeof(int));
+  EXPECT_MPI(
+      MPI_File_write_at_all(file, behind + at, more.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  file.close();
+  barrier();
+  const std::vector<int> all = values<int>(file.path);
+  ASSERT_EQ(std::ssize(all), 2 * size() * ints);
+  EXPECT_EQ(all[rank() * ints], rank());
+  EXPECT_EQ(all[(size() + rank()) * ints + ints - 1], 1000 + rank());
+}
+
+/// Hundreds at a time, which nobody waits for one by one.
+TEST(Requests, ThereMayBeMany) {
+  File file("many");
+  constexpr int many = 400;
+  std::vector<int> numbers(many);
+  std::iota(numbers.begin(), numbers.end(), rank() * many);
+  std::vector<MPI_Request> requests(many);
+  for (int i = 0; i < many; ++i)
+    EXPECT_MPI(MPI_File_iwrite_at(file, (rank() * many + i) * 4, &numbers[i], 1, MPI_INT,
+                                  &requests[i]));
+  EXPECT_MPI(MPI_Waitall(many, requests.data(), MPI_STATUSES_IGNORE));
+  std::vector<int> back(many, -1);
+  for (int i = 0; i < many; ++i)
+    EXPECT_MPI(
+        MPI_File_iread_at(file, (rank() * many + i) * 4, &back[i], 1, MPI_INT, &requests[i]));
+  EXPECT_MPI(MPI_Waitall(many, requests.data(), MPI_STATUSES_IGNORE));
+  EXPECT_EQ(back, numbers);
+  file.close();
+}
+
+}  // namespace
