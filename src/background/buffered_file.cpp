@@ -30,6 +30,16 @@ void BufferedFile::unpublish(SharedExtent& hull) noexcept {
   ledger_.unpublish(hull);
 }
 
+void BufferedFile::announce(Extent extent) {
+  const auto guard = queue_->lock();
+  ledger_.announce(extent);
+}
+
+void BufferedFile::retract(Extent extent) noexcept {
+  const auto guard = queue_->lock();
+  ledger_.retract(extent);
+}
+
 void BufferedFile::fail(const Error& error, const void* owner, std::int64_t operation) {
   const auto guard = queue_->lock();
   ledger_.fail(error, owner, operation);

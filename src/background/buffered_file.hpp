@@ -38,6 +38,9 @@ class BufferedFile {
   void publish(SharedExtent& hull);
   void unpublish(SharedExtent& hull) noexcept;
   /// See Ledger.
+  void announce(Extent extent);
+  void retract(Extent extent) noexcept;
+  /// See Ledger.
   void fail(const Error& error, const void* owner, std::int64_t operation);
   std::optional<Error> lost(const void* owner, std::int64_t operation);
   bool has_failure();

@@ -1,5 +1,6 @@
 #include "background/ledger.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -38,7 +39,7 @@ void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
 
 void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
   if (unit.writes()) pending_.pop_front();
-  if (pending_.empty()) withdraw();
+  withdraw_if_over();
   if (dropped) {
     ++dropped_;
     dropped_bytes_ += unit.extent.length();
@@ -94,6 +95,7 @@ std::optional<Error> Ledger::take_failure() {
 void Ledger::publish(SharedExtent& hull) {
   hull.clear();
   for (const Write& write : pending_) hull.include(write.extent);
+  for (const Extent extent : announced_) hull.include(extent);
   published_.push_back(&hull);
 }
 
@@ -101,12 +103,25 @@ void Ledger::unpublish(SharedExtent& hull) noexcept {
   std::erase(published_, &hull);
 }
 
-void Ledger::withdraw() noexcept {
+void Ledger::announce(Extent extent) {
+  announced_.push_back(extent);
+  for (SharedExtent* const hull : published_) hull->include(extent);
+}
+
+void Ledger::retract(Extent extent) noexcept {
+  const auto found = std::ranges::find(announced_, extent);
+  if (found != announced_.end()) announced_.erase(found);
+  withdraw_if_over();
+}
+
+void Ledger::withdraw_if_over() noexcept {
+  if (!pending_.empty() || !announced_.empty()) return;
   for (SharedExtent* const hull : published_) hull->clear();
 }
 
 void Ledger::forget() {
   published_.clear();  // that memory is the parent's, too
+  announced_.clear();
   pending_.clear();
   lost_.clear();
   failure_.reset();

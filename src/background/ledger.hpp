@@ -50,6 +50,10 @@ class Ledger {
   /// some are, nothing when none is.
   void publish(SharedExtent& hull);
   void unpublish(SharedExtent& hull) noexcept;
+  /// Writes will be queued there, whose bytes others have handed over already: they are published
+  /// from now on until retract(), by when the writes are queued. They are not pending().
+  void announce(Extent extent);
+  void retract(Extent extent) noexcept;
 
   /// Something was buffered since the last mark_synced().
   bool has_unsynced() const noexcept { return unsynced_; }
@@ -67,9 +71,10 @@ class Ledger {
     Error failure;  // of a unit of this write, or of an earlier one, after which it was dropped
     std::int64_t failed_operation;
   };
-  void withdraw() noexcept;
+  void withdraw_if_over() noexcept;
 
   std::deque<Write> pending_;  // oldest first
+  std::vector<Extent> announced_;
   std::vector<SharedExtent*> published_;
   IoTicket last_write_ = 0, last_read_ = 0;  // of its newest units
   std::optional<Error> failure_;             // the first that nobody has taken

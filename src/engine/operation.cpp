@@ -95,6 +95,26 @@ Task<> Operation::run() {
   ended_ = true;
 }
 
+namespace {
+
+/// While one exists, the ranks of this node know where this rank will queue writes: a rank whose
+/// bytes have been copied leaves the call, and may read them before their window is queued.
+class Announcement {
+ public:
+  Announcement(std::shared_ptr<BufferedFile> file, Extent extent)
+      : file_(std::move(file)), extent_(extent) {
+    file_->announce(extent_);
+  }
+  Announcement(const Announcement&) = delete;
+  ~Announcement() { file_->retract(extent_); }
+
+ private:
+  std::shared_ptr<BufferedFile> file_;
+  Extent extent_;
+};
+
+}  // namespace
+
 Task<> Operation::start(const Demand& all) {
   if (route_ == Route::aside) {
     set_aside();
@@ -107,12 +127,18 @@ Task<> Operation::start(const Demand& all) {
   if (route_ == Route::buffered && context_->buffering.cached)
     context_->buffering.copying =
         std::make_unique<Copying>(context_->background, context_->comm.team());
+  // Of a call that does not block, ranks may be elsewhere while it is under way: whoever waits for
+  // what is announced could wait for ever.
+  std::optional<Announcement> announcement;
+  if (const Extent mine = will_queue(all); !asked_.background && !mine.empty())
+    announcement.emplace(context_->buffered, mine);
   std::optional<Error> error;
   try {
     co_await move(all);
   } catch (...) {
     error = current_error();
   }
+  announcement.reset();
   context_->buffering.copying.reset();
   count_memory();
   ticket_ = context_->buffering.last;
@@ -125,6 +151,13 @@ Task<> Operation::start(const Demand& all) {
   // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
   // there.
   if (error) context_->buffered->fail(*error, &file_, number_);
+}
+
+/// Where this rank buffers what others have asked for.
+Extent Operation::will_queue(const Demand& all) const {
+  if (route_ != Route::buffered || !plan_.collective()) return {};
+  const std::int64_t aggregator = plan_.aggregator_of(context_->comm.rank());
+  return aggregator < 0 ? Extent{} : intersect(plan_.domains.hull(aggregator), all.hull());
 }
 
 /// What went wrong at once is told like what goes wrong later: by the end or the next call.

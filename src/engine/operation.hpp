@@ -92,6 +92,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> decide(Demand all);
   Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
+  Extent will_queue(const Demand& all) const;
   Task<> move(const Demand& all);
   Task<> agree(std::optional<Error> error);
   Task<> keep_for_end(std::optional<Error> error);

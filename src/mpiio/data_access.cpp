@@ -34,6 +34,11 @@ std::int64_t PendingAccess::finish() {
   return conversion_ && reads ? conversion_->take(bytes) : conversion_ ? moved_ : bytes;
 }
 
+bool PendingAccess::is_as_good_as_written() const {
+  const Operation& operation = *begun->operation;
+  return company_ == Company::independent && operation.access().writes() && operation.is_copied();
+}
+
 void MpiFile::check(const DataAccess& access) const {
   if (access.writes() && !may_write(amode_))
     throw_mpi(MPI_ERR_READ_ONLY,
@@ -101,7 +106,7 @@ MpiFile::Prepared MpiFile::prepare(const DataAccess& access) {
   Prepared prepared;
   Request& request = prepared.request;
   const bool writes = access.writes();
-  request.company = access.company;
+  request.company = prepared.transfer.company_ = access.company;
   request.hints = &call_hints_[writes][access.company == Company::independent];
   request.access.direction = access.direction;
   request.access.overlap = atomic_ ? Overlap::highest_rank : Overlap::unspecified;
@@ -200,9 +205,7 @@ PendingAccess MpiFile::begin(const DataAccess& access) {
 }
 
 bool MpiFile::test(PendingAccess& transfer) {
-  const Operation& operation = *transfer.begun->operation;
-  return bytes_->has_ended(*transfer.begun) ||
-         (operation.access().writes() && operation.is_copied());
+  return bytes_->has_ended(*transfer.begun) || transfer.is_as_good_as_written();
 }
 
 std::int64_t MpiFile::end(PendingAccess& transfer) {
@@ -212,10 +215,8 @@ std::int64_t MpiFile::end(PendingAccess& transfer) {
                   transfer.seconds_ + seconds_since(began));
     return transfer.finish();
   };
-  const Operation& operation = *transfer.begun->operation;
-  // What is in the active buffer is as good as written: what goes wrong is told by a later call.
-  if (!operation.has_ended() && operation.access().writes() && operation.is_copied())
-    return finish();
+  // What goes wrong with it is told by a later call.
+  if (!transfer.begun->operation->has_ended() && transfer.is_as_good_as_written()) return finish();
   bytes_->end(*transfer.begun);
   return finish();
 }

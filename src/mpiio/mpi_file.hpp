@@ -54,6 +54,10 @@ class PendingAccess {
   std::int64_t moved_ = 0;                  // of a write, in the program's buffer
   Company company_ = Company::independent;
   double seconds_ = 0;  // in the call that began it
+  /// The program may go on although the operation has not ended: the bytes of an independent write
+  /// are on their way, and this process and others of its node wait for them where they read them.
+  /// Those of a collective write may be with a rank that has not gone on with it.
+  bool is_as_good_as_written() const;
 };
 
 class MpiFile {

@@ -93,5 +93,32 @@ TEST(Ledger, HasUnsyncedAfterWritesAlone) {
   EXPECT_FALSE(ledger.has_unsynced());
 }
 
+TEST(Ledger, PublishesWhatIsAnnouncedUntilItIsWritten) {
+  Ledger ledger;
+  SharedExtent hull{};
+  ledger.publish(hull);
+  ledger.announce({8, 32});
+  EXPECT_EQ(hull.get(), (Extent{8, 32}));
+  EXPECT_FALSE(ledger.has_pending());
+  ledger.queued(1, write(1, {8, 16}));
+  ledger.ended(write(1, {8, 16}), false, std::nullopt);
+  EXPECT_EQ(hull.get(), (Extent{8, 32})) << "another write will follow";
+  ledger.queued(2, write(1, {16, 32}));
+  ledger.retract({8, 32});
+  EXPECT_EQ(hull.get(), (Extent{8, 32})) << "it is queued";
+  ledger.ended(write(1, {16, 32}), false, std::nullopt);
+  EXPECT_TRUE(hull.get().empty());
+}
+
+TEST(Ledger, PublishesWhatWasAnnouncedBefore) {
+  Ledger ledger;
+  SharedExtent hull{};
+  ledger.announce({8, 32});
+  ledger.publish(hull);
+  EXPECT_EQ(hull.get(), (Extent{8, 32}));
+  ledger.retract({8, 32});
+  EXPECT_TRUE(hull.get().empty());
+}
+
 }  // namespace
 }  // namespace penstock

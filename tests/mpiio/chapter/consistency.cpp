@@ -100,6 +100,55 @@ TEST(Consistency, WhatOneProcessWroteItReadsAtOnce) {
   }
 }
 
+/// Another rank, which may still be in the call, writes them for it.
+void check_interleaved(MPI_File file, int step, int kind) {
+  std::vector<int> mine = block_of(rank(), step), back(ints, -1);
+  MPI_Request request;
+  if (kind == 0) {
+    EXPECT_MPI(MPI_File_write_at_all(file, 0, mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+  } else if (kind == 1) {
+    EXPECT_MPI(MPI_File_write_at_all_begin(file, 0, mine.data(), ints, MPI_INT));
+    EXPECT_MPI(MPI_File_write_at_all_end(file, mine.data(), MPI_STATUS_IGNORE));
+  } else {
+    EXPECT_MPI(MPI_File_iwrite_at_all(file, 0, mine.data(), ints, MPI_INT, &request));
+    EXPECT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  EXPECT_MPI(MPI_File_read_at(file, 0, back.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_EQ(back, mine) << "step " << step << ", kind " << kind;
+}
+
+TEST(Consistency, WhatOneProcessWroteCollectivelyItReadsAtOnce) {
+  const Type every(cyclic_ints(rank(), size()));
+  for (const char* const method : {"auto", "two-phase", "extended"}) {
+    const Info info{{"penstock_method", method}};
+    const File file("own_interleaved", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
+    EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, every, "native", MPI_INFO_NULL));
+    for (int step = 0; step < 60; ++step) check_interleaved(file, step, step % 3);
+  }
+}
+
+/// Told by a message, and not by a barrier, that the write is over: each reads the block
+/// of the next rank.
+TEST(Consistency, WhatWasWrittenCollectivelyIsReadAfterAMessage) {
+  const File file("message");
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  MPI_Datatype made;
+  MPI_Type_vector(ints, 1, 2, MPI_INT, &made);
+  const Type gaps(made);
+  for (int step = 0; step < 60; ++step) {
+    const std::vector<int> mine(2 * ints, step * 100 + rank());
+    EXPECT_MPI(MPI_File_write_at_all(file, rank() * ints, mine.data(), 1, gaps, MPI_STATUS_IGNORE));
+    int told = -1;
+    MPI_Sendrecv(&step, 1, MPI_INT, (rank() + size() - 1) % size(), 3, &told, 1, MPI_INT, next(), 3,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::vector<int> back(ints, -1);
+    EXPECT_MPI(
+        MPI_File_read_at(file, next() * ints, back.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT_EQ(back, block_of(next(), step));
+    barrier();
+  }
+}
+
 TEST(Consistency, AtomicityIsSetAndTold) {
   const File file("flag");
   int flag = 7;

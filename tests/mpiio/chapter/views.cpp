@@ -49,8 +49,7 @@ Bytes expected_of(const Case& c, Bytes data) {
 /// Written in one call, and read in two, which do not begin where a copy of the filetype does.
 void check_view(const Case& c) {
   File file("view");
-  EXPECT_MPI(
-      MPI_File_set_view(file, c.displacement, c.etype, c.filetype, "native", MPI_INFO_NULL));
+  EXPECT_MPI(MPI_File_set_view(file, c.displacement, c.etype, c.filetype, "native", MPI_INFO_NULL));
   const std::int64_t bytes = size_of(c.filetype) * c.tiles, etype = size_of(c.etype);
   const Bytes data = data_of(bytes);
   MPI_Status status;
@@ -163,7 +162,6 @@ TEST(View, WithAStructAsEtype) {
   MPI_Offset bytes = 0;
   EXPECT_MPI(MPI_File_get_byte_offset(file, 7, &bytes));
   EXPECT_EQ(bytes, 8 + (7 * size() + rank()) * static_cast<MPI_Offset>(sizeof(Record)));
-  barrier();
   Record back{};
   MPI_Status status;
   EXPECT_MPI(MPI_File_read_at(file, 19, &back, 1, *record, &status));
