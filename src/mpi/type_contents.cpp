@@ -114,6 +114,46 @@ TypeContents::~TypeContents() {
   for (MPI_Datatype& type : owned_) MPI_Type_free(&type);
 }
 
+namespace {
+
+/// While one exists, errors that concern no communicator are returned: MPI 3 has the error handler
+/// of MPI_COMM_WORLD called for them, MPI 4 that of MPI_COMM_SELF.
+class ErrorsReturn {
+ public:
+  explicit ErrorsReturn(MPI_Comm comm) : comm_(comm) {
+    MPI_Comm_get_errhandler(comm_, &before_);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ~ErrorsReturn() {
+    MPI_Comm_set_errhandler(comm_, before_);
+    MPI_Errhandler_free(&before_);
+  }
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+}  // namespace
+
+bool is_datatype(MPI_Datatype type) {
+  const ErrorsReturn of_world(MPI_COMM_WORLD), of_self(MPI_COMM_SELF);
+  MPI_Count size = 0, lower = 0, extent = 0;
+  if (MPI_Type_size_x(type, &size) != MPI_SUCCESS ||
+      MPI_Type_get_true_extent_x(type, &lower, &extent) != MPI_SUCCESS)
+    return false;
+  // MPICH without error checking keeps a pointer where the size of a freed type was.
+  constexpr MPI_Count longest = MPI_Count{1} << 40;
+  if (size < 0 || (size == 0) != (extent == 0) || (size > longest && size > extent)) return false;
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  const int code = MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  int error_class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+  // Counts that fit no int are no sign of a handle that was freed.
+  return error_class != MPI_ERR_TYPE && error_class != MPI_ERR_INTERN;
+}
+
 bool is_predefined(MPI_Datatype type) {
   return makes_predefined(envelope_of(type).combiner);
 }

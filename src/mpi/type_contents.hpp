@@ -30,6 +30,11 @@ class TypeContents {
   std::vector<MPI_Datatype> types_, owned_;
 };
 
+/// Whether the handle is that of a type, as far as the library can tell: libraries that check no
+/// handles are asked for what a type that was freed has no more. Error handlers of communicators
+/// are not called. One thread at a time.
+bool is_datatype(MPI_Datatype type);
+
 /// Of a type that is predefined; it has no contents, and is not freed.
 bool is_predefined(MPI_Datatype type);
 /// Whether MPI_Type_get_value_index has made it: a pair of two types.

@@ -41,6 +41,7 @@ class External32 : public DataRepresentation {
   External32() : DataRepresentation("external32") {}
   bool converts() const noexcept override { return true; }
   std::shared_ptr<const TypeLayout> layout_in_file(MPI_Datatype type) const override {
+    static_cast<void>(layout_of(type));  // throws for what is no type
     return std::make_shared<const TypeLayout>(decode(type, Representation::external32));
   }
   std::int64_t bytes_in_file(MPI_Datatype type, std::int64_t count) const override {

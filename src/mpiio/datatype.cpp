@@ -4,13 +4,16 @@
 #include <bit>
 #include <functional>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <penstock/error.hpp>
 
 #include "base/checked.hpp"
 #include "mpi/communicator.hpp"
+#include "mpiio/mpi_error.hpp"
 
 namespace penstock {
 namespace {
@@ -37,11 +40,40 @@ const std::vector<Predefined>& predefined_layouts() {
   return *layouts;
 }
 
-int forget(MPI_Datatype, int, void* value, void*) {
-  delete static_cast<Shared*>(value);
+/// Layouts of the types that programs have made, until they free them: a handle that is here is not
+/// one that was freed.
+class KnownTypes {
+ public:
+  Shared find(MPI_Datatype type) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = layouts_.find(type);
+    return found != layouts_.end() ? found->second : nullptr;
+  }
+  void add(MPI_Datatype type, Shared layout) {
+    const std::lock_guard lock(mutex_);
+    layouts_[type] = std::move(layout);
+  }
+  void remove(MPI_Datatype type) {
+    const std::lock_guard lock(mutex_);
+    layouts_.erase(type);
+  }
+  /// Never destroyed: MPI frees types while the process ends.
+  static KnownTypes& of_process() {
+    static auto* const known = new KnownTypes;
+    return *known;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<MPI_Datatype, Shared> layouts_;
+};
+
+int forget(MPI_Datatype type, int, void*, void*) {
+  KnownTypes::of_process().remove(type);
   return MPI_SUCCESS;
 }
 
+/// An attribute with this key has MPI tell when its type is freed.
 int attribute_key() {
   static const int key = [] {
     int made = MPI_KEYVAL_INVALID;
@@ -52,25 +84,18 @@ int attribute_key() {
   return key;
 }
 
-/// Once it is there, it stays until the type is freed.
-const Shared* kept_with(MPI_Datatype type) {
-  void* value = nullptr;
-  int found = 0;
-  Communicator::check(MPI_Type_get_attr(type, attribute_key(), static_cast<void*>(&value), &found),
-                      "MPI_Type_get_attr");
-  return found != 0 ? static_cast<const Shared*>(value) : nullptr;
-}
-
-/// One thread at a time: setting an attribute again would delete what another one has just found.
+/// One thread at a time: setting the attribute again would forget what another one has just found.
 Shared decode_and_keep(MPI_Datatype type) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (const Shared* const kept = kept_with(type)) return *kept;
-  const auto made = std::make_shared<const TypeLayout>(decode(type, Representation::native));
+  KnownTypes& known = KnownTypes::of_process();
+  if (Shared layout = known.find(type)) return layout;
+  if (!is_datatype(type))
+    throw_mpi(MPI_ERR_TYPE, "this is no datatype: its handle was freed, or never made");
+  auto made = std::make_shared<const TypeLayout>(decode(type, Representation::native));
   if (is_predefined(type)) return made;  // nobody frees it
-  auto kept = std::make_unique<Shared>(made);
-  Communicator::check(MPI_Type_set_attr(type, attribute_key(), kept.get()), "MPI_Type_set_attr");
-  static_cast<void>(kept.release());
+  Communicator::check(MPI_Type_set_attr(type, attribute_key(), nullptr), "MPI_Type_set_attr");
+  known.add(type, made);
   return made;
 }
 
@@ -78,11 +103,11 @@ Shared decode_and_keep(MPI_Datatype type) {
 
 std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL)
-    throw Error(ErrorClass::argument, "MPI_DATATYPE_NULL was passed, expected a datatype");
+    throw_mpi(MPI_ERR_TYPE, "MPI_DATATYPE_NULL was passed, expected a datatype");
   const std::vector<Predefined>& known = predefined_layouts();
   const auto found = std::ranges::lower_bound(known, type, std::less<>(), &Predefined::type);
   if (found != known.end() && found->type == type) return found->layout;
-  if (const Shared* const kept = kept_with(type)) return *kept;
+  if (Shared layout = KnownTypes::of_process().find(type)) return layout;
   return decode_and_keep(type);
 }
 

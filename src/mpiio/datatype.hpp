@@ -8,9 +8,9 @@
 
 namespace penstock {
 
-/// Decoded at the first call and kept as an attribute of the datatype: MPI deletes it with the
-/// type, and a duplicate has its own. Any thread may call this. Throws Error(argument) for
-/// MPI_DATATYPE_NULL.
+/// Decoded at the first call and kept until the type is freed; a duplicate has its own. Any thread
+/// may call this. Throws an Error of class MPI_ERR_TYPE for MPI_DATATYPE_NULL, and for a handle
+/// that was freed, as far as the MPI library can tell.
 std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type);
 
 /// `count` elements of the type at `buffer`; MPI_BOTTOM: places are addresses. The order of the

@@ -178,6 +178,69 @@ TEST(BadInput, PartsOfAnEtype) {
   check_arguments({.count = 3, .type = MPI_CHAR}, MPI_ERR_TYPE);
 }
 
+#ifdef MPICH  // Others cannot tell a freed handle from one in use.
+MPI_Datatype freed_type() {
+  MPI_Datatype made;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &made);
+  MPI_Type_commit(&made);
+  const MPI_Datatype freed = made;
+  MPI_Type_free(&made);
+  return freed;
+}
+
+TEST(BadInput, FreedDatatype) {
+  check_arguments({.type = freed_type()}, MPI_ERR_TYPE);
+}
+
+/// A type that the file has seen before it was freed.
+TEST(BadInput, DatatypeFreedAfterItsUse) {
+  const File file("freed");
+  MPI_Datatype made;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &made);
+  MPI_Type_commit(&made);
+  int buffer[6] = {1, 2, 3, 4, 5, 6};
+  EXPECT_MPI(MPI_File_write_at(file, 0, buffer, 1, made, MPI_STATUS_IGNORE));
+  const MPI_Datatype freed = made;
+  MPI_Type_free(&made);
+  EXPECT_CLASS(MPI_File_write_at(file, 0, buffer, 1, freed, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+  EXPECT_CLASS(MPI_File_write_at_all(file, 0, buffer, 1, is_wrong(false) ? freed : MPI_INT,
+                                     MPI_STATUS_IGNORE),
+               MPI_ERR_TYPE);
+  expect_usable(file);
+}
+
+TEST(BadInput, ViewOfAFreedDatatype) {
+  const File file("freed_view");
+  const MPI_Datatype freed = freed_type();
+  for (const bool all : {true, false}) {
+    const MPI_Datatype type = is_wrong(all) ? freed : MPI_INT;
+    EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, type, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
+    EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, type, "external32", MPI_INFO_NULL),
+                 MPI_ERR_TYPE);
+  }
+  MPI_Aint extent = 0;
+  EXPECT_CLASS(MPI_File_get_type_extent(file, freed, &extent), MPI_ERR_TYPE);
+  expect_usable(file);
+}
+
+/// What programs have set for communicators stays.
+TEST(BadInput, FreedDatatypeLeavesErrorHandlersAlone) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const File file("leaves");
+  int buffer[6] = {};
+  EXPECT_CLASS(MPI_File_write_at(file, 0, buffer, 1, freed_type(), MPI_STATUS_IGNORE),
+               MPI_ERR_TYPE);
+  MPI_Errhandler told;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &told);
+  EXPECT_EQ(told, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  EXPECT_CLASS(MPI_File_write_at(file, 0, buffer, 1, freed_type(), MPI_STATUS_IGNORE),
+               MPI_ERR_TYPE);
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &told);
+  EXPECT_EQ(told, MPI_ERRORS_ARE_FATAL);
+}
+#endif
+
 struct BadView {
   const char* what;
   MPI_Offset displacement;
@@ -230,8 +293,8 @@ TEST(BadInput, ViewsThatDiffer) {
   const MPI_Datatype type = is_wrong(false) ? MPI_DOUBLE : MPI_INT;
   EXPECT_CLASS(MPI_File_set_view(file, 0, type, type, "native", MPI_INFO_NULL),
                size() == 1 ? MPI_SUCCESS : MPI_ERR_NOT_SAME);
-  EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT,
-                                 is_wrong(false) ? "internal" : "native", MPI_INFO_NULL),
+  EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, is_wrong(false) ? "internal" : "native",
+                                 MPI_INFO_NULL),
                size() == 1 ? MPI_SUCCESS : MPI_ERR_NOT_SAME);
   expect_usable(file);
 }
@@ -256,8 +319,7 @@ TEST(BadInput, SizesAndPlaces) {
   for (const bool all : {true, false}) {
     EXPECT_CLASS(MPI_File_set_size(file, is_wrong(all) ? -1 : 100), MPI_ERR_ARG);
     EXPECT_CLASS(MPI_File_preallocate(file, is_wrong(all) ? -1 : 100), MPI_ERR_ARG);
-    EXPECT_CLASS(MPI_File_seek_shared(file, is_wrong(all) ? -1 : 0, MPI_SEEK_SET), 
-                 MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_File_seek_shared(file, is_wrong(all) ? -1 : 0, MPI_SEEK_SET), MPI_ERR_ARG);
   }
   EXPECT_CLASS(MPI_File_seek(file, 0, 77), MPI_ERR_ARG);
   EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_END), MPI_ERR_ARG);
@@ -348,8 +410,8 @@ TEST(BadInput, GoesThroughTheHandlerOfTheFileOnEveryRank) {
                MPI_ERR_COUNT);
   EXPECT_EQ(errors, 1);
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_File_iwrite_at_all(file, rank() * 4, &mine, is_wrong(false) ? -1 : 1,
-                                          MPI_INT, &request);
+  const int code =
+      MPI_File_iwrite_at_all(file, rank() * 4, &mine, is_wrong(false) ? -1 : 1, MPI_INT, &request);
   EXPECT_CLASS(code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
   EXPECT_EQ(errors, 2);
   MPI_Errhandler_free(&handler);
