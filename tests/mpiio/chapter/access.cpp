@@ -27,31 +27,28 @@ void expect_position(MPI_File file, MPI_Offset expected) {
   EXPECT_EQ(position, expected);
 }
 
-#define ROUTINE(name, at, body)                                                      \
-  Routine {                                                                          \
-    #name, at, [](MPI_File f, [[maybe_unused]] MPI_Offset o, int* b, int n, MPI_Status* s) { \
-      body                                                                           \
-    }                                                                                \
+#define ROUTINE(name, at, body)                                                              \
+  Routine {                                                                                  \
+    #name, at,                                                                               \
+        [](MPI_File f, [[maybe_unused]] MPI_Offset o, int* b, int n, MPI_Status* s) { body } \
   }
 #define AT(name) ROUTINE(name, At::place, EXPECT_MPI(name(f, o, b, n, MPI_INT, s));)
-#define IAT(name)                                       \
-  ROUTINE(name, At::place, MPI_Request r;               \
-          EXPECT_MPI(name(f, o, b, n, MPI_INT, &r));    \
+#define IAT(name)                                                                    \
+  ROUTINE(name, At::place, MPI_Request r; EXPECT_MPI(name(f, o, b, n, MPI_INT, &r)); \
           EXPECT_MPI(MPI_Wait(&r, s)); EXPECT_EQ(r, MPI_REQUEST_NULL);)
-#define SPLIT_AT(begin, end)                                          \
-  ROUTINE(begin, At::place, EXPECT_MPI(begin(f, o, b, n, MPI_INT));   \
-          EXPECT_MPI(end(f, b, s));)
-#define INDIVIDUAL(name)                                                            \
-  ROUTINE(name, At::place, seek(f, o); EXPECT_MPI(name(f, b, n, MPI_INT, s));       \
+#define SPLIT_AT(begin, end) \
+  ROUTINE(begin, At::place, EXPECT_MPI(begin(f, o, b, n, MPI_INT)); EXPECT_MPI(end(f, b, s));)
+#define INDIVIDUAL(name)                                                      \
+  ROUTINE(name, At::place, seek(f, o); EXPECT_MPI(name(f, b, n, MPI_INT, s)); \
           expect_position(f, o + count_of(*s));)
-#define I_INDIVIDUAL(name)                                                                \
+#define I_INDIVIDUAL(name)                                                                    \
   ROUTINE(name, At::place, seek(f, o); MPI_Request r; EXPECT_MPI(name(f, b, n, MPI_INT, &r)); \
           expect_position(f, o + n); EXPECT_MPI(MPI_Wait(&r, s));)
-#define SPLIT_INDIVIDUAL(begin, end)                                                  \
-  ROUTINE(begin, At::place, seek(f, o); EXPECT_MPI(begin(f, b, n, MPI_INT));          \
+#define SPLIT_INDIVIDUAL(begin, end)                                         \
+  ROUTINE(begin, At::place, seek(f, o); EXPECT_MPI(begin(f, b, n, MPI_INT)); \
           EXPECT_MPI(end(f, b, s)); expect_position(f, o + n);)
 #define SHARED(name) ROUTINE(name, At::shared, EXPECT_MPI(name(f, b, n, MPI_INT, s));)
-#define I_SHARED(name)                                                          \
+#define I_SHARED(name)                                                             \
   ROUTINE(name, At::shared, MPI_Request r; EXPECT_MPI(name(f, b, n, MPI_INT, &r)); \
           EXPECT_MPI(MPI_Wait(&r, s));)
 #define ORDERED(name) ROUTINE(name, At::ordered, EXPECT_MPI(name(f, b, n, MPI_INT, s));)
@@ -59,25 +56,27 @@ void expect_position(MPI_File file, MPI_Offset expected) {
   ROUTINE(begin, At::ordered, EXPECT_MPI(begin(f, b, n, MPI_INT)); EXPECT_MPI(end(f, b, s));)
 
 /// `direction`: read or write. `c`: nothing, or _c.
-#define ALL_ROUTINES(direction, c)                                                         \
-  AT(MPI_File_##direction##_at##c), AT(MPI_File_##direction##_at_all##c),                  \
-      IAT(MPI_File_i##direction##_at##c), IAT(MPI_File_i##direction##_at_all##c),          \
-      SPLIT_AT(MPI_File_##direction##_at_all_begin##c, MPI_File_##direction##_at_all_end), \
-      INDIVIDUAL(MPI_File_##direction##c), INDIVIDUAL(MPI_File_##direction##_all##c),      \
-      I_INDIVIDUAL(MPI_File_i##direction##c), I_INDIVIDUAL(MPI_File_i##direction##_all##c), \
+#define ALL_ROUTINES(direction, c)                                                           \
+  AT(MPI_File_##direction##_at##c), AT(MPI_File_##direction##_at_all##c),                    \
+      IAT(MPI_File_i##direction##_at##c), IAT(MPI_File_i##direction##_at_all##c),            \
+      SPLIT_AT(MPI_File_##direction##_at_all_begin##c, MPI_File_##direction##_at_all_end),   \
+      INDIVIDUAL(MPI_File_##direction##c), INDIVIDUAL(MPI_File_##direction##_all##c),        \
+      I_INDIVIDUAL(MPI_File_i##direction##c), I_INDIVIDUAL(MPI_File_i##direction##_all##c),  \
       SPLIT_INDIVIDUAL(MPI_File_##direction##_all_begin##c, MPI_File_##direction##_all_end), \
       SHARED(MPI_File_##direction##_shared##c), I_SHARED(MPI_File_i##direction##_shared##c), \
-      ORDERED(MPI_File_##direction##_ordered##c),                                          \
+      ORDERED(MPI_File_##direction##_ordered##c),                                            \
       SPLIT_ORDERED(MPI_File_##direction##_ordered_begin##c, MPI_File_##direction##_ordered_end)
 
-const std::vector<Routine> writers{ALL_ROUTINES(write, ),
+const std::vector<Routine> writers {
+  ALL_ROUTINES(write, ),
 #if MPI_VERSION >= 4
-                                   ALL_ROUTINES(write, _c)
+      ALL_ROUTINES(write, _c)
 #endif
 };
-const std::vector<Routine> readers{ALL_ROUTINES(read, ),
+const std::vector<Routine> readers {
+  ALL_ROUTINES(read, ),
 #if MPI_VERSION >= 4
-                                   ALL_ROUTINES(read, _c)
+      ALL_ROUTINES(read, _c)
 #endif
 };
 

@@ -68,9 +68,8 @@ TEST(Faults, FullDiskIsToldByTheWrite) {
   const Settings settings("active_buffer_size=0;device=fault:write@0+=ENOSPC");
   const File file("full");
   const std::vector<int> mine(ints, rank());
-  EXPECT_CLASS(
-      MPI_File_write_at_all(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE),
-      MPI_ERR_NO_SPACE);
+  EXPECT_CLASS(MPI_File_write_at_all(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE),
+               MPI_ERR_NO_SPACE);
   EXPECT_CLASS(MPI_File_write_at(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE),
                MPI_ERR_NO_SPACE);
 }
@@ -88,8 +87,8 @@ TEST(Faults, FullDiskIsToldBySyncOfBufferedWrites) {
   const Settings settings("active_buffer_size=8M;device=paced:bandwidth=1G+fault:write@0+=ENOSPC" +
                           last_rank());
   MPI_File file = MPI_FILE_NULL;
-  EXPECT_MPI(MPI_File_open(MPI_COMM_WORLD, path_of("full_later").c_str(), read_write,
-                           MPI_INFO_NULL, &file));
+  EXPECT_MPI(MPI_File_open(MPI_COMM_WORLD, path_of("full_later").c_str(), read_write, MPI_INFO_NULL,
+                           &file));
   const std::vector<int> mine(ints, rank());
   const int code = MPI_File_write_at(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE);
   const bool told = code != MPI_SUCCESS;
@@ -113,7 +112,8 @@ TEST(Faults, FullDiskIsToldByCloseOfBufferedWrites) {
 }
 
 TEST(Faults, ShortAndInterruptedTransfersAreCompleted) {
-  const Settings settings("active_buffer_size=0;device=fault:write@0=short,write@1=EINTR,read@0=short");
+  const Settings settings(
+      "active_buffer_size=0;device=fault:write@0=short,write@1=EINTR,read@0=short");
   File file("short");
   const std::vector<int> mine(ints, rank() + 1);
   MPI_Status status;

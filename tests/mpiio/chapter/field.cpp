@@ -62,8 +62,7 @@ TEST(Field, ColumnOfTenMillionRows) {  // mpich#2182
   const std::int64_t before = most_memory();
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, mine, "native", MPI_INFO_NULL));
   std::vector<int> few(100, rank() + 1), back(100);
-  EXPECT_MPI(
-      MPI_File_write_at_all(file, rows - 100, few.data(), 100, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_MPI(MPI_File_write_at_all(file, rows - 100, few.data(), 100, MPI_INT, MPI_STATUS_IGNORE));
   EXPECT_MPI(MPI_File_read_at_all(file, rows - 100, back.data(), 100, MPI_INT, MPI_STATUS_IGNORE));
   EXPECT_EQ(back, few);
   EXPECT_LT(most_memory() - before, 24 * mebibyte);
@@ -236,7 +235,8 @@ TEST(Field, RoundsOfOpenWriteAndCloseTakeNoMemory) {
 TEST(Field, ErrorsTakeNoMemory) {
   const File file("errors");
   const auto fail = [&](int rounds) {
-    for (int i = 0; i < rounds; ++i) EXPECT_CLASS(MPI_File_seek(file, -1 - i, MPI_SEEK_SET), MPI_ERR_ARG);
+    for (int i = 0; i < rounds; ++i)
+      EXPECT_CLASS(MPI_File_seek(file, -1 - i, MPI_SEEK_SET), MPI_ERR_ARG);
   };
   fail(1000);
   const std::int64_t before = most_memory();

@@ -25,8 +25,7 @@ TEST(Files, SizeIsSetAndPreallocated) {
   EXPECT_EQ(size_of(file), 5000);
   barrier();
   const char last = 'z';
-  if (rank() == 0)
-    EXPECT_MPI(MPI_File_write_at(file, 6999, &last, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+  if (rank() == 0) EXPECT_MPI(MPI_File_write_at(file, 6999, &last, 1, MPI_CHAR, MPI_STATUS_IGNORE));
   barrier();
   EXPECT_EQ(size_of(file), 7000);
   barrier();
@@ -40,8 +39,8 @@ TEST(Files, SizeIsSetAndPreallocated) {
 TEST(Files, SizeIsCutBelowWhatIsBuffered) {
   File file("cut");
   const std::vector<char> mine(100000, 'x');
-  EXPECT_MPI(MPI_File_write_at(file, rank() * 100000, mine.data(), 100000, MPI_CHAR,
-                               MPI_STATUS_IGNORE));
+  EXPECT_MPI(
+      MPI_File_write_at(file, rank() * 100000, mine.data(), 100000, MPI_CHAR, MPI_STATUS_IGNORE));
   barrier();
   EXPECT_MPI(MPI_File_set_size(file, 10));
   EXPECT_EQ(size_of(file), 10);
@@ -89,10 +88,10 @@ TEST(Files, AreMadeOnceOnly) {
   file.close();
   barrier();
   MPI_File again = MPI_FILE_NULL;
-  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, file.path.c_str(),
-                             MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL,
-                             &again),
-               MPI_ERR_FILE_EXISTS);
+  EXPECT_CLASS(
+      MPI_File_open(MPI_COMM_WORLD, file.path.c_str(),
+                    MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &again),
+      MPI_ERR_FILE_EXISTS);
   EXPECT_EQ(again, MPI_FILE_NULL);
 }
 
@@ -154,9 +153,12 @@ TEST(Files, ExtentsAreThoseOfTheRepresentation) {
 }
 
 TEST(Hints, AreTakenAndTold) {
-  const Info info{{"cb_nodes", "1"},         {"cb_buffer_size", "1048576"},
-                  {"romio_cb_write", "enable"}, {"romio_ds_write", "disable"},
-                  {"access_style", "write_once"}, {"penstock_exchange", "sparse"}};
+  const Info info{{"cb_nodes", "1"},
+                  {"cb_buffer_size", "1048576"},
+                  {"romio_cb_write", "enable"},
+                  {"romio_ds_write", "disable"},
+                  {"access_style", "write_once"},
+                  {"penstock_exchange", "sparse"}};
   const File file("hints", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
   EXPECT_EQ(hint(file, "cb_nodes"), "1");
   EXPECT_EQ(hint(file, "penstock_aggregator_ranks"), "0");
@@ -301,8 +303,7 @@ TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
     EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
     EXPECT_EQ(called, 2);
   }
-  EXPECT_CLASS(MPI_File_delete(path_of("not_there").c_str(), MPI_INFO_NULL),
-               MPI_ERR_NO_SUCH_FILE);
+  EXPECT_CLASS(MPI_File_delete(path_of("not_there").c_str(), MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
   EXPECT_EQ(called, 2);
 }
 

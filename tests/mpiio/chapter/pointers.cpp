@@ -58,8 +58,8 @@ TEST(Pointers, SeekFromTheEndOfAStridedView) {
 TEST(Pointers, SeekFromTheEndOfWhatWasWritten) {
   const File file("end_of_written");
   const std::vector<char> mine(1000, 'x');
-  EXPECT_MPI(MPI_File_write_at_all(file, rank() * 1000, mine.data(), 1000, MPI_CHAR,
-                                   MPI_STATUS_IGNORE));
+  EXPECT_MPI(
+      MPI_File_write_at_all(file, rank() * 1000, mine.data(), 1000, MPI_CHAR, MPI_STATUS_IGNORE));
   barrier();
   EXPECT_MPI(MPI_File_seek(file, 0, MPI_SEEK_END));
   EXPECT_EQ(position(file), 1000 * size());

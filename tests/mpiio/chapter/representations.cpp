@@ -22,8 +22,7 @@ void append(Bytes& all, const Bytes& more) {
 
 TEST(External32, BytesInTheFile) {
   File file("external32");
-  EXPECT_MPI(
-      MPI_File_set_view(file, rank() * 22, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL));
+  EXPECT_MPI(MPI_File_set_view(file, rank() * 22, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL));
   const int number = 0x01020304 + rank();
   const double value = -2.5 - rank();
   const short two[] = {1, static_cast<short>(-2 - rank())};
@@ -123,14 +122,11 @@ int refuse(void*, MPI_Datatype, int, void*, MPI_Offset, void*) {
 }
 
 TEST(Registered, RepresentationConverts) {
-  EXPECT_MPI(
-      MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state));
-  EXPECT_CLASS(
-      MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state),
-      MPI_ERR_DUP_DATAREP);
-  EXPECT_CLASS(
-      MPI_Register_datarep("native", &read_turned, &write_turned, &extent_of_int, &state),
-      MPI_ERR_DUP_DATAREP);
+  EXPECT_MPI(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state));
+  EXPECT_CLASS(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state),
+               MPI_ERR_DUP_DATAREP);
+  EXPECT_CLASS(MPI_Register_datarep("native", &read_turned, &write_turned, &extent_of_int, &state),
+               MPI_ERR_DUP_DATAREP);
   File file("turned");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "turned", MPI_INFO_NULL));
   const std::vector<int> mine{rank(), 100 + rank(), -7};

@@ -92,8 +92,7 @@ int complete_some(Mixed& mixed, Some&& some) {
   std::vector<MPI_Status> statuses(mixed.requests.size());
   for (int writes = 0;;) {
     int done = 0;
-    EXPECT_MPI(
-        some(mixed.count(), mixed.requests.data(), &done, indices.data(), statuses.data()));
+    EXPECT_MPI(some(mixed.count(), mixed.requests.data(), &done, indices.data(), statuses.data()));
     if (done == MPI_UNDEFINED) return writes;
     for (int i = 0; i < done; ++i) writes += count_writes(mixed, indices[i], statuses[i]);
   }
@@ -153,8 +152,8 @@ TEST(Requests, CollectiveOnesEndInAnyOrder) {
   for (int i = 0; i < 4; ++i) {
     data.emplace_back(ints, 1 + i * 100 + rank());
     const MPI_Offset at = (i / 2 * size() + rank()) * ints * static_cast<MPI_Offset>(sizeof(int));
-    EXPECT_MPI(MPI_File_iwrite_at_all(files[i % 2], at, data[i].data(), ints, MPI_INT,
-                                      &requests[i]));
+    EXPECT_MPI(
+        MPI_File_iwrite_at_all(files[i % 2], at, data[i].data(), ints, MPI_INT, &requests[i]));
   }
   if (rank() % 2 == 1) std::ranges::reverse(requests);
   for (MPI_Request& request : requests) {
@@ -211,8 +210,8 @@ TEST(Requests, ThereMayBeMany) {
   std::iota(numbers.begin(), numbers.end(), rank() * many);
   std::vector<MPI_Request> requests(many);
   for (int i = 0; i < many; ++i)
-    EXPECT_MPI(MPI_File_iwrite_at(file, (rank() * many + i) * 4, &numbers[i], 1, MPI_INT,
-                                  &requests[i]));
+    EXPECT_MPI(
+        MPI_File_iwrite_at(file, (rank() * many + i) * 4, &numbers[i], 1, MPI_INT, &requests[i]));
   EXPECT_MPI(MPI_Waitall(many, requests.data(), MPI_STATUSES_IGNORE));
   std::vector<int> back(many, -1);
   for (int i = 0; i < many; ++i)
