@@ -192,7 +192,6 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
 PendingAccess MpiFile::begin(const DataAccess& access) {
   const auto began = std::chrono::steady_clock::now();
   Prepared prepared = prepare(access);
-  prepared.transfer.company_ = access.company;
   if (access.company == Company::collective) {
     prepared.transfer.begun = bytes_->post(std::move(prepared.request));
     prepared.transfer.seconds_ = seconds_since(began);
@@ -225,7 +224,6 @@ void MpiFile::begin_split(const char* name, const DataAccess& access) {
   const auto began = std::chrono::steady_clock::now();
   Prepared prepared = prepare(access);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
-  prepared.transfer.company_ = access.company;
   prepared.transfer.seconds_ = seconds_since(began);
   split_.emplace(name, access.buffer, std::move(prepared.transfer));
 }

@@ -135,6 +135,11 @@ TEST(Files, HaveNumbersInFortran) {
   EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(b)), b.handle);
   EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)), MPI_FILE_NULL);
   EXPECT_EQ(MPI_File_f2c(123456), MPI_FILE_NULL);
+#if MPI_VERSION >= 5
+  EXPECT_NE(MPI_File_toint(a), MPI_File_toint(b));
+  EXPECT_EQ(MPI_File_fromint(MPI_File_toint(b)), b.handle);
+  EXPECT_EQ(MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)), MPI_FILE_NULL);
+#endif
 }
 
 TEST(Files, ExtentsAreThoseOfTheRepresentation) {
