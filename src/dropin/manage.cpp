@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/checked.hpp"
 #include "dropin/export.hpp"
 #include "dropin/guard.hpp"
 #include "mpiio/requests.hpp"
@@ -18,6 +19,15 @@ template <class Pointer>
 Pointer not_null(Pointer pointer, const char* name) {
   if (pointer == nullptr) throw_mpi(MPI_ERR_ARG, std::string(name) + " is a null pointer");
   return pointer;
+}
+
+/// `Count`: of the function. `none`: the library's pointer for no function.
+template <class Count, class Function>
+ConversionFunction conversion_of(Function* function, Function* none, void* extra) {
+  if (function == none || function == nullptr) return {};
+  return [=](void* buffer, MPI_Datatype type, std::int64_t count, void* bytes) {
+    return function(buffer, type, checked_cast<Count>(count), bytes, 0, extra);
+  };
 }
 
 }  // namespace
@@ -143,7 +153,9 @@ int PMPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* 
                           MPI_Datarep_conversion_function* write,
                           MPI_Datarep_extent_function* extent, void* extra) {
   return without_file([&] {
-    DataRepresentation::add(datarep == nullptr ? "" : datarep, read, write, extent, extra);
+    DataRepresentation::add(
+        datarep == nullptr ? "" : datarep, conversion_of<int>(read, MPI_CONVERSION_FN_NULL, extra),
+        conversion_of<int>(write, MPI_CONVERSION_FN_NULL, extra), extent, extra);
   });
 }
 
@@ -196,6 +208,17 @@ MPI_File PMPI_File_fromint(int fh) {
 #endif
 
 #ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
+int PMPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_function_c* read,
+                            MPI_Datarep_conversion_function_c* write,
+                            MPI_Datarep_extent_function* extent, void* extra) {
+  return without_file([&] {
+    DataRepresentation::add(datarep == nullptr ? "" : datarep,
+                            conversion_of<MPI_Count>(read, MPI_CONVERSION_FN_NULL_C, extra),
+                            conversion_of<MPI_Count>(write, MPI_CONVERSION_FN_NULL_C, extra),
+                            extent, extra);
+  });
+}
+
 int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
   return with_file(fh,
                    [&](auto& file) { *not_null(extent, "extent") = file->type_extent(datatype); });
@@ -240,5 +263,6 @@ PENSTOCK_MPI_NAME(MPI_File_toint);
 PENSTOCK_MPI_NAME(MPI_File_fromint);
 #endif
 #ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
+PENSTOCK_MPI_NAME(MPI_Register_datarep_c);
 PENSTOCK_MPI_NAME(MPI_File_get_type_extent_c);
 #endif

@@ -56,7 +56,7 @@ class External32 : public DataRepresentation {
 
 /// What a program has registered.
 struct Functions {
-  MPI_Datarep_conversion_function *read, *write;
+  ConversionFunction read, write;
   MPI_Datarep_extent_function* extent;
   void* extra;
 };
@@ -81,16 +81,14 @@ class ByFunctions : public Conversion {
         size_in_memory_(layout_of(type)->size()) {
     bytes_.resize(static_cast<std::size_t>(bytes));
     if (writes)
-      require_success(functions_.write(buffer_, type_, checked_cast<int>(count_), bytes_.data(), 0,
-                                       functions_.extra),
-                      "write conversion", name_);
+      require_success(functions_.write(buffer_, type_, count_, bytes_.data()), "write conversion",
+                      name_);
   }
   std::int64_t take(std::int64_t bytes) override {
     const std::int64_t whole = size() > 0 ? bytes / (size() / count_) : 0;
     if (whole > 0)
-      require_success(functions_.read(buffer_, type_, static_cast<int>(whole), bytes_.data(), 0,
-                                      functions_.extra),
-                      "read conversion", name_);
+      require_success(functions_.read(buffer_, type_, whole, bytes_.data()), "read conversion",
+                      name_);
     return whole * size_in_memory_;
   }
 
@@ -128,7 +126,7 @@ class Registered : public DataRepresentation {
   std::unique_ptr<Conversion> convert(bool writes, void* buffer, std::int64_t count,
                                       MPI_Datatype type) const override {
     // The program's own function, or none: then bytes are as in memory.
-    if ((writes ? functions_.write : functions_.read) == nullptr) return nullptr;
+    if (!(writes ? functions_.write : functions_.read)) return nullptr;
     return std::make_unique<ByFunctions>(functions_, name(), bytes_in_file(type, count), writes,
                                          buffer, count, type);
   }
@@ -195,18 +193,14 @@ std::shared_ptr<const DataRepresentation> DataRepresentation::of(const std::stri
   return found;
 }
 
-void DataRepresentation::add(const std::string& name, MPI_Datarep_conversion_function* read,
-                             MPI_Datarep_conversion_function* write,
-                             MPI_Datarep_extent_function* extent, void* extra) {
+void DataRepresentation::add(const std::string& name, ConversionFunction read,
+                             ConversionFunction write, MPI_Datarep_extent_function* extent,
+                             void* extra) {
   if (name.empty() || name.size() >= MPI_MAX_DATAREP_STRING || extent == nullptr)
     throw_mpi(MPI_ERR_ARG, "a data representation needs a name of at most " +
                                std::to_string(MPI_MAX_DATAREP_STRING - 1) +
                                " characters and a function that tells extents");
-  // A null function of the library is a pointer of its own choice.
-  const auto or_none = [](MPI_Datarep_conversion_function* function) {
-    return function == MPI_CONVERSION_FN_NULL ? nullptr : function;
-  };
-  const Functions functions{or_none(read), or_none(write), extent, extra};
+  const Functions functions{std::move(read), std::move(write), extent, extra};
   if (!Registry::of_process().add(name, std::make_shared<Registered>(name, functions)))
     throw_mpi(MPI_ERR_DUP_DATAREP, "there is a data representation '" + name + "' already");
 }

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,15 +25,18 @@ class Conversion {
   std::vector<std::byte> bytes_;
 };
 
+/// A conversion function of a program (MPI_Datarep_conversion_function, with counts of either
+/// width): its buffer, the type, how many, the bytes of the file. Empty: bytes are as in memory.
+using ConversionFunction = std::function<int(void*, MPI_Datatype, std::int64_t, void*)>;
+
 class DataRepresentation {
  public:
   virtual ~DataRepresentation() = default;
   /// Throws an Error of class MPI_ERR_UNSUPPORTED_DATAREP where there is none of this name.
   static std::shared_ptr<const DataRepresentation> of(const std::string& name);
   /// MPI_Register_datarep. Throws an Error of class MPI_ERR_DUP_DATAREP where there is one.
-  static void add(const std::string& name, MPI_Datarep_conversion_function* read,
-                  MPI_Datarep_conversion_function* write, MPI_Datarep_extent_function* extent,
-                  void* extra);
+  static void add(const std::string& name, ConversionFunction read, ConversionFunction write,
+                  MPI_Datarep_extent_function* extent, void* extra);
 
   const std::string& name() const noexcept { return name_; }
   /// Bytes in the file are those of memory.

@@ -121,14 +121,10 @@ int refuse(void*, MPI_Datatype, int, void*, MPI_Offset, void*) {
   return MPI_ERR_CONVERSION;
 }
 
-TEST(Registered, RepresentationConverts) {
-  EXPECT_MPI(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state));
-  EXPECT_CLASS(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state),
-               MPI_ERR_DUP_DATAREP);
-  EXPECT_CLASS(MPI_Register_datarep("native", &read_turned, &write_turned, &extent_of_int, &state),
-               MPI_ERR_DUP_DATAREP);
-  File file("turned");
-  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "turned", MPI_INFO_NULL));
+/// What is written and read in the representation has all bits turned around in the file.
+void check_turned(const char* name) {
+  File file(name);
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, name, MPI_INFO_NULL));
   const std::vector<int> mine{rank(), 100 + rank(), -7};
   MPI_Status status;
   EXPECT_MPI(MPI_File_write_at_all(file, 3 * rank(), mine.data(), 3, MPI_INT, &status));
@@ -142,6 +138,46 @@ TEST(Registered, RepresentationConverts) {
   const std::vector<int> all = values<int>(file.path);
   ASSERT_EQ(std::ssize(all), 3 * size());
   EXPECT_EQ(all[3 * rank() + 1], ~(100 + rank()));
+}
+
+#if MPI_VERSION >= 4
+int read_turned_c(void* native, MPI_Datatype type, MPI_Count count, void* file, MPI_Offset position,
+                  void* extra) {
+  return read_turned(native, type, static_cast<int>(count), file, position, extra);
+}
+
+int write_turned_c(void* native, MPI_Datatype type, MPI_Count count, void* file,
+                   MPI_Offset position, void* extra) {
+  return write_turned(native, type, static_cast<int>(count), file, position, extra);
+}
+
+TEST(Registered, RepresentationWithLargeCountsConverts) {
+  EXPECT_MPI(
+      MPI_Register_datarep_c("turned_c", &read_turned_c, &write_turned_c, &extent_of_int, &state));
+  check_turned("turned_c");
+}
+
+/// Without functions bytes are as in memory.
+TEST(Registered, RepresentationWithoutFunctions) {
+  EXPECT_MPI(MPI_Register_datarep_c("plain", MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C,
+                                    &extent_of_int, &state));
+  File file("plain");
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "plain", MPI_INFO_NULL));
+  const int mine = 7 + rank();
+  EXPECT_MPI(MPI_File_write_at_all(file, rank(), &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
+  file.close();
+  barrier();
+  EXPECT_EQ(values<int>(file.path).at(static_cast<std::size_t>(rank())), mine);
+}
+#endif
+
+TEST(Registered, RepresentationConverts) {
+  EXPECT_MPI(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state));
+  EXPECT_CLASS(MPI_Register_datarep("turned", &read_turned, &write_turned, &extent_of_int, &state),
+               MPI_ERR_DUP_DATAREP);
+  EXPECT_CLASS(MPI_Register_datarep("native", &read_turned, &write_turned, &extent_of_int, &state),
+               MPI_ERR_DUP_DATAREP);
+  check_turned("turned");
 }
 
 TEST(Registered, ConversionThatFailsIsAnError) {
