@@ -159,3 +159,22 @@ inline MPI_Datatype cyclic_ints(int first, int of) {
 
 #define EXPECT_MPI(call) EXPECT_TRUE(chapter::has_class(call, MPI_SUCCESS))
 #define EXPECT_CLASS(call, expected) EXPECT_TRUE(chapter::has_class(call, expected))
+
+namespace chapter {
+
+/// Of one rank alone, the last one; of all.
+inline bool is_wrong(bool all) {
+  return all || rank() == size() - 1;
+}
+
+/// Everybody writes and reads an int.
+inline void expect_usable(MPI_File file) {
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  const int mine = 1000 + rank();
+  int back = -1;
+  EXPECT_MPI(MPI_File_write_at_all(file, rank(), &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_MPI(MPI_File_read_at_all(file, rank(), &back, 1, MPI_INT, MPI_STATUS_IGNORE));
+  EXPECT_EQ(back, mine);
+}
+
+}  // namespace chapter
