@@ -45,14 +45,14 @@ class Flavour:
         succeed(command)
         return str(program)
 
-    def run(self, folder, command, ranks, dropin, variables=None):
+    def run(self, folder, command, ranks, dropin, variables=None, timeout=TIMEOUT):
         """Runs a program in a folder; returns its output. With dropin, Penstock reports every file that it closes."""
         preload = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
         variables = {**(variables or {}), **preload}
         # Open MPI's -x takes NAME=VALUE as one word.
         settings = [word for name, value in variables.items()
                     for word in (["-env", name, value] if self.is_mpich else ["-x", f"{name}={value}"])]
-        return run_ranks(folder, [self.mpiexec, "-n", str(ranks), *settings, *map(str, command)])
+        return run_ranks(folder, [self.mpiexec, "-n", str(ranks), *settings, *map(str, command)], timeout)
 
     def run_both(self, space, command, ranks, files, variables=None):
         """Runs it in space/native and, with Penstock, in space/penstock; all that it left there must be the same,
@@ -69,7 +69,7 @@ class Flavour:
         return outputs["penstock"]
 
 
-def run_ranks(folder, command, timeout=TIMEOUT):
+def run_ranks(folder, command, timeout):
     status, output = run_once(folder, command, timeout)
     if status != 0 and NOT_BEGUN in output:
         status, output = run_once(folder, command, timeout)

@@ -9,7 +9,9 @@ from importlib.metadata import version
 
 import pytest
 
-MODULES = ["file", "io", "errhandler", "handle", "objmodel", "subclass", "request", "grequest", "status", "p2p_buf"]
+MODULES = ["file", "io", "errhandler", "handle", "objmodel", "subclass", "request", "grequest", "status"]
+# MPICH 4.0 takes minutes with more ranks than cores: its ranks do not sleep while they wait.
+TIMEOUT = 400
 TESTS, FILES = 200, 50  # at least, on each rank and in all; how many are skipped depends on the MPI library
 
 
@@ -35,7 +37,7 @@ def test_mpi4py(flavour, space, sources, ranks):
     # With MPI's functions there already, mpi4py's wheel looks for no libmpi, but its extension module needs one by the
     # name that scripts/setup.sh has made for Debian's MPICH.
     variables = {"TMPDIR": str(space), "LD_LIBRARY_PATH": f"{sys.prefix}/lib"}
-    output = flavour.run(space, command, ranks, dropin=True, variables=variables)
+    output = flavour.run(space, command, ranks, dropin=True, variables=variables, timeout=TIMEOUT)
     ran = re.findall(r"^Ran (\d+) tests", output, re.MULTILINE)
     assert ran and all(int(count) >= TESTS for count in ran)
     assert len(re.findall(r"^penstock: \S*/mpi4py-\S+ \(", output, re.MULTILINE)) >= FILES
