@@ -55,11 +55,10 @@ contains
   ! Each rank has every ranks-th row of an array of length * ranks rows, in Fortran's order: a view with a vector.
   subroutine columns()
     HANDLE(MPI_File) :: file
-    HANDLE(MPI_Datatype) :: rows, etype, filetype
+    HANDLE(MPI_Datatype) :: rows
     STATUS(status)
     integer(kind=MPI_OFFSET_KIND) :: displacement, offset, bytes
-    double precision :: mine(length, blocks), again(length, blocks)
-    character(len=MPI_MAX_DATAREP_STRING) :: representation
+    double precision :: mine(length, blocks)
     integer :: i, j, count
     call MPI_File_open(MPI_COMM_WORLD, 'columns.bin', ior(MPI_MODE_CREATE, MPI_MODE_RDWR), MPI_INFO_NULL, file, ierr)
     call expect(ierr == MPI_SUCCESS, 'opening columns.bin')
@@ -78,7 +77,22 @@ contains
     call expect(count == length * blocks, 'the count of a collective write')
     call MPI_File_get_position(file, offset, ierr)
     call expect(offset == length * blocks, 'the position after a collective write')
+    call columns_again(file, mine)
+    call MPI_Barrier(MPI_COMM_WORLD, ierr)
     call MPI_File_get_size(file, bytes, ierr)
+    call expect(bytes == 8_MPI_OFFSET_KIND * length * blocks * ranks, 'the size of columns.bin')
+    call MPI_File_close(file, ierr)
+    call expect(file == MPI_FILE_NULL, 'the handle after closing')
+  end subroutine columns
+
+  subroutine columns_again(file, mine)
+    HANDLE(MPI_File), intent(in) :: file
+    double precision, intent(in) :: mine(length, blocks)
+    HANDLE(MPI_Datatype) :: etype, filetype
+    STATUS(status)
+    integer(kind=MPI_OFFSET_KIND) :: displacement, offset
+    double precision, asynchronous :: again(length, blocks)
+    character(len=MPI_MAX_DATAREP_STRING) :: representation
     call MPI_File_get_view(file, displacement, etype, filetype, representation, ierr)
     call expect(displacement == 8 * rank .and. representation == 'native', 'the view')
     again = -1
@@ -91,12 +105,7 @@ contains
     call MPI_File_seek(file, offset, MPI_SEEK_SET, ierr)
     call MPI_File_read(file, again(1, 6), length, MPI_DOUBLE_PRECISION, status, ierr)
     call expect(all(again(:, 6) == mine(:, 6)) .and. all(again(:, 7) == -1), 'a column')
-    call MPI_Barrier(MPI_COMM_WORLD, ierr)
-    call MPI_File_get_size(file, bytes, ierr)
-    call expect(bytes == 8_MPI_OFFSET_KIND * length * blocks * ranks, 'the size of columns.bin')
-    call MPI_File_close(file, ierr)
-    call expect(file == MPI_FILE_NULL, 'the handle after closing')
-  end subroutine columns
+  end subroutine columns_again
 
   ! Records of different lengths, in the order of the ranks.
   subroutine ordered()
@@ -129,9 +138,10 @@ contains
     HANDLE(MPI_Request) :: requests(blocks + 1)
     STATUS(status)
     integer(kind=MPI_OFFSET_KIND) :: offset
-    double precision :: mine(length, blocks), again(length, blocks)
-    integer :: i, j, finished, from
-    logical :: done, seen(0:blocks + 1)
+    double precision, asynchronous :: mine(length, blocks)
+    integer :: i, j, finished
+    integer, asynchronous :: from
+    logical :: seen(0:blocks + 1)
     call MPI_File_open(MPI_COMM_WORLD, 'blocks.bin', ior(MPI_MODE_CREATE, MPI_MODE_RDWR), MPI_INFO_NULL, file, ierr)
     do j = 1, blocks
       mine(:, j) = [(value_at(i, j + 100 * rank), i = 1, length)]
@@ -150,6 +160,20 @@ contains
     call expect(count(seen) == blocks + 1, 'the indices of what has ended')
     call expect(all([(requests(i) == MPI_REQUEST_NULL, i = 1, blocks + 1)]), 'the requests at the end')
     call expect(from == modulo(rank + ranks - 1, ranks), 'the message among requests of the file')
+    call blocks_again(file, mine)
+    call MPI_File_sync(file, ierr)
+    call MPI_File_close(file, ierr)
+  end subroutine without_waiting
+
+  subroutine blocks_again(file, mine)
+    HANDLE(MPI_File), intent(in) :: file
+    double precision, intent(in) :: mine(length, blocks)
+    HANDLE(MPI_Request) :: requests(blocks)
+    STATUS(status)
+    integer(kind=MPI_OFFSET_KIND) :: offset
+    double precision, asynchronous :: again(length, blocks)
+    integer :: j
+    logical :: done
     again = -1
     do j = 1, blocks
       offset = 8_MPI_OFFSET_KIND * length * ((j - 1) * ranks + rank)
@@ -163,9 +187,7 @@ contains
     end do
     call MPI_Waitall(blocks, requests, MPI_STATUSES_IGNORE, ierr)
     call expect(all(again == mine), 'what was read without waiting')
-    call MPI_File_sync(file, ierr)
-    call MPI_File_close(file, ierr)
-  end subroutine without_waiting
+  end subroutine blocks_again
 
   subroutine errors()
     HANDLE(MPI_File) :: file
