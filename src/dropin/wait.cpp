@@ -162,6 +162,29 @@ int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
   return real(request, flag, status);
 }
 
+#ifdef PENSTOCK_HAVE_MPI_REQUEST_GET_STATUS_ANY
+int PMPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                                MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Request_get_status_all);
+  if (!stays_out()) go_on();
+  return real(count, requests, flag, statuses);
+}
+
+int PMPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                                MPI_Status* status) {
+  PENSTOCK_REAL(PMPI_Request_get_status_any);
+  if (!stays_out()) go_on();
+  return real(count, requests, index, flag, status);
+}
+
+int PMPI_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[],
+                                 MPI_Status statuses[]) {
+  PENSTOCK_REAL(PMPI_Request_get_status_some);
+  if (!stays_out()) go_on();
+  return real(count, requests, done, indices, statuses);
+}
+#endif
+
 }  // extern "C"
 #pragma GCC visibility pop
 
@@ -174,3 +197,8 @@ PENSTOCK_MPI_NAME(MPI_Waitany);
 PENSTOCK_MPI_NAME(MPI_Testsome);
 PENSTOCK_MPI_NAME(MPI_Waitsome);
 PENSTOCK_MPI_NAME(MPI_Request_get_status);
+#ifdef PENSTOCK_HAVE_MPI_REQUEST_GET_STATUS_ANY
+PENSTOCK_MPI_NAME(MPI_Request_get_status_all);
+PENSTOCK_MPI_NAME(MPI_Request_get_status_any);
+PENSTOCK_MPI_NAME(MPI_Request_get_status_some);
+#endif

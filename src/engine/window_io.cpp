@@ -230,7 +230,7 @@ void WindowIo::add_runs() {
 /// the file there are zeros, as POSIX has it for gaps.
 void WindowIo::read_holes() {
   ++record().counts.sieved_windows;
-  if (sieve_.size() == 0) sieve_ = Buffer(sieve_bytes_, nullptr);
+  if (sieve_.size() == 0) sieve_ = Buffer(std::min(sieve_bytes_, trimmed_.length()), nullptr);
   std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
   Extent span{0, 0};          // holes gathered for one read
   int gathered = 0;

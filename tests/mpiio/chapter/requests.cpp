@@ -137,6 +137,14 @@ TEST(Requests, StatusIsToldBeforeTheEnd) {
   EXPECT_MPI(MPI_File_iwrite_at(file, rank() * 12, mine, 3, MPI_INT, &request));
   MPI_Status status;
   for (int flag = 0; !flag;) EXPECT_MPI(MPI_Request_get_status(request, &flag, &status));
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  int index = -1, done = 0;
+  for (int flag = 0; !flag;) EXPECT_MPI(MPI_Request_get_status_all(1, &request, &flag, &status));
+  for (int flag = 0; !flag;)
+    EXPECT_MPI(MPI_Request_get_status_any(1, &request, &index, &flag, &status));
+  while (done == 0) EXPECT_MPI(MPI_Request_get_status_some(1, &request, &done, &index, &status));
+  EXPECT_EQ(index, 0);
+#endif
   EXPECT_NE(request, MPI_REQUEST_NULL);
   EXPECT_EQ(count_of(status), 3);
   for (int flag = 0; !flag;) EXPECT_MPI(MPI_Test(&request, &flag, &status));
