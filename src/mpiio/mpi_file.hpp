@@ -2,8 +2,8 @@
 // of it, its file pointers and its error handler. open.cpp opens and closes one, manage.cpp is what
 // can be asked and set, data_access.cpp reads and writes.
 //
-// Its functions throw Error; functions.hpp brings that to the error handler. Those of one file wait
-// for each other where threads call them at the same time.
+// Its functions throw Error; dropin/guard.hpp brings that to the error handler. Those of one file
+// wait for each other where threads call them at the same time.
 #pragma once
 
 #include <mpi.h>
