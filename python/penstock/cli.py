@@ -61,6 +61,9 @@ def run(
     report: bool = typer.Option(False, help="At the end, what each file came to (PENSTOCK_REPORT=1)."),
     hint: list[str] = typer.Option([], metavar="NAME=VALUE",
                                    help="A hint for all files; several times for several (PENSTOCK_HINTS)."),
+    progress_thread: bool = typer.Option(
+        False, "--progress-thread", help="Ask MPI for MPI_THREAD_MULTIPLE, so that non-blocking collective calls go on "
+        "while the program computes (PENSTOCK_PROGRESS_THREAD=1)."),
     which: bool = typer.Option(False, help="Only say what would be preloaded."),
 ) -> None:
     """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
@@ -80,6 +83,8 @@ def run(
             typer.echo(f"{library.path} ({library.name})")
             return
         settings = {"PENSTOCK_REPORT": "1"} if report else {}
+        if progress_thread:
+            settings["PENSTOCK_PROGRESS_THREAD"] = "1"
         if hint:
             settings["PENSTOCK_HINTS"] = ";".join(hint)
         become(context.args, settings)

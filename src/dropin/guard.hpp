@@ -7,21 +7,10 @@
 
 #include "dropin/handles.hpp"
 #include "mpi/agree.hpp"
+#include "mpiio/inside.hpp"
 #include "mpiio/mpi_error.hpp"
 
 namespace penstock::dropin {
-
-/// While one exists, MPI functions that this thread calls are those of the library alone.
-class Inside {
- public:
-  Inside() noexcept { ++depth; }
-  Inside(const Inside&) = delete;
-  ~Inside() { --depth; }
-  static bool any() noexcept { return depth > 0; }
-
- private:
-  static inline thread_local int depth = 0;
-};
 
 /// What goes wrong without a file, or with one that is null.
 inline int raise_without_file(const Error& error) {

@@ -4,42 +4,12 @@
 #include <vector>
 
 #include "dropin/export.hpp"
-#include "dropin/guard.hpp"
-#include "mpi/library.hpp"
-#include "mpi/wait.hpp"
-#include "mpiio/requests.hpp"
+#include "dropin/going_on.hpp"
 
 using namespace penstock;
 using namespace penstock::dropin;
 
-/// The library's function, as `real`, or as `test`.
-#define PENSTOCK_REAL(name) PENSTOCK_LIBRARY(real, name)
-#define PENSTOCK_REAL_TEST(name) PENSTOCK_LIBRARY(test, name)
-#define PENSTOCK_LIBRARY(variable, name) \
-  static const auto variable = reinterpret_cast<decltype(&(name))>(library::find(#name))
-
 namespace {
-
-bool stays_out() {
-  return Inside::any() || !has_requests();
-}
-
-void go_on() {
-  const Inside inside;
-  progress_requests();
-}
-
-/// `test` until it says that something is done, or goes wrong.
-template <class Test>
-int wait_with(Test&& test) {
-  for (Wait wait;;) {
-    go_on();
-    int flag = 0;
-    const int code = test(&flag);
-    if (flag || code != MPI_SUCCESS) return code;
-    wait.poll();
-  }
-}
 
 int first_of(int code, int other) {
   return code != MPI_SUCCESS ? code : other;
@@ -82,7 +52,7 @@ int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   PENSTOCK_REAL(PMPI_Test);
   if (stays_out()) return real(request, flag, status);
   const RequestErrors errors(1, request);
-  go_on();
+  progress_requests();
   const int code = real(request, flag, status);
   return *flag ? first_of(code, errors.tell(0)) : code;
 }
@@ -100,7 +70,7 @@ int PMPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status status
   PENSTOCK_REAL(PMPI_Testall);
   if (stays_out()) return real(count, requests, flag, statuses);
   const RequestErrors errors(count, requests);
-  go_on();
+  progress_requests();
   const int code = real(count, requests, flag, statuses);
   return *flag ? first_of(code, tell_all(errors, count, statuses)) : code;
 }
@@ -118,7 +88,7 @@ int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_S
   PENSTOCK_REAL(PMPI_Testany);
   if (stays_out()) return real(count, requests, index, flag, status);
   const RequestErrors errors(count, requests);
-  go_on();
+  progress_requests();
   const int code = real(count, requests, index, flag, status);
   return *flag && *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
 }
@@ -137,7 +107,7 @@ int PMPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
   PENSTOCK_REAL(PMPI_Testsome);
   if (stays_out()) return real(count, requests, done, indices, statuses);
   const RequestErrors errors(count, requests);
-  go_on();
+  progress_requests();
   const int code = real(count, requests, done, indices, statuses);
   return *done > 0 ? first_of(code, tell_some(errors, *done, indices, statuses)) : code;
 }
@@ -158,7 +128,7 @@ int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
 
 int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   PENSTOCK_REAL(PMPI_Request_get_status);
-  if (!stays_out()) go_on();
+  if (!stays_out()) progress_requests();
   return real(request, flag, status);
 }
 
@@ -166,21 +136,21 @@ int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) 
 int PMPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
                                 MPI_Status statuses[]) {
   PENSTOCK_REAL(PMPI_Request_get_status_all);
-  if (!stays_out()) go_on();
+  if (!stays_out()) progress_requests();
   return real(count, requests, flag, statuses);
 }
 
 int PMPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
                                 MPI_Status* status) {
   PENSTOCK_REAL(PMPI_Request_get_status_any);
-  if (!stays_out()) go_on();
+  if (!stays_out()) progress_requests();
   return real(count, requests, index, flag, status);
 }
 
 int PMPI_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[],
                                  MPI_Status statuses[]) {
   PENSTOCK_REAL(PMPI_Request_get_status_some);
-  if (!stays_out()) go_on();
+  if (!stays_out()) progress_requests();
   return real(count, requests, done, indices, statuses);
 }
 #endif

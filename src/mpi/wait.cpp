@@ -41,7 +41,24 @@ std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
   return std::clamp(waited / 256, shortest_sleep, longest_sleep);
 }
 
+std::atomic<Meanwhile> the_meanwhile{nullptr};
+
+/// What is gone on with may come to a wait that ends at once, and would go on with all again.
+bool go_on_meanwhile() {
+  static thread_local bool inside = false;
+  const Meanwhile meanwhile = the_meanwhile.load(std::memory_order_acquire);
+  if (meanwhile == nullptr || inside) return false;
+  inside = true;
+  const bool under_way = meanwhile();
+  inside = false;
+  return under_way;
+}
+
 }  // namespace
+
+void set_meanwhile(Meanwhile meanwhile) noexcept {
+  the_meanwhile.store(meanwhile, std::memory_order_release);
+}
 
 Wait::~Wait() {
   if (shown_) show_waiting(false);
@@ -55,6 +72,7 @@ void Wait::restart() noexcept {
 }
 
 void Wait::poll() {
+  go_on_meanwhile();
   const Nanoseconds waited = elapsed();
   if (waited < yielding) return std::this_thread::yield();
   look_around(waited);
@@ -63,6 +81,7 @@ void Wait::poll() {
 }
 
 void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messages) {
+  messages = go_on_meanwhile() || messages;
   const InCall* const call = InCall::current();
   const Team* const team = call != nullptr ? call->comm().team() : nullptr;
   const bool alone = team != nullptr && team->nodes() == 1 && !messages;

@@ -16,6 +16,11 @@
 
 namespace penstock {
 
+/// What the process goes on with wherever one of its threads waits in this library, since other
+/// ranks may be waiting for that. It must not wait itself; whether anything is under way.
+using Meanwhile = bool (*)();
+void set_meanwhile(Meanwhile meanwhile) noexcept;
+
 class Wait {
  public:
   /// Where PENSTOCK_PATIENCE asks for an error: `throws` Error(state), or `aborts` the program

@@ -18,6 +18,7 @@
 #include "mpiio/amode.hpp"
 #include "mpiio/conversion.hpp"
 #include "mpiio/error_handler.hpp"
+#include "mpiio/file_mutex.hpp"
 #include "mpiio/mpi_hints.hpp"
 #include "mpiio/report.hpp"
 #include "mpiio/shared_pointer.hpp"
@@ -47,6 +48,9 @@ class PendingAccess {
   /// After the end: brings what was read into the program's buffer. Bytes there that were moved, as
   /// a status counts them.
   std::int64_t finish();
+  Company company() const noexcept { return company_; }
+  /// Grows while it goes on.
+  std::int64_t steps() const noexcept { return begun->operation->steps(); }
 
  private:
   friend class MpiFile;
@@ -69,7 +73,7 @@ class MpiFile {
   void close();  // collective
   bool is_open() const noexcept { return bytes_->is_open(); }
 
-  std::mutex& mutex() noexcept { return mutex_; }
+  FileMutex& mutex() noexcept { return mutex_; }
   ErrorHandler& error_handler() noexcept { return error_handler_; }
   const std::string& path() const noexcept { return bytes_->path(); }
   int amode() const noexcept { return amode_; }
@@ -133,7 +137,7 @@ class MpiFile {
   void free_types();
   std::int64_t offset_from(MPI_Offset offset, int whence, std::int64_t current);
 
-  std::mutex mutex_;
+  FileMutex mutex_;
   ErrorHandler error_handler_;
   int amode_ = 0;
   MPI_Group group_ = MPI_GROUP_NULL;

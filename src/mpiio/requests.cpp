@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "mpi/agree.hpp"
+#include "mpi/wait.hpp"
+#include "mpiio/inside.hpp"
 #include "mpiio/mpi_error.hpp"
+#include "mpiio/progress_thread.hpp"
 
 namespace penstock {
 
@@ -47,6 +50,8 @@ class Pending {
     std::erase(all_, one);
     count_ = static_cast<int>(all_.size());
   }
+  /// Collective ones that have not ended: other ranks may wait for them.
+  std::atomic<int>& awaited() noexcept { return awaited_; }
   static Pending& of_process() {
     static Pending pending;
     return pending;
@@ -55,7 +60,7 @@ class Pending {
  private:
   std::mutex mutex_;
   std::vector<One> all_;
-  std::atomic<int> count_{0};
+  std::atomic<int> count_{0}, awaited_{0};
 };
 
 // What the library asks of a request: its status. It holds the request until it is freed.
@@ -80,7 +85,30 @@ void finish(const Pending::One& one) {
   if (one->ended) return;
   one->error = attempt([&] { one->bytes = one->file->end(one->transfer); });
   one->ended = true;
+  if (one->transfer.company() == Company::collective) --Pending::of_process().awaited();
   MPI_Grequest_complete(one->request);
+}
+
+/// From the first request on: they go on wherever this process waits.
+void go_on_meanwhile() {
+  static const bool once = [] {
+    set_meanwhile([] {
+      progress_requests();
+      return has_requests();
+    });
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+/// Others may wait for a collective one. It goes on in a thread, where MPI allows that.
+void go_on_in_thread(Pending& pending) {
+  static const bool by_thread = [&] {
+    if (!ProgressThread::is_possible()) return false;
+    ProgressThread::of_process().add({[&] { return pending.awaited() > 0; }, &progress_requests});
+    return true;
+  }();
+  if (by_thread) ProgressThread::of_process().wake();
 }
 
 }  // namespace
@@ -91,8 +119,13 @@ MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, Pending
   Communicator::check(MPI_Grequest_start(query, release, cancel, state, &one->request),
                       "MPI_Grequest_start");
   const MPI_Request request = one->request;
-  Pending::of_process().add(one);
+  Pending& pending = Pending::of_process();
+  go_on_meanwhile();
+  const bool collective = one->transfer.company() == Company::collective;
+  if (collective) ++pending.awaited();
+  pending.add(one);
   if (one->file->test(one->transfer)) finish(one);
+  else if (collective) go_on_in_thread(pending);
   return request;
 }
 
@@ -106,12 +139,19 @@ bool has_requests(const MpiFile& file) {
   return std::ranges::any_of(all, [&](const auto& one) { return one->file.get() == &file; });
 }
 
-void progress_requests() {
+bool progress_requests() {
+  if (!has_requests()) return false;
+  const Inside inside;
+  bool moved = false;
   for (const Pending::One& one : Pending::of_process().all()) {
     if (one->ended) continue;
     const std::unique_lock guard(one->file->mutex(), std::try_to_lock);
-    if (guard && !one->ended && one->file->test(one->transfer)) finish(one);
+    if (!guard || one->ended) continue;
+    const std::int64_t before = one->transfer.steps();
+    if (one->file->test(one->transfer)) finish(one);
+    moved = moved || one->ended || one->transfer.steps() != before;
   }
+  return moved;
 }
 
 void finish_requests(MpiFile& file) {

@@ -17,6 +17,7 @@ import numpy as np, sys
 comm = MPI.COMM_WORLD
 f = MPI.File.Open(comm, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
 f.Write_at_all(comm.rank * 800, np.full(100, comm.rank, "f8"))
+comm.Barrier()
 info = f.Get_info()
 back = np.empty(100)
 f.Iread_at(((comm.rank + 1) % comm.size) * 800, back).Wait()
@@ -56,6 +57,15 @@ def test_an_unknown_hint_is_told_once_and_a_bad_one_is_an_error(program: list[st
     assert done.returncode == 0 and done.stderr.count("penstock_colour is not known") == 1
     done = penstock_run("--hint", "buffer_size=lots", *program)
     assert done.returncode != 0 and "hint penstock_buffer_size" in done.stderr + done.stdout
+
+
+def test_a_program_gets_threads_only_if_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "level.py").write_text("import mpi4py; mpi4py.rc.threads = False\n"
+                                       "from mpi4py import MPI; print('level', MPI.Query_thread())")
+    command = [find_mpiexec(), "-n", "1", sys.executable, str(tmp_path / "level.py")]
+    assert "level 3" not in penstock_run(*command).stdout
+    done = penstock_run("--progress-thread", *command)
+    assert "level 3" in done.stdout, done.stderr
 
 
 def test_what_cannot_be_run() -> None:
