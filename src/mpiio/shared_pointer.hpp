@@ -1,15 +1,15 @@
 // The shared file pointer (MPI 4.1, section 14.4.4): one number for all ranks of a file, in etypes.
 // Ranks of one node have it in the memory that they share; where there are more nodes, rank 0 has
-// it in a window of MPI. Nothing of it is in the file system.
+// it, in a window of MPI or (remote_number.hpp) at the other end of messages. Nothing of it is in
+// the file system.
 #pragma once
-
-#include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "mpi/communicator.hpp"
+#include "mpiio/remote_number.hpp"
 
 namespace penstock {
 
@@ -18,7 +18,7 @@ class SharedPointer {
   /// Collective.
   explicit SharedPointer(const Communicator& comm);
   SharedPointer(const SharedPointer&) = delete;
-  /// Collective, where there is a window: release() before.
+  /// Collective, where there are more nodes: release() before.
   ~SharedPointer() = default;
   void release();
 
@@ -28,11 +28,9 @@ class SharedPointer {
   std::int64_t get() { return add(0); }
 
  private:
-  std::int64_t fetch(std::int64_t operand, MPI_Op op);
-
   std::atomic<std::int64_t> own_{0};
-  std::atomic<std::int64_t>* here_ = nullptr;  // null: it is in the window
-  MPI_Win window_ = MPI_WIN_NULL;
+  std::atomic<std::int64_t>* here_ = nullptr;  // null: it is remote
+  std::unique_ptr<RemoteNumber> remote_;
 };
 
 }  // namespace penstock
