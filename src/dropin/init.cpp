@@ -14,8 +14,8 @@ bool wants_thread() {
 }
 
 int init_thread(int* argc, char*** argv, int required, int* provided) {
-  static const auto real = reinterpret_cast<decltype(&PMPI_Init_thread)>(
-      penstock::library::find("PMPI_Init_thread"));
+  static const auto real =
+      reinterpret_cast<decltype(&PMPI_Init_thread)>(penstock::library::find("PMPI_Init_thread"));
   return real(argc, argv, required, provided);
 }
 

@@ -56,77 +56,78 @@ struct Packed {
 
 // The functions, with counts of type int, and once more with `_c` and MPI_Count.
 
-#define PENSTOCK_SEND(name, immediate, Count)                                                       \
-  int name(const void* buf, Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
-    PENSTOCK_REAL(name);                                                                            \
-    if (stays_out()) return real(buf, count, datatype, dest, tag, comm);                            \
-    MPI_Request request;                                                                            \
-    return wait_for(immediate(buf, count, datatype, dest, tag, comm, &request), &request);          \
+#define PENSTOCK_SEND(name, immediate, Count)                                              \
+  int name(const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,         \
+           MPI_Comm comm) {                                                                \
+    PENSTOCK_REAL(name);                                                                   \
+    if (stays_out()) return real(buf, count, datatype, dest, tag, comm);                   \
+    MPI_Request request;                                                                   \
+    return wait_for(immediate(buf, count, datatype, dest, tag, comm, &request), &request); \
   }
 
-#define PENSTOCK_RECEIVE(c, Count)                                                              \
-  int PMPI_Recv##c(void* buf, Count count, MPI_Datatype datatype, int source, int tag,          \
-                   MPI_Comm comm, MPI_Status* status) {                                         \
-    PENSTOCK_REAL(PMPI_Recv##c);                                                                \
-    if (stays_out()) return real(buf, count, datatype, source, tag, comm, status);              \
-    MPI_Request request;                                                                        \
-    return wait_for(MPI_Irecv##c(buf, count, datatype, source, tag, comm, &request), &request,  \
-                    status);                                                                    \
-  }                                                                                             \
-  int PMPI_Mrecv##c(void* buf, Count count, MPI_Datatype datatype, MPI_Message* message,        \
-                    MPI_Status* status) {                                                       \
-    PENSTOCK_REAL(PMPI_Mrecv##c);                                                               \
-    if (stays_out()) return real(buf, count, datatype, message, status);                        \
-    MPI_Request request;                                                                        \
-    return wait_for(MPI_Imrecv##c(buf, count, datatype, message, &request), &request, status);  \
+#define PENSTOCK_RECEIVE(c, Count)                                                             \
+  int PMPI_Recv##c(void* buf, Count count, MPI_Datatype datatype, int source, int tag,         \
+                   MPI_Comm comm, MPI_Status* status) {                                        \
+    PENSTOCK_REAL(PMPI_Recv##c);                                                               \
+    if (stays_out()) return real(buf, count, datatype, source, tag, comm, status);             \
+    MPI_Request request;                                                                       \
+    return wait_for(MPI_Irecv##c(buf, count, datatype, source, tag, comm, &request), &request, \
+                    status);                                                                   \
+  }                                                                                            \
+  int PMPI_Mrecv##c(void* buf, Count count, MPI_Datatype datatype, MPI_Message* message,       \
+                    MPI_Status* status) {                                                      \
+    PENSTOCK_REAL(PMPI_Mrecv##c);                                                              \
+    if (stays_out()) return real(buf, count, datatype, message, status);                       \
+    MPI_Request request;                                                                       \
+    return wait_for(MPI_Imrecv##c(buf, count, datatype, message, &request), &request, status); \
   }
 
-#define PENSTOCK_SEND_AND_RECEIVE(c, Count)                                                      \
-  int PMPI_Sendrecv##c(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest,    \
-                       int sendtag, void* recvbuf, Count recvcount, MPI_Datatype recvtype,       \
-                       int source, int recvtag, MPI_Comm comm, MPI_Status* status) {             \
-    PENSTOCK_REAL(PMPI_Sendrecv##c);                                                             \
-    if (stays_out())                                                                             \
-      return real(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,     \
-                  source, recvtag, comm, status);                                                \
-    return exchange(                                                                             \
-        [&](MPI_Request* request) {                                                              \
-          return MPI_Isend##c(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);       \
-        },                                                                                       \
-        [&](MPI_Request* request) {                                                              \
-          return MPI_Irecv##c(recvbuf, recvcount, recvtype, source, recvtag, comm, request);     \
-        },                                                                                       \
-        status);                                                                                 \
-  }                                                                                              \
-  int PMPI_Sendrecv_replace##c(void* buf, Count count, MPI_Datatype datatype, int dest,          \
-                               int sendtag, int source, int recvtag, MPI_Comm comm,              \
-                               MPI_Status* status) {                                             \
-    PENSTOCK_REAL(PMPI_Sendrecv_replace##c);                                                     \
-    if (stays_out())                                                                             \
-      return real(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);           \
-    Packed<Count> packed;                                                                        \
-    const int code = packed.fill(                                                                \
-        [&](Count* bytes) { return MPI_Pack_size##c(count, datatype, comm, bytes); },            \
-        [&](void* to, Count bytes, Count* place) {                                               \
-          return MPI_Pack##c(buf, count, datatype, to, bytes, place, comm);                      \
-        });                                                                                      \
-    if (code != MPI_SUCCESS) return code;                                                        \
-    return exchange(                                                                             \
-        [&](MPI_Request* request) {                                                              \
-          return MPI_Isend##c(packed.data.data(), packed.size(), MPI_PACKED, dest, sendtag,      \
-                              comm, request);                                                    \
-        },                                                                                       \
-        [&](MPI_Request* request) {                                                              \
-          return MPI_Irecv##c(buf, count, datatype, source, recvtag, comm, request);             \
-        },                                                                                       \
-        status);                                                                                 \
+#define PENSTOCK_SEND_AND_RECEIVE(c, Count)                                                       \
+  int PMPI_Sendrecv##c(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest,     \
+                       int sendtag, void* recvbuf, Count recvcount, MPI_Datatype recvtype,        \
+                       int source, int recvtag, MPI_Comm comm, MPI_Status* status) {              \
+    PENSTOCK_REAL(PMPI_Sendrecv##c);                                                              \
+    if (stays_out())                                                                              \
+      return real(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,      \
+                  source, recvtag, comm, status);                                                 \
+    return exchange(                                                                              \
+        [&](MPI_Request* request) {                                                               \
+          return MPI_Isend##c(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);        \
+        },                                                                                        \
+        [&](MPI_Request* request) {                                                               \
+          return MPI_Irecv##c(recvbuf, recvcount, recvtype, source, recvtag, comm, request);      \
+        },                                                                                        \
+        status);                                                                                  \
+  }                                                                                               \
+  int PMPI_Sendrecv_replace##c(void* buf, Count count, MPI_Datatype datatype, int dest,           \
+                               int sendtag, int source, int recvtag, MPI_Comm comm,               \
+                               MPI_Status* status) {                                              \
+    PENSTOCK_REAL(PMPI_Sendrecv_replace##c);                                                      \
+    if (stays_out())                                                                              \
+      return real(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);            \
+    Packed<Count> packed;                                                                         \
+    const int code =                                                                              \
+        packed.fill([&](Count* bytes) { return MPI_Pack_size##c(count, datatype, comm, bytes); }, \
+                    [&](void* to, Count bytes, Count* place) {                                    \
+                      return MPI_Pack##c(buf, count, datatype, to, bytes, place, comm);           \
+                    });                                                                           \
+    if (code != MPI_SUCCESS) return code;                                                         \
+    return exchange(                                                                              \
+        [&](MPI_Request* request) {                                                               \
+          return MPI_Isend##c(packed.data.data(), packed.size(), MPI_PACKED, dest, sendtag, comm, \
+                              request);                                                           \
+        },                                                                                        \
+        [&](MPI_Request* request) {                                                               \
+          return MPI_Irecv##c(buf, count, datatype, source, recvtag, comm, request);              \
+        },                                                                                        \
+        status);                                                                                  \
   }
 
-#define PENSTOCK_MESSAGES(c, Count)                   \
-  PENSTOCK_SEND(PMPI_Send##c, MPI_Isend##c, Count)    \
-  PENSTOCK_SEND(PMPI_Ssend##c, MPI_Issend##c, Count)  \
-  PENSTOCK_SEND(PMPI_Rsend##c, MPI_Irsend##c, Count)  \
-  PENSTOCK_RECEIVE(c, Count)                          \
+#define PENSTOCK_MESSAGES(c, Count)                  \
+  PENSTOCK_SEND(PMPI_Send##c, MPI_Isend##c, Count)   \
+  PENSTOCK_SEND(PMPI_Ssend##c, MPI_Issend##c, Count) \
+  PENSTOCK_SEND(PMPI_Rsend##c, MPI_Irsend##c, Count) \
+  PENSTOCK_RECEIVE(c, Count)                         \
   PENSTOCK_SEND_AND_RECEIVE(c, Count)
 
 #pragma GCC visibility push(default)

@@ -2,6 +2,7 @@
 // each aggregator builds its file domain access table (FDAT). No rank has the requests of all
 // ranks.
 #include <algorithm>
+#include <map>
 
 #include "engine/node.hpp"
 #include "mpi/discover.hpp"
@@ -37,7 +38,13 @@ Task<DomainTable> tell_aggregators(Context& context, const Access& access, const
   co_return table;
 }
 
-/// Of this node's ranks. Short ones are in the mailboxes since the agreement on entry.
+Descriptors in_rank_order(Descriptors descriptors) {
+  std::ranges::sort(descriptors, {}, &Descriptor::rank);
+  return descriptors;
+}
+
+/// Of this node's ranks, in their order. Short ones are in the mailboxes since the agreement on
+/// entry.
 Task<Descriptors> local_descriptors(Context& context, const Access& access, const NodeRoles& roles,
                                     const Neighbours& touched, bool in_mailboxes) {
   Team& team = *context.comm.team();
@@ -59,22 +66,31 @@ Task<Descriptors> local_descriptors(Context& context, const Access& access, cons
   const std::vector<std::int64_t> words = access.file.encode();
   for (const int owner : owners)
     descriptors.push_back({team.members()[static_cast<std::size_t>(owner)], words});
-  co_return co_await send(context, std::move(descriptors), context.channel.request_tag());
+  co_return in_rank_order(
+      co_await send(context, std::move(descriptors), context.channel.request_tag()));
 }
 
-std::vector<DomainTable> make_proxy_tables(Context& context, const Plan& plan,
+/// Of the aggregators on other nodes that this rank is the proxy of, those that the node's ranks
+/// touch. Each has its own part of an irregular request: all tables together are as large as the
+/// requests.
+std::vector<DomainTable> make_proxy_tables(const Team& team, const Plan& plan,
                                            const NodeRoles& roles, const Descriptors& local) {
-  std::vector<DomainTable> tables;
-  const Team& team = *context.comm.team();
-  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) {
-    if (roles.is_local(a) || roles.owner_of(a) != team.rank()) continue;
-    DomainTable table(plan, a);
-    for (const Descriptor& descriptor : local)
-      table.add(descriptor.rank, Footprint::decode(descriptor.words));
-    table.finalize();
-    if (!table.sources().empty()) tables.push_back(std::move(table));
+  std::map<std::int64_t, DomainTable> tables;
+  for (const Descriptor& descriptor : local) {
+    const Footprint whole = Footprint::decode(descriptor.words);
+    for (const std::int64_t aggregator : touched_aggregators(plan.domains, whole)) {
+      if (roles.is_local(aggregator) || roles.owner_of(aggregator) != team.rank()) continue;
+      const auto table = tables.try_emplace(aggregator, plan, aggregator).first;
+      const std::vector<std::int64_t> part = whole.encode(plan.domains.hull(aggregator));
+      table->second.add(descriptor.rank, Footprint::decode(part));
+    }
   }
-  return tables;
+  std::vector<DomainTable> made;
+  for (auto& [aggregator, table] : tables) {
+    table.finalize();
+    if (!table.sources().empty()) made.push_back(std::move(table));
+  }
+  return made;
 }
 
 /// Sends each aggregator on another node one descriptor, joined from those of this node's ranks: of
@@ -109,8 +125,7 @@ Task<Descriptors> between_nodes(Context& context, const Plan& plan,
 DomainTable own_table(Context& context, const Plan& plan, Overlap overlap,
                       Descriptors descriptors) {
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), overlap);
-  std::sort(descriptors.begin(), descriptors.end(),
-            [](const Descriptor& a, const Descriptor& b) { return a.rank < b.rank; });
+  descriptors = in_rank_order(std::move(descriptors));
   if (table.aggregator() >= 0)
     for (const Descriptor& descriptor : descriptors)
       table.add(descriptor.rank, Footprint::decode(descriptor.words));
@@ -128,7 +143,7 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
   Descriptors descriptors =
       co_await local_descriptors(context, access, roles, prepared.touched, in_mailboxes);
   if (team.nodes() > 1) {
-    prepared.proxy_tables = make_proxy_tables(context, plan, roles, descriptors);
+    prepared.proxy_tables = make_proxy_tables(team, plan, roles, descriptors);
     Descriptors others = co_await between_nodes(context, plan, prepared.proxy_tables);
     for (Descriptor& descriptor : others) descriptors.push_back(std::move(descriptor));
   }

@@ -131,8 +131,7 @@ MPI_Win make_window(const Communicator& comm) {
       MPI_Iallreduce(MPI_IN_PLACE, failed, 2, MPI_INT, MPI_MAX, comm.handle(), &request),
       "MPI_Iallreduce");
   Communicator::wait(request, "MPI_Iallreduce");
-  if (failed[0] && failed[1])
-    throw_mpi(MPI_ERR_WIN, "MPI_Win_allocate worked on some ranks only");
+  if (failed[0] && failed[1]) throw_mpi(MPI_ERR_WIN, "MPI_Win_allocate worked on some ranks only");
   return failed[0] ? MPI_WIN_NULL : window;
 }
 

@@ -167,7 +167,8 @@ bool has_threads() {
 /// A thread of each rank goes on with what is under way.
 TEST(Progress, DuringCollectiveCallsOfMpi) {
   if (!has_threads()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
-  for (int i = 0; i < 20; ++i) check_exchange("barrier", [] { EXPECT_MPI(MPI_Barrier(MPI_COMM_WORLD)); });
+  for (int i = 0; i < 20; ++i)
+    check_exchange("barrier", [] { EXPECT_MPI(MPI_Barrier(MPI_COMM_WORLD)); });
   check_exchange("sum", [] { EXPECT_EQ(sum(1), size()); });
 }
 
