@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -52,9 +53,10 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
                       "MPI_Comm_split_type");
   MPI_Comm leaders = split_leaders(comm, node);
   team->find_node(comm, node, leaders);
+  const bool has_table = !team->find_formula(comm);
   const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
                              team->size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
-                             Table::bytes(team->comm_size_);
+                             (has_table ? RankMap::table_bytes(team->comm_size_) : 0);
   SharedSegment segment = share_by_messages(node, bytes, why);
   MPI_Comm_free(&node);
   int works = segment ? 1 : 0, all_work = 0;
@@ -65,8 +67,8 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
     return nullptr;
   }
   std::byte* const rest = team->lay_out(std::move(segment), 1, 0, team->size_, team->rank_);
-  team->table_ = Table::at(rest, team->comm_size_);
-  team->tell_nodes(comm, leaders);
+  if (has_table) team->map_ = RankMap::table(rest, team->comm_size_);
+  if (has_table) team->tell_nodes(comm, leaders);
   if (leaders != MPI_COMM_NULL) MPI_Comm_free(&leaders);
   Cores cores = Cores::own();
   drive(*team, team->join_notes(0, cores, [](Cores& all, const Cores& next) { all.join(next); }));
@@ -106,19 +108,22 @@ std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int mailbox
   return at + static_cast<std::size_t>(mailboxes) * sizeof(Mailbox);
 }
 
-Team::Table Team::Table::at(std::byte* memory, int comm_size) noexcept {
-  auto* const node_of = reinterpret_cast<std::int32_t*>(memory);
-  return {node_of, node_of + comm_size, node_of + 2 * comm_size, node_of + 3 * comm_size + 1};
+/// Whether all ranks are where a formula says.
+bool Team::find_formula(MPI_Comm comm) {
+  int widest = size_;
+  Communicator::check(MPI_Allreduce(MPI_IN_PLACE, &widest, 1, MPI_INT, MPI_MAX, comm),
+                      "MPI_Allreduce");
+  const RankMap forms[] = {RankMap::blocks(comm_size_, widest),
+                           RankMap::in_turn(comm_size_, nodes_)};
+  const RankMap::Place here{node_, rank_};
+  int fit[] = {forms[0].place_of(comm_rank_) == here, forms[1].place_of(comm_rank_) == here};
+  Communicator::check(MPI_Allreduce(MPI_IN_PLACE, fit, 2, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  map_ = fit[0] ? forms[0] : forms[1];
+  return fit[0] || fit[1];
 }
 
-void Team::Table::index(int comm_size) noexcept {
-  for (int rank = 0; rank < comm_size; ++rank) ++start_of[node_of[rank] + 1];
-  for (int node = 0; node < comm_size; ++node) start_of[node + 1] += start_of[node];
-  for (int rank = 0; rank < comm_size; ++rank)
-    by_node[start_of[node_of[rank]] + local_rank_of[rank]] = rank;
-}
-
-/// Everybody sends to rank 0 of the communicator, whose table the leaders pass on.
+/// Where there is no formula: everybody sends to rank 0 of the communicator, whose table the
+/// leaders pass on.
 void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
   std::vector<int> all;
   const int mine[2] = {node_, rank_};
@@ -128,10 +133,10 @@ void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
     Communicator::check(MPI_Bcast(all.data(), 2 * comm_size_, MPI_INT, 0, leaders), "MPI_Bcast");
   if (leads()) {
     for (int rank = 0; rank < comm_size_; ++rank) {
-      table_.node_of[rank] = all[2 * static_cast<std::size_t>(rank)];
-      table_.local_rank_of[rank] = all[2 * static_cast<std::size_t>(rank) + 1];
+      const auto at = 2 * static_cast<std::size_t>(rank);
+      map_.set(rank, {all[at], all[at + 1]});
     }
-    table_.index(comm_size_);
+    map_.index();
   }
   drive(*this, meet(0));
 }
@@ -139,9 +144,10 @@ void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
 Task<std::unique_ptr<Team>> Team::make_another(int most, std::string& why) {
   const bool whole = most == 0;
   const int widest = whole ? size_ : most, teams = (size_ + widest - 1) / widest;
+  const std::optional<RankMap> formula = whole ? map_ : split_formula(most);
   const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(Common)) +
                              size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
-                             (whole ? 0 : Table::bytes(comm_size_));
+                             (formula ? 0 : RankMap::table_bytes(comm_size_));
   SharedSegment segment = co_await share(0, bytes, why);
   if (!segment) co_return nullptr;
   std::unique_ptr<Team> team(new Team);
@@ -155,13 +161,13 @@ Task<std::unique_ptr<Team>> Team::make_another(int most, std::string& why) {
   team->cores_ = cores_;
   team->crowded_ = team->size_ > cores_;
   std::byte* const rest = team->lay_out(std::move(segment), teams, rank_ / widest, size_, rank_);
-  team->table_ = whole ? table_ : Table::at(rest, comm_size_);
+  team->map_ = formula ? *formula : RankMap::table(rest, comm_size_);
   team->node_ = node_;
   team->nodes_ = nodes_;
   if (!whole) {
     team->nodes_ = 0;
     for (int node = 0; node < nodes_; ++node) team->nodes_ += (size_of(node) + most - 1) / most;
-    if (leads()) team->split_table(*this, most);
+    if (leads() && !formula) team->split_table(*this, most);
     co_await meet(0);
     team->node_ = team->node_of(comm_rank_);
   }
@@ -181,7 +187,7 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
     const int size = static_cast<int>(members[node].size());
     const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
                                size * static_cast<std::int64_t>(sizeof(Mailbox)) +
-                               Table::bytes(ranks);
+                               RankMap::table_bytes(ranks);
     SharedSegment first;
     const SharedSegment::Invitation invitation = first.create(bytes);
     for (int local_rank = 0; local_rank < size; ++local_rank) {
@@ -199,7 +205,7 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
       const int error = invitation.error != 0 ? invitation.error : mine.join(invitation, bytes);
       mine = SharedSegment::complete(std::move(mine), error, why);
       if (!mine) throw Error(ErrorClass::internal, "no memory for simulated ranks: " + why);
-      team->table_ = Table::at(team->lay_out(std::move(mine), 1, 0, size, local_rank), ranks);
+      team->map_ = RankMap::table(team->lay_out(std::move(mine), 1, 0, size, local_rank), ranks);
       if (local_rank == 0) team->fill_table(node_of);
       teams[static_cast<std::size_t>(team->comm_rank_)] = std::move(team);
     }
@@ -210,10 +216,17 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
 void Team::fill_table(const std::vector<int>& node_of) {
   std::vector<int> local_ranks(node_of.size());
   for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
-    table_.node_of[rank] = node_of[rank];
-    table_.local_rank_of[rank] = local_ranks[static_cast<std::size_t>(node_of[rank])]++;
+    const int node = node_of[rank];
+    map_.set(static_cast<int>(rank), {node, local_ranks[static_cast<std::size_t>(node)]++});
   }
-  table_.index(comm_size_);
+  map_.index();
+}
+
+/// Where blocks are split into blocks.
+std::optional<RankMap> Team::split_formula(int most) const {
+  if (map_.is_table() || map_.rank_at({0, size_of(0) - 1}) != size_of(0) - 1) return std::nullopt;
+  if (nodes_ > 1 && size_of(0) % most != 0) return std::nullopt;
+  return RankMap::blocks(comm_size_, most);
 }
 
 /// Teams are numbered by their lowest ranks, as their leaders are.
@@ -228,10 +241,9 @@ void Team::split_table(const Team& whole, int most) {
     const int team = first[static_cast<std::size_t>(whole.node_of(rank))] + local_rank / most;
     int& numbered = number[static_cast<std::size_t>(team)];
     if (local_rank % most == 0) numbered = teams++;
-    table_.node_of[rank] = numbered;
-    table_.local_rank_of[rank] = local_rank % most;
+    map_.set(rank, {numbered, local_rank % most});
   }
-  table_.index(comm_size_);
+  map_.index();
 }
 
 template <class T, class Join>

@@ -23,6 +23,7 @@
 #include "base/shared_extent.hpp"
 #include "base/task.hpp"
 #include "mpi/bell.hpp"
+#include "mpi/rank_map.hpp"
 #include "mpi/segment.hpp"
 #include "mpi/wait.hpp"
 
@@ -55,13 +56,11 @@ class Team {
   int nodes() const noexcept { return nodes_; }
   /// Ranks in the communicator of those in this team, ascending.
   std::span<const int> members() const noexcept { return members_; }
-  int node_of(int comm_rank) const noexcept { return table_.node_of[comm_rank]; }
+  int node_of(int comm_rank) const noexcept { return map_.place_of(comm_rank).node; }
   /// Rank within its own team of a rank of the communicator.
-  int local_rank_of(int comm_rank) const noexcept { return table_.local_rank_of[comm_rank]; }
-  int size_of(int node) const noexcept { return table_.start_of[node + 1] - table_.start_of[node]; }
-  int rank_at(int node, int local_rank) const noexcept {
-    return table_.by_node[table_.start_of[node] + local_rank];
-  }
+  int local_rank_of(int comm_rank) const noexcept { return map_.place_of(comm_rank).local_rank; }
+  int size_of(int node) const noexcept { return map_.size_of(node); }
+  int rank_at(int node, int local_rank) const noexcept { return map_.rank_at({node, local_rank}); }
   /// Cores that the ranks of this node may use.
   int cores() const noexcept { return cores_; }
 
@@ -154,26 +153,13 @@ class Team {
     alignas(64) std::atomic<std::uint32_t> copying;
     alignas(64) std::atomic<std::uint32_t> gone;  // 1 + the first rank that has left
   };
-  /// The node and the local rank of every rank: one table per node, not per rank.
-  struct Table {
-    std::int32_t* node_of = nullptr;
-    std::int32_t* local_rank_of = nullptr;
-    std::int32_t* start_of = nullptr;  // of each node's ranks in by_node
-    std::int32_t* by_node = nullptr;
-
-    static Table at(std::byte* memory, int comm_size) noexcept;
-    static std::int64_t bytes(int comm_size) noexcept {
-      return (4 * comm_size + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
-    }
-    /// Once node_of and local_rank_of are there.
-    void index(int comm_size) noexcept;
-  };
-
   Team() = default;
   void find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders);
   std::byte* lay_out(SharedSegment segment, int teams, int team, int mailboxes,
                      int own_mailbox) noexcept;
+  bool find_formula(MPI_Comm comm);
   void tell_nodes(MPI_Comm comm, MPI_Comm leaders);
+  std::optional<RankMap> split_formula(int most) const;
   void split_table(const Team& whole, int most);
   void fill_table(const std::vector<int>& node_of);
   template <class T, class Join>
@@ -190,7 +176,7 @@ class Team {
   SharedSegment segment_;
   Common* common_ = nullptr;
   Mailbox* mailboxes_ = nullptr;
-  Table table_;
+  RankMap map_;
 };
 
 }  // namespace penstock
