@@ -12,6 +12,12 @@
 
 namespace penstock::dropin {
 
+template <class Pointer>
+Pointer not_null(Pointer pointer, const char* name) {
+  if (pointer == nullptr) throw_mpi(MPI_ERR_ARG, std::string(name) + " is a null pointer");
+  return pointer;
+}
+
 /// What goes wrong without a file, or with one that is null.
 inline int raise_without_file(const Error& error) {
   return ErrorHandler::of_null_file().call(MPI_FILE_NULL, mpi_code_of(error), error.what());

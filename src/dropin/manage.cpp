@@ -1,5 +1,4 @@
-// MPI 4.1, sections 14.2, 14.3, 14.5.3, 14.6 and 9.3.3: files themselves, their views, their error
-// handlers.
+// MPI 4.1, sections 14.2, 14.3, 14.5.3 and 14.6: files themselves and their views.
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,12 +13,6 @@ using namespace penstock;
 using namespace penstock::dropin;
 
 namespace {
-
-template <class Pointer>
-Pointer not_null(Pointer pointer, const char* name) {
-  if (pointer == nullptr) throw_mpi(MPI_ERR_ARG, std::string(name) + " is a null pointer");
-  return pointer;
-}
 
 /// `Count`: of the function. `none`: the library's pointer for no function.
 template <class Count, class Function>
@@ -159,33 +152,6 @@ int PMPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* 
   });
 }
 
-int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
-  return ErrorHandler::create(function, handler);
-}
-
-int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler handler) {
-  if (fh == MPI_FILE_NULL) return without_file([&] { ErrorHandler::of_null_file().set(handler); });
-  return with_file(fh, [&](auto& file) { file->error_handler().set(handler); });
-}
-
-int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler* handler) {
-  if (fh == MPI_FILE_NULL)
-    return without_file(
-        [&] { *not_null(handler, "errhandler") = ErrorHandler::of_null_file().get(); });
-  return with_file(
-      fh, [&](auto& file) { *not_null(handler, "errhandler") = file->error_handler().get(); });
-}
-
-int PMPI_File_call_errhandler(MPI_File fh, int code) {
-  char text[MPI_MAX_ERROR_STRING + 1] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  const std::shared_ptr<MpiFile> file = file_of(fh);
-  const ErrorHandler handler = file ? file->error_handler() : ErrorHandler::of_null_file();
-  handler.call(fh, code, text);
-  return MPI_SUCCESS;
-}
-
 // The header of the standard ABI has no Fortran.
 #ifdef PENSTOCK_HAVE_MPI_FILE_C2F
 MPI_Fint PMPI_File_c2f(MPI_File fh) {
@@ -250,10 +216,6 @@ PENSTOCK_MPI_NAME(MPI_File_set_atomicity);
 PENSTOCK_MPI_NAME(MPI_File_get_atomicity);
 PENSTOCK_MPI_NAME(MPI_File_sync);
 PENSTOCK_MPI_NAME(MPI_Register_datarep);
-PENSTOCK_MPI_NAME(MPI_File_create_errhandler);
-PENSTOCK_MPI_NAME(MPI_File_set_errhandler);
-PENSTOCK_MPI_NAME(MPI_File_get_errhandler);
-PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
 #ifdef PENSTOCK_HAVE_MPI_FILE_C2F
 PENSTOCK_MPI_NAME(MPI_File_c2f);
 PENSTOCK_MPI_NAME(MPI_File_f2c);

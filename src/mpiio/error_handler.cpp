@@ -1,7 +1,7 @@
 #include "mpiio/error_handler.hpp"
 
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -20,14 +20,15 @@ Key key_of(MPI_Errhandler handler) {
 /// A handle that is made anew may be one that was freed: the last function counts.
 class Functions {
  public:
-  void note(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
+  void note(MPI_Errhandler handler, const ErrorHandler::Function& function) {
     const std::lock_guard guard(mutex_);
     all_[key_of(handler)] = function;
   }
-  MPI_File_errhandler_function* find(MPI_Errhandler handler) {
+  /// Empty: there is none.
+  ErrorHandler::Function find(MPI_Errhandler handler) {
     const std::lock_guard guard(mutex_);
     const auto found = all_.find(key_of(handler));
-    return found == all_.end() ? nullptr : found->second;
+    return found == all_.end() ? ErrorHandler::Function() : found->second;
   }
   static Functions& of_process() {
     static Functions functions;
@@ -36,13 +37,16 @@ class Functions {
 
  private:
   std::mutex mutex_;
-  std::map<Key, MPI_File_errhandler_function*> all_;
+  std::map<Key, ErrorHandler::Function> all_;
 };
+
+/// The library's handles need a function. It has no file that it could call it for.
+void never_called(MPI_File*, int*, ...) {}
 
 }  // namespace
 
-int ErrorHandler::create(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
-  const int code = library::file_create_errhandler(function, handler);
+int ErrorHandler::create(const Function& function, MPI_Errhandler* handler) {
+  const int code = library::file_create_errhandler(&never_called, handler);
   if (code == MPI_SUCCESS) Functions::of_process().note(*handler, function);
   return code;
 }
@@ -62,7 +66,7 @@ void ErrorHandler::set(MPI_Errhandler handler) {
   } else if (handler == MPI_ERRORS_ABORT) {
     kind_ = Kind::ends_alone;
 #endif
-  } else if (function_ != nullptr) {
+  } else if (function_) {
     kind_ = Kind::calls;
   } else {
     throw_mpi(MPI_ERR_ARG, "this error handler was not made by MPI_File_create_errhandler");
@@ -82,10 +86,12 @@ MPI_Errhandler ErrorHandler::get() const {
 
 int ErrorHandler::call(MPI_File file, int code, const std::string& text) const {
   if (kind_ == Kind::calls) {
-    function_(&file, &code);
+    const Function function = function_;  // it may set another handler
+    function(file, code);
   } else if (kind_ != Kind::returns) {
     std::fprintf(stderr, "penstock: %s\n", text.c_str());
     MPI_Abort(kind_ == Kind::ends ? MPI_COMM_WORLD : MPI_COMM_SELF, code);
+    std::_Exit(EXIT_FAILURE);  // MPICH's MPI_Abort returns where the launcher is to end the ranks
   }
   return code;
 }

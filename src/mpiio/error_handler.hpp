@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <string>
 
 #include <penstock/error.hpp>
@@ -12,6 +13,9 @@ namespace penstock {
 
 class ErrorHandler {
  public:
+  /// What a handler of a program does. It may change both.
+  using Function = std::function<void(MPI_File& file, int& code)>;
+
   /// MPI_ERRORS_RETURN, as for every file that is not told otherwise.
   ErrorHandler() = default;
 
@@ -23,15 +27,15 @@ class ErrorHandler {
   /// MPI function returns.
   int call(MPI_File file, int code, const std::string& text) const;
 
-  /// A new one of the MPI library.
-  static int create(MPI_File_errhandler_function* function, MPI_Errhandler* handler);
+  /// A new handle of the MPI library. Returns its error code.
+  static int create(const Function& function, MPI_Errhandler* handler);
   /// Of files that are opened from now on, and of what goes wrong without one (MPI_FILE_NULL).
   static ErrorHandler& of_null_file();
 
  private:
   enum class Kind { returns, ends, ends_alone, calls };
   Kind kind_ = Kind::returns;
-  MPI_File_errhandler_function* function_ = nullptr;
+  Function function_;
 };
 
 }  // namespace penstock

@@ -42,17 +42,39 @@ class Flavour:
 
     def compile(self, program, source, *options, language="cc"):
         command = [self.compiler(language), "-O1", "-g", "-o", str(program), str(PROGRAMS / source), *options]
-        succeed(command)
+        succeed(command, cwd=program.parent)
         return str(program)
+
+    def header(self):
+        """mpi.h with its macros, as the compiler has it."""
+        command = [self.mpicc, "-E", "-dD", "-x", "c", "-"]
+        return subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True).stdout
+
+    def declares(self, name):
+        return re.search(rf"\b{name}\b", self.header()) is not None
 
     def run(self, folder, command, ranks, dropin, variables=None, timeout=TIMEOUT):
         """Runs a program in a folder; returns its output. With dropin, Penstock reports every file that it closes."""
+        status, output = self.try_run(folder, command, ranks, dropin, variables, timeout)
+        assert status == 0, f"{' '.join(map(str, command))} in {folder} ended with {status}:\n{output}"
+        return output
+
+    def try_run(self, folder, command, ranks, dropin, variables=None, timeout=TIMEOUT):
+        """The same, of a program that may fail: its exit status, too."""
         preload = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
         variables = {**(variables or {}), **preload}
         # Open MPI's -x takes NAME=VALUE as one word.
         settings = [word for name, value in variables.items()
                     for word in (["-env", name, value] if self.is_mpich else ["-x", f"{name}={value}"])]
         return run_ranks(folder, [self.mpiexec, "-n", str(ranks), *settings, *map(str, command)], timeout)
+
+    def expect_end(self, folder, command):
+        """An error of a file ends the program. Its output goes to files: launchers may drop the last of it."""
+        redirected = ["sh", "-c", 'exec "$0" "$@" >"output.$$" 2>&1', *command]
+        status, _ = self.try_run(folder, redirected, 2, dropin=True)
+        output = "".join(path.read_text() for path in folder.glob("output.*"))
+        assert status != 0 and "the program went on" not in output, output
+        assert "penstock: MPI_ERR_ARG" in output, output
 
     def run_both(self, space, command, ranks, files, variables=None):
         """Runs it in space/native and, with Penstock, in space/penstock; all that it left there must be the same,
@@ -73,8 +95,7 @@ def run_ranks(folder, command, timeout):
     status, output = run_once(folder, command, timeout)
     if status != 0 and NOT_BEGUN in output:
         status, output = run_once(folder, command, timeout)
-    assert status == 0, f"{' '.join(command)} in {folder} ended with {status}:\n{output}"
-    return output
+    return status, output
 
 
 def run_once(folder, command, timeout):
