@@ -57,7 +57,7 @@ else
 endif
 
 test-dropin: setup
-	@scripts/build.sh $(FLAVOUR) penstock_mpiio_preload
+	@scripts/build.sh $(FLAVOUR) penstock_mpiio_preload && scripts/build.sh $(FLAVOUR) _core
 	@scripts/test_dropin.sh $(FLAVOUR) $(ARGS)
 
 lint: setup

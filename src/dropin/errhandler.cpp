@@ -58,9 +58,8 @@ int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler handler) {
 }
 
 int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler* handler) {
-  return with_handler(fh, [&](const ErrorHandler& of_file) {
-    *not_null(handler, "errhandler") = of_file.get();
-  });
+  return with_handler(
+      fh, [&](const ErrorHandler& of_file) { *not_null(handler, "errhandler") = of_file.get(); });
 }
 
 int PMPI_File_call_errhandler(MPI_File fh, int code) {
@@ -98,9 +97,9 @@ PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
 
 /// Other names of that function: those that compilers make of a Fortran name, those of mpi_f08 in
 /// MPICH and Open MPI, and those by which Open MPI's mpi_f08 reaches the other one.
-#define PENSTOCK_FORTRAN_NAME(name)                                         \
-  extern "C" __attribute__((alias("pmpi_file_create_errhandler_"), visibility("default"))) \
-  decltype(pmpi_file_create_errhandler_) name
+#define PENSTOCK_FORTRAN_NAME(name)                                \
+  extern "C" __attribute__((alias("pmpi_file_create_errhandler_"), \
+                            visibility("default"))) decltype(pmpi_file_create_errhandler_) name
 
 PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler);
 PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler_);

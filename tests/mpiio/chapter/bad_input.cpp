@@ -20,10 +20,10 @@ int open_with(const std::string& name, int amode) {
 }
 
 TEST(BadInput, ModesThatDoNotGoTogether) {
-  for (const int amode :
-       {0, MPI_MODE_CREATE, MPI_MODE_RDONLY | MPI_MODE_RDWR, MPI_MODE_RDONLY | MPI_MODE_WRONLY,
-        MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_MODE_RDONLY | MPI_MODE_EXCL,
-        MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, 1 << 28})
+  for (const int amode : std::vector<int>{
+           0, MPI_MODE_CREATE, MPI_MODE_RDONLY | MPI_MODE_RDWR, MPI_MODE_RDONLY | MPI_MODE_WRONLY,
+           MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_MODE_RDONLY | MPI_MODE_EXCL,
+           MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, 1 << 28})
     EXPECT_CLASS(open_with("modes", amode), MPI_ERR_AMODE) << amode;
   EXPECT_FALSE(exists(path_of("modes")));
 }

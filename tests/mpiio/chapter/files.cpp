@@ -130,11 +130,13 @@ TEST(Files, OfPartsOfTheRanks) {
 
 TEST(Files, HaveNumbersInFortran) {
   const File a("a"), b("b");
+#ifndef MPI_ABI_VERSION  // the header of the standard ABI has no Fortran
   EXPECT_NE(MPI_File_c2f(a), MPI_File_c2f(b));
   EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(a)), a.handle);
   EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(b)), b.handle);
   EXPECT_EQ(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)), MPI_FILE_NULL);
   EXPECT_EQ(MPI_File_f2c(123456), MPI_FILE_NULL);
+#endif
 #if MPI_VERSION >= 5
   EXPECT_NE(MPI_File_toint(a), MPI_File_toint(b));
   EXPECT_EQ(MPI_File_fromint(MPI_File_toint(b)), b.handle);
