@@ -1,10 +1,14 @@
 import os
+import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from flavour import Flavour
+from flavour import Flavour, succeed
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +32,23 @@ def programs(flavour):
     folder = flavour.build / "dropin/programs"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@dataclass(frozen=True)
+class Abi:
+    """The standard ABI's compilers, and the drop-in for it."""
+
+    mpicc: Path
+    mpicxx: Path
+    library: Path
+
+
+@pytest.fixture(scope="session")
+def abi(flavour):
+    mpicc = flavour.mpicc.with_name("mpicc_abi")
+    if not mpicc.exists():
+        pytest.skip(f"{flavour.name} has no mpicc_abi")
+    told = succeed([REPOSITORY / "scripts/dropin.sh", mpicc])
+    made = re.search(r'(\S+libpenstock_mpiio\.so): .*"mpi": "MPI ABI"', told)
+    assert made, told
+    return Abi(mpicc, mpicc.with_name("mpicxx_abi"), REPOSITORY / made[1])

@@ -45,9 +45,9 @@ class Flavour:
         succeed(command, cwd=program.parent)
         return str(program)
 
-    def header(self):
-        """mpi.h with its macros, as the compiler has it."""
-        command = [self.mpicc, "-E", "-dD", "-x", "c", "-"]
+    def header(self, mpicc=None):
+        """mpi.h with its macros, as the compiler has it. mpicc: another one than the flavour's."""
+        command = [mpicc or self.mpicc, "-E", "-dD", "-x", "c", "-"]
         return subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True).stdout
 
     def declares(self, name):

@@ -6,22 +6,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from flavour import files_in_report, same_files, succeed
 
-REPOSITORY = Path(__file__).parents[2]
 CHAPTER = ["main", "access", "bad_input", "files", "misuse", "requests", "views"]
-
-
-@pytest.fixture(scope="session")
-def abi(flavour):
-    """The folder of mpicc_abi and mpicxx_abi; the drop-in for them is there."""
-    mpicc = flavour.mpicc.with_name("mpicc_abi")
-    if not mpicc.exists():
-        pytest.skip(f"{flavour.name} has no mpicc_abi")
-    told = succeed([REPOSITORY / "scripts/dropin.sh", mpicc])
-    assert '"mpi": "MPI ABI"' in told
-    return mpicc.parent
 
 
 def penstock_run(flavour, folder, program, *words):
@@ -32,7 +19,7 @@ def penstock_run(flavour, folder, program, *words):
 
 def test_a_program_has_the_same_file(flavour, abi, space, programs):
     program = programs / "lattice-abi"
-    succeed([abi / "mpicc_abi", "-std=c11", "-o", program, Path(__file__).with_name("programs") / "lattice.c"])
+    succeed([abi.mpicc, "-std=c11", "-o", program, Path(__file__).with_name("programs") / "lattice.c"])
     native, penstock = space / "native", space / "penstock"
     native.mkdir()
     penstock.mkdir()
@@ -43,17 +30,17 @@ def test_a_program_has_the_same_file(flavour, abi, space, programs):
 
 
 def test_the_chapter(flavour, abi, space, programs):
-    tests = REPOSITORY / "tests"
+    tests = Path(__file__).parents[1]
 
     def compile_one(name):
         made = programs / f"chapter-abi-{name}.o"
-        succeed([abi / "mpicxx_abi", "-std=c++20", f"-I{tests}", "-c", tests / f"mpiio/chapter/{name}.cpp", "-o", made])
+        succeed([abi.mpicxx, "-std=c++20", f"-I{tests}", "-c", tests / f"mpiio/chapter/{name}.cpp", "-o", made])
         return made
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(compile_one, CHAPTER))
     program = programs / "chapter-abi"
-    succeed([abi / "mpicxx_abi", *objects, "-o", program, "-lgtest", "-lpthread"])
+    succeed([abi.mpicxx, *objects, "-o", program, "-lgtest", "-lpthread"])
     output = penstock_run(flavour, space, program)
     passed = re.search(r"\[  PASSED  \] (\d+) tests", output)
     assert passed and int(passed[1]) > 50 and "FAILED" not in output, output
