@@ -115,11 +115,46 @@ def choose(command: list[str], found: list[Library]) -> Library:
     return major[0]
 
 
-def preloaded(command: list[str], library: Library, settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+# Prints what mpi4py has loaded, without starting MPI.
+LOAD_MPI4PY = """
+import mpi4py
+mpi4py.rc(initialize=False, finalize=False)
+import mpi4py.MPI
+print(open("/proc/self/maps").read())
+"""
+
+
+def loaded_by_mpi4py(python: str) -> list[Path]:
+    """The libmpi.so that mpi4py's wheel finds and loads in this Python; none: it is linked with its MPI library."""
+    told = subprocess.run([python, "-c", LOAD_MPI4PY], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "LD_PRELOAD": ""}).stdout
+    return [Path(path) for path in dict.fromkeys(re.findall(r"(/\S*/libmpi\.so\S*)$", told, re.MULTILINE))]
+
+
+def needed_by_mpi4py(command: list[str], library: Library) -> list[Path]:
+    """What is to be preloaded, too, for a Python program.
+
+    mpi4py's wheel looks for no MPI library where there is one already, and its extension module needs libmpi.so.12 or
+    libmpi.so.40. An MPI library of another name (Debian's MPICH) does not satisfy that.
+    """
+    python = next((word for word in command if re.fullmatch(r"python[\d.]*", Path(word).name)), None)
+    if python is None or shutil.which(python) is None or re.match(r"libmpi(_abi)?\.so", library.soname):
+        return []
+    found = loaded_by_mpi4py(python)
+    for path in found:
+        if soname_of(path) != library.soname:
+            raise ArgumentError(f"mpi4py of {python} uses {path}, which is not {library.name} ({library.soname}), the "
+                                "MPI library of the launcher; MPI4PY_LIBMPI names another one for mpi4py")
+    return found
+
+
+def preloaded(command: list[str], library: Library, settings: dict[str, str],
+              also: list[Path] | None = None) -> tuple[list[str], dict[str, str]]:
     """The command and its environment. Ranks on other hosts get the settings through the launcher."""
     mine = environment()
     before = mine.get("LD_PRELOAD", "")
-    mine |= {**settings, "LD_PRELOAD": f"{library.path}:{before}" if before else str(library.path)}
+    libraries = [str(path) for path in (library.path, *(also or []))]
+    mine |= {**settings, "LD_PRELOAD": ":".join([*libraries, before] if before else libraries)}
     names = ["LD_PRELOAD", *(name for name in mine if name.startswith("PENSTOCK_"))]
     command = list(command)
     for i, word in enumerate(command):
@@ -133,5 +168,6 @@ def run(command: list[str], settings: dict[str, str]) -> None:
     """Becomes the command. Throws ArgumentError where there is no build for its MPI library."""
     if shutil.which(command[0]) is None:
         raise ArgumentError(f"there is no program '{command[0]}'")
-    command, mine = preloaded(command, choose(command, libraries()), settings)
+    library = choose(command, libraries())
+    command, mine = preloaded(command, library, settings, needed_by_mpi4py(command, library))
     os.execvpe(command[0], command, mine)

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import ArgumentError
 from penstock._launch import environment, find_mpiexec
-from penstock._run import Library, choose, libraries, preloaded
+from penstock._run import Library, choose, libraries, loaded_by_mpi4py, needed_by_mpi4py, preloaded
 
 PROGRAM = """
 from mpi4py import MPI
@@ -89,3 +89,17 @@ def test_ranks_of_open_mpi_get_the_settings_through_the_launcher() -> None:
     command, mine = preloaded(["mpirun", "-n", "2", "a"], library, {"PENSTOCK_REPORT": "1"})
     assert command[:3] == ["mpirun", "-x", "LD_PRELOAD"] and "PENSTOCK_REPORT" in command
     assert mine["LD_PRELOAD"].startswith("/x.so")
+
+
+def test_what_mpi4py_loads_is_preloaded_where_the_library_has_another_name() -> None:
+    found = loaded_by_mpi4py(sys.executable)
+    assert len(found) == 1 and found[0].exists()
+    command = ["mpiexec", "-n", "2", sys.executable, "program.py"]
+    own = libraries()[0]
+    assert needed_by_mpi4py(command, own) == ([] if own.soname.startswith("libmpi.so") else found)
+    assert needed_by_mpi4py(["mpiexec", "-n", "2", "./program"], own) == []
+    other = Library(own.path, "Another MPI", "1.0", "libanother.so.1")
+    with pytest.raises(ArgumentError, match="mpi4py of .* uses .*libmpi.so.* is not Another MPI 1.0"):
+        needed_by_mpi4py(command, other)
+    _, mine = preloaded(command, own, {}, found)
+    assert mine["LD_PRELOAD"].split(":")[:2] == [str(own.path), str(found[0])]
