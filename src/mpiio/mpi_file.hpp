@@ -8,7 +8,6 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>

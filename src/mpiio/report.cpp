@@ -2,12 +2,12 @@
 
 #include <mpi.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <vector>
+#include <type_traits>
 
 #include "file/byte_file.hpp"
 
@@ -55,15 +55,100 @@ std::string seconds_text(double seconds) {
   return seconds < 1 ? number(seconds * 1e3) + " ms" : number(seconds) + " s";
 }
 
-/// What one rank did, in numbers that are added up.
-constexpr std::size_t most_sums = 40;
-using Numbers = std::array<double, most_sums>;
+/// What one rank did, or all together: numbers that are added up.
+struct Totals {
+  struct Calls {
+    double calls = 0, bytes = 0, seconds = 0;
+  };
+  Calls calls[2][2];  // by direction; alone and together
+  double reads = 0, writes = 0, bytes_read = 0, bytes_written = 0;
+  double buffered = 0, buffer_waits = 0, messages = 0;
+  double storage = 0, wait = 0, room = 0, exchange = 0, copy = 0, plan = 0;  // seconds
 
-struct Cursor {
-  Numbers& numbers;
-  std::size_t at = 0;
-  double& next() { return numbers[at++]; }
+  double seconds_in_calls() const {
+    double all = 0;
+    for (const auto& direction : calls)
+      for (const Calls& kind : direction) all += kind.seconds;
+    return all;
+  }
 };
+
+void take(Totals& totals, const Statistics& statistics) {
+  totals.reads = static_cast<double>(statistics.reads);
+  totals.writes = static_cast<double>(statistics.writes);
+  totals.bytes_read = static_cast<double>(statistics.bytes_read);
+  totals.bytes_written = static_cast<double>(statistics.bytes_written);
+  totals.buffered = static_cast<double>(statistics.bytes_buffered);
+  totals.buffer_waits = static_cast<double>(statistics.buffer_waits);
+  totals.messages = static_cast<double>(statistics.messages);
+  totals.storage = statistics.time_storage;
+  totals.wait = statistics.time_wait;
+  totals.room = statistics.time_room;
+  totals.exchange = statistics.time_exchange;
+  totals.copy = statistics.time_copy;
+  totals.plan = statistics.time_plan;
+}
+
+/// Of all ranks, on rank 0.
+Totals add_up(const Totals& mine, const Communicator& comm) {
+  static_assert(std::is_trivially_copyable_v<Totals> && sizeof(Totals) % sizeof(double) == 0);
+  Totals all = mine;
+  if (!comm.alone())
+    MPI_Reduce(&mine, &all, static_cast<int>(sizeof mine / sizeof(double)), MPI_DOUBLE, MPI_SUM, 0,
+               comm.handle());
+  return all;
+}
+
+std::string calls_text(const Totals& all, double ranks) {
+  constexpr const char* names[2][2] = {{"independent read", "collective read"},
+                                       {"independent write", "collective write"}};
+  std::string text;
+  for (const bool writes : {false, true})
+    for (const bool together : {false, true}) {
+      const Totals::Calls& kind = all.calls[writes][together];
+      if (kind.calls == 0) continue;
+      text += "  " + std::string(names[writes][together]) + ": " +
+              number(together ? kind.calls / ranks : kind.calls) + " calls, " +
+              bytes_text(kind.bytes) + ", " + seconds_text(kind.seconds / ranks) + " a rank\n";
+    }
+  return text;
+}
+
+std::string storage_text(const Totals& all, double ranks) {
+  std::string text = "  storage: " + number(all.reads) + " reads of " + bytes_text(all.bytes_read) +
+                     ", " + number(all.writes) + " writes of " + bytes_text(all.bytes_written) +
+                     "; " + number(all.messages) + " messages\n";
+  const double storage_in_calls =
+      std::max(0.0, all.seconds_in_calls() - all.wait - all.copy - all.plan);
+  if (all.buffered > 0)
+    text += "  in the background: " + bytes_text(all.buffered) + "; of " +
+            seconds_text(all.storage) + " of storage, summed over the ranks, about " +
+            seconds_text(std::max(0.0, all.storage - storage_in_calls)) +
+            " went on beside the program\n";
+  return text + "  a rank's time: storage " + seconds_text(all.storage / ranks) + ", exchange " +
+         seconds_text(all.exchange / ranks) + ", copies " + seconds_text(all.copy / ranks) +
+         ", waiting for others " + seconds_text(all.wait / ranks) + ", planning " +
+         seconds_text(all.plan / ranks) + "\n";
+}
+
+/// What was slow, and what helps.
+std::string slow_text(const Totals& all, double ranks) {
+  const double in_calls = all.seconds_in_calls();
+  std::string text;
+  if (all.room > in_calls / 10 && all.buffer_waits > 0)
+    text += "  slow: " + seconds_text(all.room / ranks) +
+            " a rank waiting for room in the active buffer (" + number(all.buffer_waits) +
+            " times); raise penstock_active_buffer_size, or compute longer between writes\n";
+  const double accesses = all.reads + all.writes, moved = all.bytes_read + all.bytes_written;
+  if (accesses > 100 && moved / accesses < 65536)
+    text += "  slow: accesses of " + bytes_text(moved / accesses) +
+            " on average; collective calls of all ranks would join them\n";
+  if (all.wait > in_calls / 2 && in_calls > 0.1)
+    text +=
+        "  slow: more than half of the time in calls is waiting for other ranks, which come "
+        "later or have more to do\n";
+  return text;
+}
 
 }  // namespace
 
@@ -95,49 +180,7 @@ void FileReport::count_simple(Direction direction, std::int64_t bytes, double se
   sums.seconds += seconds;
 }
 
-void FileReport::tell(ByteFile& file, const std::string& amode) const {
-  const Statistics statistics = file.statistics();
-  Numbers mine{};
-  Cursor in{mine};
-  for (const bool writes : {false, true})
-    for (const bool together : {false, true}) {
-      const Sums& sums = sums_[writes][together];
-      in.next() = static_cast<double>(sums.calls);
-      in.next() = static_cast<double>(sums.bytes);
-      in.next() = sums.seconds;
-    }
-  for (const double value :
-       {double(statistics.reads), double(statistics.writes), double(statistics.bytes_read),
-        double(statistics.bytes_written), double(statistics.bytes_buffered),
-        double(statistics.buffer_waits), double(statistics.messages), statistics.time_storage,
-        statistics.time_wait, statistics.time_room, statistics.time_exchange, statistics.time_copy,
-        statistics.time_plan})
-    in.next() = value;
-  Numbers all = mine;
-  const Communicator& comm = file.comm();
-  if (!comm.alone())
-    MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_SUM, 0,
-               comm.handle());
-  if (comm.rank() != 0) return;
-
-  Cursor out{all};
-  const double ranks = comm.size();
-  std::string text = "penstock: " + file.path() + " (" + amode + ", " +
-                     std::to_string(comm.size()) + " ranks, " + file.device() + ")\n";
-  double in_calls = 0;
-  for (const char* const what :
-       {"independent read", "collective read", "independent write", "collective write"}) {
-    const double calls = out.next(), bytes = out.next(), seconds = out.next();
-    in_calls += seconds;
-    if (calls == 0) continue;
-    const bool together = std::strncmp(what, "coll", 4) == 0;
-    text += "  " + std::string(what) + ": " + number(together ? calls / ranks : calls) +
-            " calls, " + bytes_text(bytes) + ", " + seconds_text(seconds / ranks) + " a rank\n";
-  }
-  const double reads = out.next(), writes = out.next(), bytes_read = out.next(),
-               bytes_written = out.next(), buffered = out.next(), waits = out.next(),
-               messages = out.next(), storage = out.next(), wait = out.next(), room = out.next(),
-               exchange = out.next(), copy = out.next(), plan = out.next();
+std::string FileReport::plans_text() const {
   std::string methods;
   for (std::size_t m = 0; m < std::size(methods_); ++m)
     if (methods_[m] > 0)
@@ -147,33 +190,29 @@ void FileReport::tell(ByteFile& file, const std::string& amode) const {
     if (exchanges_[e] > 0)
       methods += ", exchange " + std::string(to_string(static_cast<Exchange>(e))) + " " +
                  std::to_string(exchanges_[e]) + "x";
+  std::string text;
   if (!methods.empty()) text += "  method: " + methods + "\n";
   if (!reason_.empty()) text += "  why: " + reason_ + "\n";
-  text += "  storage: " + number(reads) + " reads of " + bytes_text(bytes_read) + ", " +
-          number(writes) + " writes of " + bytes_text(bytes_written) + "; " + number(messages) +
-          " messages\n";
-  const double hidden = std::max(0.0, storage - std::max(0.0, in_calls - wait - copy - plan));
-  if (buffered > 0)
-    text += "  in the background: " + bytes_text(buffered) + "; of " + seconds_text(storage) +
-            " of storage, summed over the ranks, about " + seconds_text(hidden) +
-            " went on beside the program\n";
-  text += "  a rank's time: storage " + seconds_text(storage / ranks) + ", exchange " +
-          seconds_text(exchange / ranks) + ", copies " + seconds_text(copy / ranks) +
-          ", waiting for others " + seconds_text(wait / ranks) + ", planning " +
-          seconds_text(plan / ranks) + "\n";
-  if (room > in_calls / 10 && waits > 0)
-    text += "  slow: " + seconds_text(room / ranks) +
-            " a rank waiting for room in the active buffer (" + number(waits) +
-            " times); raise penstock_active_buffer_size, or compute longer between writes\n";
-  const double accesses = reads + writes, moved = bytes_read + bytes_written;
-  if (accesses > 100 && moved / accesses < 65536)
-    text += "  slow: accesses of " + bytes_text(moved / accesses) +
-            " on average; collective calls of all ranks would join them\n";
-  if (wait > in_calls / 2 && in_calls > 0.1)
-    text +=
-        "  slow: more than half of the time in calls is waiting for other ranks, which come "
-        "later or have more to do\n";
-  Told::of_process().add(text);
+  return text;
+}
+
+void FileReport::tell(ByteFile& file, const std::string& amode) const {
+  Totals mine;
+  take(mine, file.statistics());
+  for (const bool writes : {false, true})
+    for (const bool together : {false, true}) {
+      const Sums& sums = sums_[writes][together];
+      mine.calls[writes][together] = {static_cast<double>(sums.calls),
+                                      static_cast<double>(sums.bytes), sums.seconds};
+    }
+  const Communicator& comm = file.comm();
+  const Totals all = add_up(mine, comm);
+  if (comm.rank() != 0) return;
+  const double ranks = comm.size();
+  Told::of_process().add("penstock: " + file.path() + " (" + amode + ", " +
+                         std::to_string(comm.size()) + " ranks, " + file.device() + ")\n" +
+                         calls_text(all, ranks) + plans_text() + storage_text(all, ranks) +
+                         slow_text(all, ranks));
 }
 
 }  // namespace penstock

@@ -30,6 +30,9 @@ class FileReport {
     std::int64_t calls = 0, bytes = 0;
     double seconds = 0;
   };
+  /// Methods, exchanges and why they were chosen.
+  std::string plans_text() const;
+
   Sums sums_[2][2];                 // by direction; alone and together
   std::int64_t methods_[6] = {};    // collective calls by Method
   std::int64_t exchanges_[9] = {};  // by Exchange, of those that exchanged
