@@ -9,6 +9,12 @@ using namespace penstock::dropin;
 
 namespace {
 
+/// `buffer`: a write does not change it.
+DataAccess access_of(Direction direction, DataAccess::At at, Company company, MPI_Offset offset,
+                     const void* buffer, std::int64_t count, MPI_Datatype type) {
+  return {direction, at, company, offset, const_cast<void*>(buffer), count, type};
+}
+
 int blocking(MPI_File fh, const DataAccess& access, MPI_Status* status) {
   return with_file(fh, [&](auto& file) { file->access(access, status); });
 }
@@ -30,462 +36,80 @@ int split_end(const char* name, MPI_File fh, const void* buffer, MPI_Status* sta
 
 }  // namespace
 
+// One function under both of its names.
+#define PENSTOCK_DEFINE(name, parameters, call) \
+  int P##name parameters {                      \
+    return call;                                \
+  }                                             \
+  PENSTOCK_MPI_NAME(name)
+
+// What a function has beside a count and a datatype: its buffer by the direction, and an offset
+// where that is explicit.
+#define PENSTOCK_BUFFER_read void*
+#define PENSTOCK_BUFFER_write const void*
+#define PENSTOCK_PLACE_explicit_offset MPI_File fh, MPI_Offset offset
+#define PENSTOCK_PLACE_individual MPI_File fh
+#define PENSTOCK_PLACE_shared MPI_File fh
+#define PENSTOCK_PLACE_ordered MPI_File fh
+#define PENSTOCK_OFFSET_explicit_offset offset
+#define PENSTOCK_OFFSET_individual 0
+#define PENSTOCK_OFFSET_shared 0
+#define PENSTOCK_OFFSET_ordered 0
+#define PENSTOCK_PARAMETERS(verb, at, Count) \
+  PENSTOCK_PLACE_##at, PENSTOCK_BUFFER_##verb buf, Count count, MPI_Datatype datatype
+#define PENSTOCK_ACCESS(verb, at, company)                                                    \
+  access_of(Direction::verb, DataAccess::At::at, Company::company, PENSTOCK_OFFSET_##at, buf, \
+            count, datatype)
+
+// Of one cell of the table: functions that return when it is done, functions with a request, and
+// the halves of a split one. `c`: nothing or _c, for counts of type `Count`.
+#define PENSTOCK_BLOCKING(name, verb, at, company, c, Count)                                       \
+  PENSTOCK_DEFINE(MPI_File_##name##c, (PENSTOCK_PARAMETERS(verb, at, Count), MPI_Status * status), \
+                  blocking(fh, PENSTOCK_ACCESS(verb, at, company), status))
+#define PENSTOCK_NONBLOCKING(name, verb, at, company, c, Count)                  \
+  PENSTOCK_DEFINE(MPI_File_i##name##c,                                           \
+                  (PENSTOCK_PARAMETERS(verb, at, Count), MPI_Request * request), \
+                  nonblocking(fh, PENSTOCK_ACCESS(verb, at, company), request))
+#define PENSTOCK_BEGIN(name, verb, at, c, Count)                                      \
+  PENSTOCK_DEFINE(MPI_File_##name##_begin##c, (PENSTOCK_PARAMETERS(verb, at, Count)), \
+                  split_begin(#name, fh, PENSTOCK_ACCESS(verb, at, collective)))
+#define PENSTOCK_END(name, verb)                                                  \
+  PENSTOCK_DEFINE(MPI_File_##name##_end,                                          \
+                  (MPI_File fh, PENSTOCK_BUFFER_##verb buf, MPI_Status * status), \
+                  split_end(#name, fh, buf, status))
+
+/// MPI 4.1, table 14.1.
+#define PENSTOCK_TABLE(verb, c, Count)                                              \
+  PENSTOCK_BLOCKING(verb##_at, verb, explicit_offset, independent, c, Count);       \
+  PENSTOCK_NONBLOCKING(verb##_at, verb, explicit_offset, independent, c, Count);    \
+  PENSTOCK_BLOCKING(verb##_at_all, verb, explicit_offset, collective, c, Count);    \
+  PENSTOCK_NONBLOCKING(verb##_at_all, verb, explicit_offset, collective, c, Count); \
+  PENSTOCK_BEGIN(verb##_at_all, verb, explicit_offset, c, Count);                   \
+  PENSTOCK_BLOCKING(verb, verb, individual, independent, c, Count);                 \
+  PENSTOCK_NONBLOCKING(verb, verb, individual, independent, c, Count);              \
+  PENSTOCK_BLOCKING(verb##_all, verb, individual, collective, c, Count);            \
+  PENSTOCK_NONBLOCKING(verb##_all, verb, individual, collective, c, Count);         \
+  PENSTOCK_BEGIN(verb##_all, verb, individual, c, Count);                           \
+  PENSTOCK_BLOCKING(verb##_shared, verb, shared, independent, c, Count);            \
+  PENSTOCK_NONBLOCKING(verb##_shared, verb, shared, independent, c, Count);         \
+  PENSTOCK_BLOCKING(verb##_ordered, verb, ordered, collective, c, Count);           \
+  PENSTOCK_BEGIN(verb##_ordered, verb, ordered, c, Count)
+#define PENSTOCK_ENDS(verb)          \
+  PENSTOCK_END(verb##_at_all, verb); \
+  PENSTOCK_END(verb##_all, verb);    \
+  PENSTOCK_END(verb##_ordered, verb)
+
 #pragma GCC visibility push(default)
 extern "C" {
 
-int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
-                      MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::read, DataAccess::At::explicit_offset, Company::independent, offset,
-                   buf, count, datatype},
-                  status);
-}
-int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
-                       MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::independent,
-                      offset, buf, count, datatype},
-                     request);
-}
-int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
-                          MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                   buf, count, datatype},
-                  status);
-}
-int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count,
-                           MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                      buf, count, datatype},
-                     request);
-}
-int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count,
-                                MPI_Datatype datatype) {
-  return split_begin("read_at_all", fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                      buf, count, datatype});
-}
-int PMPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  return split_end("read_at_all", fh, buf, status);
-}
-int PMPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::independent, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                    MPI_Request* request) {
-  return nonblocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::independent, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                       MPI_Status* status) {
-  return blocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                        MPI_Request* request) {
-  return nonblocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
-  return split_begin(
-      "read_all", fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype});
-}
-int PMPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
-  return split_end("read_all", fh, buf, status);
-}
-int PMPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                          MPI_Status* status) {
-  return blocking(
-      fh, {Direction::read, DataAccess::At::shared, Company::independent, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                           MPI_Request* request) {
-  return nonblocking(
-      fh, {Direction::read, DataAccess::At::shared, Company::independent, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
-                           MPI_Status* status) {
-  return blocking(
-      fh, {Direction::read, DataAccess::At::ordered, Company::collective, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
-  return split_begin(
-      "read_ordered", fh,
-      {Direction::read, DataAccess::At::ordered, Company::collective, 0, buf, count, datatype});
-}
-int PMPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
-  return split_end("read_ordered", fh, buf, status);
-}
-int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-                       MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::explicit_offset, Company::independent, offset,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-                        MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::independent,
-                      offset, const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-                           MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::explicit_offset, Company::collective, offset,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-                            MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::collective,
-                      offset, const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count,
-                                 MPI_Datatype datatype) {
-  return split_begin("write_at_all", fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::collective,
-                      offset, const_cast<void*>(buf), count, datatype});
-}
-int PMPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  return split_end("write_at_all", fh, buf, status);
-}
-int PMPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                    MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::individual, Company::independent, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                     MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::individual, Company::independent, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                        MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                         MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  return split_begin("write_all", fh,
-                     {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype});
-}
-int PMPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  return split_end("write_all", fh, buf, status);
-}
-int PMPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                           MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::shared, Company::independent, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                            MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::shared, Company::independent, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
-                            MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::ordered, Company::collective, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  return split_begin("write_ordered", fh,
-                     {Direction::write, DataAccess::At::ordered, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype});
-}
-int PMPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  return split_end("write_ordered", fh, buf, status);
-}
-
+PENSTOCK_TABLE(read, , int);
+PENSTOCK_TABLE(write, , int);
+PENSTOCK_ENDS(read);
+PENSTOCK_ENDS(write);
 #ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
-int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-                        MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::read, DataAccess::At::explicit_offset, Company::independent, offset,
-                   buf, count, datatype},
-                  status);
-}
-int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-                         MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::independent,
-                      offset, buf, count, datatype},
-                     request);
-}
-int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-                            MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                   buf, count, datatype},
-                  status);
-}
-int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-                             MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                      buf, count, datatype},
-                     request);
-}
-int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
-                                  MPI_Datatype datatype) {
-  return split_begin("read_at_all", fh,
-                     {Direction::read, DataAccess::At::explicit_offset, Company::collective, offset,
-                      buf, count, datatype});
-}
-int PMPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                     MPI_Status* status) {
-  return blocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::independent, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                      MPI_Request* request) {
-  return nonblocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::independent, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                         MPI_Status* status) {
-  return blocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                          MPI_Request* request) {
-  return nonblocking(
-      fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return split_begin(
-      "read_all", fh,
-      {Direction::read, DataAccess::At::individual, Company::collective, 0, buf, count, datatype});
-}
-int PMPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                            MPI_Status* status) {
-  return blocking(
-      fh, {Direction::read, DataAccess::At::shared, Company::independent, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                             MPI_Request* request) {
-  return nonblocking(
-      fh, {Direction::read, DataAccess::At::shared, Company::independent, 0, buf, count, datatype},
-      request);
-}
-int PMPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
-                             MPI_Status* status) {
-  return blocking(
-      fh, {Direction::read, DataAccess::At::ordered, Company::collective, 0, buf, count, datatype},
-      status);
-}
-int PMPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
-  return split_begin(
-      "read_ordered", fh,
-      {Direction::read, DataAccess::At::ordered, Company::collective, 0, buf, count, datatype});
-}
-int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-                         MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::explicit_offset, Company::independent, offset,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::independent,
-                      offset, const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-                             MPI_Datatype datatype, MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::explicit_offset, Company::collective, offset,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-                              MPI_Datatype datatype, MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::collective,
-                      offset, const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
-                                   MPI_Datatype datatype) {
-  return split_begin("write_at_all", fh,
-                     {Direction::write, DataAccess::At::explicit_offset, Company::collective,
-                      offset, const_cast<void*>(buf), count, datatype});
-}
-int PMPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                      MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::individual, Company::independent, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                       MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::individual, Company::independent, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                          MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                           MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count,
-                                MPI_Datatype datatype) {
-  return split_begin("write_all", fh,
-                     {Direction::write, DataAccess::At::individual, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype});
-}
-int PMPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                             MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::shared, Company::independent, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                              MPI_Request* request) {
-  return nonblocking(fh,
-                     {Direction::write, DataAccess::At::shared, Company::independent, 0,
-                      const_cast<void*>(buf), count, datatype},
-                     request);
-}
-int PMPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
-                              MPI_Status* status) {
-  return blocking(fh,
-                  {Direction::write, DataAccess::At::ordered, Company::collective, 0,
-                   const_cast<void*>(buf), count, datatype},
-                  status);
-}
-int PMPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count,
-                                    MPI_Datatype datatype) {
-  return split_begin("write_ordered", fh,
-                     {Direction::write, DataAccess::At::ordered, Company::collective, 0,
-                      const_cast<void*>(buf), count, datatype});
-}
+PENSTOCK_TABLE(read, _c, MPI_Count);
+PENSTOCK_TABLE(write, _c, MPI_Count);
 #endif
 
 }  // extern "C"
 #pragma GCC visibility pop
-
-PENSTOCK_MPI_NAME(MPI_File_read_at);
-PENSTOCK_MPI_NAME(MPI_File_iread_at);
-PENSTOCK_MPI_NAME(MPI_File_read_at_all);
-PENSTOCK_MPI_NAME(MPI_File_iread_at_all);
-PENSTOCK_MPI_NAME(MPI_File_read_at_all_begin);
-PENSTOCK_MPI_NAME(MPI_File_read_at_all_end);
-PENSTOCK_MPI_NAME(MPI_File_read);
-PENSTOCK_MPI_NAME(MPI_File_iread);
-PENSTOCK_MPI_NAME(MPI_File_read_all);
-PENSTOCK_MPI_NAME(MPI_File_iread_all);
-PENSTOCK_MPI_NAME(MPI_File_read_all_begin);
-PENSTOCK_MPI_NAME(MPI_File_read_all_end);
-PENSTOCK_MPI_NAME(MPI_File_read_shared);
-PENSTOCK_MPI_NAME(MPI_File_iread_shared);
-PENSTOCK_MPI_NAME(MPI_File_read_ordered);
-PENSTOCK_MPI_NAME(MPI_File_read_ordered_begin);
-PENSTOCK_MPI_NAME(MPI_File_read_ordered_end);
-PENSTOCK_MPI_NAME(MPI_File_write_at);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_at);
-PENSTOCK_MPI_NAME(MPI_File_write_at_all);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_at_all);
-PENSTOCK_MPI_NAME(MPI_File_write_at_all_begin);
-PENSTOCK_MPI_NAME(MPI_File_write_at_all_end);
-PENSTOCK_MPI_NAME(MPI_File_write);
-PENSTOCK_MPI_NAME(MPI_File_iwrite);
-PENSTOCK_MPI_NAME(MPI_File_write_all);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_all);
-PENSTOCK_MPI_NAME(MPI_File_write_all_begin);
-PENSTOCK_MPI_NAME(MPI_File_write_all_end);
-PENSTOCK_MPI_NAME(MPI_File_write_shared);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_shared);
-PENSTOCK_MPI_NAME(MPI_File_write_ordered);
-PENSTOCK_MPI_NAME(MPI_File_write_ordered_begin);
-PENSTOCK_MPI_NAME(MPI_File_write_ordered_end);
-#ifdef PENSTOCK_HAVE_MPI_FILE_READ_C
-PENSTOCK_MPI_NAME(MPI_File_read_at_c);
-PENSTOCK_MPI_NAME(MPI_File_iread_at_c);
-PENSTOCK_MPI_NAME(MPI_File_read_at_all_c);
-PENSTOCK_MPI_NAME(MPI_File_iread_at_all_c);
-PENSTOCK_MPI_NAME(MPI_File_read_at_all_begin_c);
-PENSTOCK_MPI_NAME(MPI_File_read_c);
-PENSTOCK_MPI_NAME(MPI_File_iread_c);
-PENSTOCK_MPI_NAME(MPI_File_read_all_c);
-PENSTOCK_MPI_NAME(MPI_File_iread_all_c);
-PENSTOCK_MPI_NAME(MPI_File_read_all_begin_c);
-PENSTOCK_MPI_NAME(MPI_File_read_shared_c);
-PENSTOCK_MPI_NAME(MPI_File_iread_shared_c);
-PENSTOCK_MPI_NAME(MPI_File_read_ordered_c);
-PENSTOCK_MPI_NAME(MPI_File_read_ordered_begin_c);
-PENSTOCK_MPI_NAME(MPI_File_write_at_c);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_at_c);
-PENSTOCK_MPI_NAME(MPI_File_write_at_all_c);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_at_all_c);
-PENSTOCK_MPI_NAME(MPI_File_write_at_all_begin_c);
-PENSTOCK_MPI_NAME(MPI_File_write_c);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_c);
-PENSTOCK_MPI_NAME(MPI_File_write_all_c);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_all_c);
-PENSTOCK_MPI_NAME(MPI_File_write_all_begin_c);
-PENSTOCK_MPI_NAME(MPI_File_write_shared_c);
-PENSTOCK_MPI_NAME(MPI_File_iwrite_shared_c);
-PENSTOCK_MPI_NAME(MPI_File_write_ordered_c);
-PENSTOCK_MPI_NAME(MPI_File_write_ordered_begin_c);
-#endif
