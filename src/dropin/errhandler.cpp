@@ -1,6 +1,10 @@
-// MPI 4.1, section 9.3.3: the error handlers of files, in C and in Fortran.
+// MPI 4.1, section 9.3.3: the error handlers of files, in C and in Fortran, and the texts of
+// errors.
+#include <cstring>
+
 #include "dropin/export.hpp"
 #include "dropin/guard.hpp"
+#include "mpi/library.hpp"
 
 using namespace penstock;
 using namespace penstock::dropin;
@@ -72,6 +76,16 @@ int PMPI_File_call_errhandler(MPI_File fh, int code) {
   return MPI_SUCCESS;
 }
 
+int PMPI_Error_string(int code, char* text, int* length) {
+  static const auto real =
+      reinterpret_cast<decltype(&PMPI_Error_string)>(library::find("PMPI_Error_string"));
+  const std::optional<std::string> ours = text_of_code(code);
+  if (!ours || text == nullptr || length == nullptr) return real(code, text, length);
+  std::memcpy(text, ours->c_str(), ours->size() + 1);
+  *length = static_cast<int>(ours->size());
+  return MPI_SUCCESS;
+}
+
 /// Libraries make handlers of Fortran programs by functions of their own, which say nothing of the
 /// language. `ierror` is null where mpi_f08's optional argument was left out.
 void pmpi_file_create_errhandler_(FortranFunction* function, Integer* errhandler, Integer* ierror) {
@@ -94,6 +108,7 @@ PENSTOCK_MPI_NAME(MPI_File_create_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_set_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_get_errhandler);
 PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
+PENSTOCK_MPI_NAME(MPI_Error_string);
 
 /// Other names of that function: those that compilers make of a Fortran name, those of mpi_f08 in
 /// MPICH and Open MPI, and those by which Open MPI's mpi_f08 reaches the other one.

@@ -1,6 +1,6 @@
-// RankMap: on which node each rank is. Launchers place ranks in blocks (the first ranks on the first
-// node) or in turn (one on each node, and again): that is a formula. Any other placement is a table
-// in the memory that the ranks of a node share.
+// RankMap: on which node each rank is. Launchers place ranks in blocks (the first ranks on the
+// first node) or in turn (one on each node, and again): that is a formula. Any other placement is a
+// table in the memory that the ranks of a node share.
 #pragma once
 
 #include <cstddef>

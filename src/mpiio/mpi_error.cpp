@@ -67,7 +67,8 @@ int class_of_errno(int number) {
   }
 }
 
-/// Codes are never freed before MPI ends, so each class has some that take turns.
+/// Codes are never freed before MPI ends, so each class has some that take turns. Their texts are
+/// kept here, too: MPICH 4.0 has other ones for codes of its own classes.
 class Codes {
  public:
   int take(int mpi_class, const std::string& text) {
@@ -81,8 +82,18 @@ class Codes {
     }
     const int code = turn.codes[turn.next];
     turn.next = (turn.next + 1) % most;
-    MPI_Add_error_string(code, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+    texts_[code] = text.substr(0, MPI_MAX_ERROR_STRING - 1);
+    MPI_Add_error_string(code, texts_[code].c_str());
     return code;
+  }
+  std::optional<std::string> find(int code) {
+    const std::lock_guard guard(mutex_);
+    const auto found = texts_.find(code);
+    return found == texts_.end() ? std::nullopt : std::optional(found->second);
+  }
+  static Codes& of_process() {
+    static Codes codes;
+    return codes;
   }
 
  private:
@@ -93,6 +104,7 @@ class Codes {
   };
   std::mutex mutex_;
   std::map<int, Turn> turns_;
+  std::map<int, std::string> texts_;
 };
 
 }  // namespace
@@ -123,8 +135,11 @@ int mpi_class_of(const Error& error) {
 }
 
 int mpi_code_of(const Error& error) {
-  static Codes codes;
-  return codes.take(mpi_class_of(error), error.what());
+  return Codes::of_process().take(mpi_class_of(error), error.what());
+}
+
+std::optional<std::string> text_of_code(int code) {
+  return Codes::of_process().find(code);
 }
 
 }  // namespace penstock

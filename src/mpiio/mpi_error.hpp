@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <optional>
 #include <string>
 
 #include <penstock/error.hpp>
@@ -17,5 +18,7 @@ namespace penstock {
 int mpi_class_of(const Error& error);
 /// An error code of that class whose text (MPI_Error_string) is the error's.
 int mpi_code_of(const Error& error);
+/// The text of such a code; none: it is not one of these.
+std::optional<std::string> text_of_code(int code);
 
 }  // namespace penstock
