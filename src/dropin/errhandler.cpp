@@ -118,10 +118,10 @@ PENSTOCK_MPI_NAME(MPI_Error_string);
 
 PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler);
 PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler_);
-PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler__);
+PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler__);  // NOLINT(bugprone-reserved-identifier)
 PENSTOCK_FORTRAN_NAME(MPI_FILE_CREATE_ERRHANDLER);
 PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler);
-PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler__);
+PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler__);  // NOLINT(bugprone-reserved-identifier)
 PENSTOCK_FORTRAN_NAME(PMPI_FILE_CREATE_ERRHANDLER);
 PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler_f08_);
 PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler_f08_);
