@@ -41,8 +41,7 @@ Bytes expected_of(const Case& c, Bytes data) {
   int position = 0;
   MPI_Unpack(data.data(), static_cast<int>(data.size()), &position, mine.data() + c.displacement,
              c.tiles, c.filetype, MPI_COMM_SELF);
-  MPI_Allreduce(mine.data(), all.data(), static_cast<int>(most), MPI_UNSIGNED_CHAR, MPI_MAX,
-                MPI_COMM_WORLD);
+  MPI_Allreduce(mine.data(), all.data(), static_cast<int>(most), MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
   return all;
 }
 
