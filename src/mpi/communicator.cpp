@@ -3,35 +3,9 @@
 #include <penstock/error.hpp>
 
 #include "base/cores.hpp"
+#include "mpi/errors_returned.hpp"
 
 namespace penstock {
-namespace {
-
-/// While this lives, MPI calls with a bad communicator return an error. What handler MPI asks
-/// then, that of MPI_COMM_WORLD or of MPI_COMM_SELF, depends on its version.
-class ErrorsReturned {
- public:
-  ErrorsReturned() {
-    for (int i = 0; i < 2; ++i) {
-      MPI_Comm_get_errhandler(comms_[i], &before_[i]);
-      MPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
-    }
-  }
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ~ErrorsReturned() {
-    for (int i = 0; i < 2; ++i) {
-      MPI_Comm_set_errhandler(comms_[i], before_[i]);
-      MPI_Errhandler_free(&before_[i]);
-    }
-  }
-
- private:
-  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-  MPI_Errhandler before_[2];
-};
-
-}  // namespace
-
 bool Communicator::mpi_is_running() noexcept {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);

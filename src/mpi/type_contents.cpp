@@ -3,6 +3,7 @@
 #include <penstock/error.hpp>
 
 #include "mpi/communicator.hpp"
+#include "mpi/errors_returned.hpp"
 
 namespace penstock {
 namespace {
@@ -116,25 +117,6 @@ TypeContents::~TypeContents() {
 
 namespace {
 
-/// While one exists, errors that concern no communicator are returned: MPI 3 has the error handler
-/// of MPI_COMM_WORLD called for them, MPI 4 that of MPI_COMM_SELF.
-class ErrorsReturn {
- public:
-  explicit ErrorsReturn(MPI_Comm comm) : comm_(comm) {
-    MPI_Comm_get_errhandler(comm_, &before_);
-    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-  }
-  ErrorsReturn(const ErrorsReturn&) = delete;
-  ~ErrorsReturn() {
-    MPI_Comm_set_errhandler(comm_, before_);
-    MPI_Errhandler_free(&before_);
-  }
-
- private:
-  MPI_Comm comm_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
 /// Open MPI tells sizes of freed types, and fails here.
 bool has_envelope(MPI_Datatype type) {
   try {
@@ -148,7 +130,7 @@ bool has_envelope(MPI_Datatype type) {
 }  // namespace
 
 bool is_datatype(MPI_Datatype type) {
-  const ErrorsReturn of_world(MPI_COMM_WORLD), of_self(MPI_COMM_SELF);
+  const ErrorsReturned guard;
   MPI_Count size = 0, lower = 0, extent = 0;
   if (MPI_Type_size_x(type, &size) != MPI_SUCCESS ||
       MPI_Type_get_true_extent_x(type, &lower, &extent) != MPI_SUCCESS)

@@ -314,6 +314,29 @@ TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
   EXPECT_EQ(called, 2);
 }
 
+/// What goes wrong with requests of messages is returned where the program has asked for that,
+/// after files were opened and written, too.
+TEST(ErrorHandlers, OfCommunicatorsStayAsTheyAre) {
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int sent[2] = {1, 2};
+  int received = 0, index = -1;
+  {
+    const File file("stay");
+    const Type every(cyclic_ints(0, 2));
+    EXPECT_MPI(MPI_File_write_at(file, rank() * 16, sent, 1, every, MPI_STATUS_IGNORE));
+  }
+  MPI_Request requests[2];
+  MPI_Irecv(&received, 1, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(sent, 2, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[1]);
+  EXPECT_CLASS(MPI_Waitany(1, requests, &index, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+  EXPECT_EQ(index, 0);
+  EXPECT_MPI(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+  MPI_Errhandler_free(&before);
+}
+
 /// An error's text says what was done to which file.
 TEST(ErrorHandlers, TextsName) {
   MPI_File none = MPI_FILE_NULL;

@@ -1,0 +1,39 @@
+#include "mpi/errors_returned.hpp"
+
+#include <string_view>
+
+namespace penstock {
+namespace {
+
+/// MPICH has the handler of MPI_COMM_WORLD called in place of one of MPI_COMM_SELF that was never
+/// set, and tells the latter as MPI_ERRORS_ARE_FATAL. Once it is set to that, it counts: the
+/// program's own errors would end it from then on.
+bool has_unset_handlers() {
+  static const bool has = [] {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return std::string_view(text).find("Open MPI") == std::string_view::npos;
+  }();
+  return has;
+}
+
+}  // namespace
+
+ErrorsReturned::ErrorsReturned() {
+  for (int i = 0; i < 2; ++i) {
+    MPI_Comm_get_errhandler(comms_[i], &before_[i]);
+    const bool may_be_unset = i == 1 && before_[i] == MPI_ERRORS_ARE_FATAL && has_unset_handlers();
+    replaced_[i] = !may_be_unset;
+    if (replaced_[i]) MPI_Comm_set_errhandler(comms_[i], MPI_ERRORS_RETURN);
+  }
+}
+
+ErrorsReturned::~ErrorsReturned() {
+  for (int i = 0; i < 2; ++i) {
+    if (replaced_[i]) MPI_Comm_set_errhandler(comms_[i], before_[i]);
+    MPI_Errhandler_free(&before_[i]);
+  }
+}
+
+}  // namespace penstock

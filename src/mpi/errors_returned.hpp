@@ -1,0 +1,23 @@
+// Whether a handle is valid only MPI can say, and by an error.
+#pragma once
+
+#include <mpi.h>
+
+namespace penstock {
+
+/// While one exists, MPI calls with a handle that is not valid return an error. Such errors concern
+/// no communicator: MPI 3 calls the error handler of MPI_COMM_WORLD for them, MPI 4 that of
+/// MPI_COMM_SELF. Afterwards the program's handlers are what they were.
+class ErrorsReturned {
+ public:
+  ErrorsReturned();
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ~ErrorsReturned();
+
+ private:
+  MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  MPI_Errhandler before_[2];
+  bool replaced_[2];
+};
+
+}  // namespace penstock
