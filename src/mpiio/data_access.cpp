@@ -161,7 +161,7 @@ bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
   const bool individual = access.at == DataAccess::At::individual;
   if (!individual && access.at != DataAccess::At::explicit_offset) return false;
   const auto begin = std::chrono::steady_clock::now();
-  auto* const buffer = static_cast<std::byte*>(access.buffer) + layout->nest.place();
+  std::byte* const buffer = memory_at(access.buffer, layout->nest.place());
   const std::optional<std::int64_t> moved =
       bytes_->move_now(access.direction, {buffer, static_cast<std::size_t>(bytes)},
                        view_.byte_offset(individual ? position_ : access.offset));

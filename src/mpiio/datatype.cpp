@@ -111,6 +111,17 @@ std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type) {
   return decode_and_keep(type);
 }
 
+std::byte* memory_at(void* buffer, std::int64_t place) {
+  constexpr std::intptr_t first_page = 4096;  // never a program's; MPI_IN_PLACE is there or below
+  const auto base = buffer == MPI_BOTTOM ? std::intptr_t{0} : std::bit_cast<std::intptr_t>(buffer);
+  const auto address = static_cast<std::intptr_t>(base + place);
+  if (address < first_page)
+    throw_mpi(MPI_ERR_BUFFER,
+              "the buffer is a null pointer, or MPI_BOTTOM with a datatype whose "
+              "displacements are no addresses");
+  return std::bit_cast<std::byte*>(address);
+}
+
 MemoryMap memory_map(void* buffer, std::int64_t count, const TypeLayout& type) {
   if (count < 0)
     throw Error(ErrorClass::argument,
@@ -119,10 +130,11 @@ MemoryMap memory_map(void* buffer, std::int64_t count, const TypeLayout& type) {
       type.dense()
           ? Nest::run(type.nest.place(), checked_multiply(count, type.size(), "size of a buffer"))
           : Nest::repeat(type.nest, count, type.extent());
-  if (buffer != MPI_BOTTOM || nest.empty()) return {static_cast<std::byte*>(buffer), nest};
+  if (nest.empty()) return {static_cast<std::byte*>(buffer), nest};
   const std::int64_t lowest = nest.hull().begin;
-  auto* const base = std::bit_cast<std::byte*>(static_cast<std::intptr_t>(lowest));
-  return {base, nest.moved(-lowest)};
+  std::byte* const first = memory_at(buffer, lowest);
+  if (buffer != MPI_BOTTOM) return {static_cast<std::byte*>(buffer), nest};
+  return {first, nest.moved(-lowest)};
 }
 
 }  // namespace penstock

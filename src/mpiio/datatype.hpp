@@ -13,8 +13,12 @@ namespace penstock {
 /// that was freed, as far as the MPI library can tell.
 std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type);
 
-/// `count` elements of the type at `buffer`; MPI_BOTTOM: places are addresses. The order of the
-/// stream is that of the type map. Throws Error(argument) for a negative count.
+/// What is `place` bytes behind `buffer`; MPI_BOTTOM: places are addresses. Throws an Error of
+/// class MPI_ERR_BUFFER where no program has memory: for a null pointer.
+std::byte* memory_at(void* buffer, std::int64_t place);
+
+/// `count` elements of the type at `buffer`. The order of the stream is that of the type map.
+/// Throws Error(argument) for a negative count, and what memory_at() throws.
 MemoryMap memory_map(void* buffer, std::int64_t count, const TypeLayout& type);
 
 }  // namespace penstock

@@ -92,6 +92,7 @@ struct Arguments {
   MPI_Offset offset = 0;
   int count = 1;
   MPI_Datatype type = MPI_INT;
+  bool has_buffer = true;
 };
 
 using Call = std::function<int(MPI_File, const Arguments&, int*)>;
@@ -127,21 +128,28 @@ const std::vector<Call> collective_calls{
       return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
     }};
 
+int call_with(const Call& call, MPI_File file, const Arguments& arguments) {
+  int buffer[4] = {};
+  return call(file, arguments, arguments.has_buffer ? buffer : nullptr);
+}
+
 void check_arguments(const Arguments& wrong, int expected) {
   const File file("arguments");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   int buffer[4] = {};
-  for (const Call& call : independent_calls) EXPECT_CLASS(call(file, wrong, buffer), expected);
+  for (const Call& call : independent_calls) EXPECT_CLASS(call_with(call, file, wrong), expected);
   for (const bool all : {true, false})
     for (std::size_t i = 0; i < collective_calls.size(); ++i)
-      EXPECT_CLASS(collective_calls[i](file, is_wrong(all) ? wrong : Arguments{}, buffer), expected)
+      EXPECT_CLASS(call_with(collective_calls[i], file, is_wrong(all) ? wrong : Arguments{}),
+                   expected)
           << "collective call " << i << (all ? ", wrong on all ranks" : ", wrong on one rank");
   if (wrong.offset == 0)
     for (const bool all : {true, false}) {
       const Arguments mine = is_wrong(all) ? wrong : Arguments{};
-      EXPECT_CLASS(MPI_File_write_ordered(file, buffer, mine.count, mine.type, MPI_STATUS_IGNORE),
+      const int* const from = mine.has_buffer ? buffer : nullptr;
+      EXPECT_CLASS(MPI_File_write_ordered(file, from, mine.count, mine.type, MPI_STATUS_IGNORE),
                    expected);
-      EXPECT_CLASS(MPI_File_write_all(file, buffer, mine.count, mine.type, MPI_STATUS_IGNORE),
+      EXPECT_CLASS(MPI_File_write_all(file, from, mine.count, mine.type, MPI_STATUS_IGNORE),
                    expected);
     }
   expect_usable(file);
@@ -157,6 +165,10 @@ TEST(BadInput, NegativeOffset) {
 
 TEST(BadInput, NullDatatype) {
   check_arguments({.type = MPI_DATATYPE_NULL}, MPI_ERR_TYPE);
+}
+
+TEST(BadInput, NullBuffer) {
+  check_arguments({.has_buffer = false}, MPI_ERR_BUFFER);
 }
 
 TEST(BadInput, PartsOfAnEtype) {
