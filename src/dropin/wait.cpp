@@ -1,5 +1,6 @@
 // MPI_Wait... and MPI_Test...: while requests of files are under way, they go on with these, and
 // ask the library's MPI_Test... in between. Otherwise they are the library's.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,32 +16,37 @@ int first_of(int code, int other) {
   return code != MPI_SUCCESS ? code : other;
 }
 
-/// Of requests that are done all at once: each has its error in its status.
-int tell_each(const RequestErrors& errors, const std::vector<std::pair<int, MPI_Status*>>& done) {
-  bool failed = false;
-  for (const auto& [index, status] : done) {
-    const int code = errors.tell(index);
-    if (code == MPI_SUCCESS) continue;
-    failed = true;
-    if (status != nullptr) status->MPI_ERROR = code;
+/// Of requests that are done all at once: where any failed each has its error in its status,
+/// MPI_SUCCESS included (MPI 4.1, section 3.7.5). `code`: of the library; MPI_ERR_IN_STATUS: it has
+/// set those of its own.
+int tell_each(int code, const RequestErrors& errors,
+              const std::vector<std::pair<int, MPI_Status*>>& done) {
+  std::vector<int> codes;
+  for (const auto& [index, status] : done) codes.push_back(errors.tell(index));
+  if (std::ranges::count(codes, MPI_SUCCESS) == std::ssize(codes)) return code;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    MPI_Status* const status = done[i].second;
+    const bool has_own = code != MPI_SUCCESS && codes[i] == MPI_SUCCESS;
+    if (status != nullptr && !has_own) status->MPI_ERROR = codes[i];
   }
-  return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+  return code != MPI_SUCCESS ? code : MPI_ERR_IN_STATUS;
 }
 
 MPI_Status* status_at(MPI_Status* statuses, int index) {
   return statuses == MPI_STATUSES_IGNORE ? nullptr : statuses + index;
 }
 
-int tell_all(const RequestErrors& errors, int count, MPI_Status* statuses) {
+int tell_all(int code, const RequestErrors& errors, int count, MPI_Status* statuses) {
   std::vector<std::pair<int, MPI_Status*>> done;
   for (int i = 0; i < count; ++i) done.emplace_back(i, status_at(statuses, i));
-  return tell_each(errors, done);
+  return tell_each(code, errors, done);
 }
 
-int tell_some(const RequestErrors& errors, int count, const int* indices, MPI_Status* statuses) {
+int tell_some(int code, const RequestErrors& errors, int count, const int* indices,
+              MPI_Status* statuses) {
   std::vector<std::pair<int, MPI_Status*>> done;
   for (int i = 0; i < count; ++i) done.emplace_back(indices[i], status_at(statuses, i));
-  return tell_each(errors, done);
+  return tell_each(code, errors, done);
 }
 
 }  // namespace
@@ -72,7 +78,7 @@ int PMPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status status
   const RequestErrors errors(count, requests);
   progress_requests();
   const int code = real(count, requests, flag, statuses);
-  return *flag ? first_of(code, tell_all(errors, count, statuses)) : code;
+  return *flag ? tell_all(code, errors, count, statuses) : code;
 }
 
 int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
@@ -81,7 +87,7 @@ int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   PENSTOCK_REAL_TEST(PMPI_Testall);
   const RequestErrors errors(count, requests);
   const int code = wait_with([&](int* flag) { return test(count, requests, flag, statuses); });
-  return first_of(code, tell_all(errors, count, statuses));
+  return tell_all(code, errors, count, statuses);
 }
 
 int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -109,7 +115,7 @@ int PMPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
   const RequestErrors errors(count, requests);
   progress_requests();
   const int code = real(count, requests, done, indices, statuses);
-  return *done > 0 ? first_of(code, tell_some(errors, *done, indices, statuses)) : code;
+  return *done > 0 ? tell_some(code, errors, *done, indices, statuses) : code;
 }
 
 int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
@@ -123,7 +129,7 @@ int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
     *flag = *done != 0;  // MPI_UNDEFINED: there is none to wait for
     return tested;
   });
-  return *done > 0 ? first_of(code, tell_some(errors, *done, indices, statuses)) : code;
+  return *done > 0 ? tell_some(code, errors, *done, indices, statuses) : code;
 }
 
 int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

@@ -74,6 +74,31 @@ TEST(Requests, GoTogetherIntoWaitall) {
   });
 }
 
+/// A file's request that fails, beside a message that does not: each status has its own code.
+TEST(Requests, ThatFailHaveTheirErrorsInStatuses) {
+  File file("fail", MPI_MODE_WRONLY | MPI_MODE_CREATE);
+  for (const bool some : {false, true}) {
+    const int sent = rank();
+    int received = -1, buffer[2] = {}, count = 3;
+    MPI_Request requests[3];
+    EXPECT_MPI(MPI_File_iread_at_all(file, 0, buffer, 2, MPI_INT, &requests[0]));
+    MPI_Irecv(&received, 1, MPI_INT, rank(), 6, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(&sent, 1, MPI_INT, rank(), 6, MPI_COMM_WORLD, &requests[2]);
+    int indices[3] = {0, 1, 2};
+    MPI_Status statuses[3];
+    for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_ERR_UNKNOWN;
+    for (int left = 3; left > 0; left -= count) {
+      const int code = some ? MPI_Waitsome(3, requests, &count, indices, statuses)
+                            : MPI_Waitall(3, requests, statuses);
+      const bool has_file = std::count(indices, indices + count, 0) > 0;
+      EXPECT_CLASS(code, has_file ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+      for (int i = 0; has_file && i < count; ++i)
+        EXPECT_CLASS(statuses[i].MPI_ERROR, indices[i] == 0 ? MPI_ERR_ACCESS : MPI_SUCCESS);
+    }
+    EXPECT_EQ(received, sent);
+  }
+}
+
 TEST(Requests, GoTogetherIntoWaitany) {
   check_mixed("waitany", [](Mixed& mixed) {
     for (int writes = 0;;) {
