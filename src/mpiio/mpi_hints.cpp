@@ -26,6 +26,11 @@ constexpr const char* collective_names[] = {"romio_cb_read", "romio_cb_write"};
 constexpr const char* sieving_names[] = {"romio_ds_read", "romio_ds_write"};
 constexpr const char* buffer_names[] = {"ind_rd_buffer_size", "ind_wr_buffer_size"};
 
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
 InfoText from_environment() {
   InfoText hints;
   const char* const text = std::getenv("PENSTOCK_HINTS");
@@ -34,18 +39,16 @@ InfoText from_environment() {
   while (!left.empty()) {
     const std::string_view one = left.substr(0, left.find(';'));
     left.remove_prefix(std::min(left.size(), one.size() + 1));
+    if (trimmed(one).empty()) continue;
     const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos) {
-      if (one.find_first_not_of(' ') == std::string_view::npos) continue;
+    const std::string name(trimmed(one.substr(0, equals)));
+    if (equals == std::string_view::npos || name.empty())
       throw_mpi(MPI_ERR_INFO, "PENSTOCK_HINTS has '" + std::string(one) +
                                   "'; expected is name=value, separated by semicolons");
-    }
-    std::string name(one.substr(one.find_first_not_of(' '), equals));
-    name = name.substr(0, name.find_first_of(" ="));
     const bool own = !name.starts_with("romio_") && !name.starts_with("cb_") &&
                      !name.starts_with(own_prefix) && !name.starts_with("ind_") &&
                      !name.starts_with("striping_");
-    hints[(own ? std::string(own_prefix) : "") + name] = one.substr(equals + 1);
+    hints[(own ? std::string(own_prefix) : "") + name] = trimmed(one.substr(equals + 1));
   }
   return hints;
 }

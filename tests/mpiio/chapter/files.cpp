@@ -221,7 +221,7 @@ TEST(Hints, UnknownOneIsWarnedOfOnce) {
 }
 
 TEST(Hints, OfTheEnvironment) {
-  setenv("PENSTOCK_HINTS", "romio_cb_write=enable; buffer_size=2M;cb_nodes=1", 1);
+  setenv("PENSTOCK_HINTS", "romio_cb_write=enable; buffer_size = 2M ;;cb_nodes=1 ; ", 1);
   {
     const File file("environment");
     EXPECT_EQ(hint(file, "romio_cb_write"), "enable");
@@ -231,11 +231,13 @@ TEST(Hints, OfTheEnvironment) {
     EXPECT_EQ(hint(other, "romio_cb_write"), "disable");
     EXPECT_EQ(hint(other, "cb_nodes"), "1");
   }
-  setenv("PENSTOCK_HINTS", "nonsense", 1);
-  MPI_File file = MPI_FILE_NULL;
-  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("environment").c_str(), MPI_MODE_RDWR,
-                             MPI_INFO_NULL, &file),
-               MPI_ERR_INFO);
+  for (const char* const hints : {"nonsense", "cb_nodes=1;=2"}) {
+    setenv("PENSTOCK_HINTS", hints, 1);
+    MPI_File file = MPI_FILE_NULL;
+    EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("environment").c_str(), MPI_MODE_RDWR,
+                               MPI_INFO_NULL, &file),
+                 MPI_ERR_INFO);
+  }
   unsetenv("PENSTOCK_HINTS");
 }
 
