@@ -99,6 +99,31 @@ TEST(Requests, ThatFailHaveTheirErrorsInStatuses) {
   }
 }
 
+#if MPI_VERSION >= 4
+/// A message in parts, in requests that are started again and again.
+TEST(Requests, GoTogetherWithPartitionedMessages) {
+  File file("partitioned");
+  const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
+  std::vector<int> sent(4), received(4, -1), data(ints, rank());
+  MPI_Request requests[3];
+  MPI_Psend_init(sent.data(), 2, 2, MPI_INT, next, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  MPI_Precv_init(received.data(), 2, 2, MPI_INT, last, 8, MPI_COMM_WORLD, MPI_INFO_NULL,
+                 &requests[1]);
+  for (int round = 0; round < 20; ++round) {
+    std::ranges::fill(sent, rank() * 100 + round);
+    EXPECT_MPI(MPI_File_iwrite_all(file, data.data(), ints, MPI_INT, &requests[2]));
+    MPI_Startall(2, requests);
+    MPI_Pready(0, requests[0]);
+    MPI_Pready(1, requests[0]);
+    EXPECT_MPI(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    EXPECT_EQ(received, std::vector<int>(4, last * 100 + round));
+    EXPECT_EQ(requests[2], MPI_REQUEST_NULL);
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+}
+#endif
+
 TEST(Requests, GoTogetherIntoWaitany) {
   check_mixed("waitany", [](Mixed& mixed) {
     for (int writes = 0;;) {
