@@ -49,19 +49,17 @@ int tell_some(int code, const RequestErrors& errors, int count, const int* indic
   return tell_each(code, errors, done);
 }
 
-/// Until all have ended, or one has failed: nothing that the library waits for then needs this rank
-/// to go on. MPI_Testall is no help: where partitioned communication is under way, that of
-/// MPICH 5.0 returns MPI_ERR_IN_STATUS.
+/// Until all have ended, well or not: nothing that the library waits for then needs this rank to go
+/// on. MPI_Testall is no help: where partitioned communication is under way, that of MPICH 5.0
+/// returns MPI_ERR_IN_STATUS.
 void wait_for_each(int count, const MPI_Request* requests) {
   PENSTOCK_REAL_TEST(PMPI_Request_get_status);
   int ended = 0;
   wait_with([&](int* flag) {
-    int code = MPI_SUCCESS;
-    for (*flag = 1; ended < count; ++ended) {
-      code = test(requests[ended], flag, MPI_STATUS_IGNORE);
-      if (!*flag || code != MPI_SUCCESS) break;
-    }
-    return code;
+    for (*flag = 1; ended < count; ++ended)
+      if (test(requests[ended], flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) *flag = 1;
+      else if (!*flag) break;
+    return MPI_SUCCESS;
   });
 }
 
