@@ -15,13 +15,16 @@ struct PENSTOCK_EXPORT Costs {
   double storage_byte = 1 / 7e9;   ///< between memory and page cache, or of a device's bandwidth
   double copy_byte = 1 / 9e9;      ///< between user memory and staging buffer
   double run = 6e-9;               ///< beginning a run, in copies
+  double mapped_byte = 1 / 9e9;    ///< between a mapped file and user memory
+  double fault = 0.5e-6;           ///< beginning another 64 KiB of a mapped file
   double message = 12e-6;          ///< one message and its completion
   double message_byte = 1 / 4e9;   ///< what is copied on the way
   double hand_over = 15e-6;        ///< a window from one rank to the next, where they share memory
   double synchronisation = 20e-6;  ///< all ranks of a node meet, per rank and core
 
-  bool page_cache = true;  ///< else the bytes of all ranks of a node share a device's bandwidth
-  bool measured = false;   ///< copy_byte, run and storage_byte of the page cache: on this machine
+  bool page_cache = true;   ///< else the bytes of all ranks of a node share a device's bandwidth
+  bool maps_files = false;  ///< reads that the page cache serves copy out of the mapped file
+  bool measured = false;    ///< copy_byte, run and storage_byte of the page cache: on this machine
   bool device_tells = false;  ///< call and storage_byte: a modelled device tells them
 
   /// Of the page cache, or of some device, on a machine that nobody has measured.

@@ -43,11 +43,14 @@ nb::dict to_python(const Costs& costs) {
   d["storage_byte"] = costs.storage_byte;
   d["copy_byte"] = costs.copy_byte;
   d["run"] = costs.run;
+  d["mapped_byte"] = costs.mapped_byte;
+  d["fault"] = costs.fault;
   d["message"] = costs.message;
   d["message_byte"] = costs.message_byte;
   d["hand_over"] = costs.hand_over;
   d["synchronisation"] = costs.synchronisation;
   d["page_cache"] = costs.page_cache;
+  d["maps_files"] = costs.maps_files;
   d["measured"] = costs.measured;
   d["device_tells"] = costs.device_tells;
   return d;

@@ -1,5 +1,6 @@
 // The independent methods: each rank moves its own bytes.
 //   direct: every file run is one access, as a program without a library would do it.
+//           A read of many short runs that are in the page cache copies out of the mapped file.
 //   sieved: data sieving (Thakur & Choudhary, PASSION): windows of the request's hull, each moved
 //           in one access, unwanted bytes included.
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "engine/domain_table.hpp"
 #include "engine/operation.hpp"
+#include "pattern/copy.hpp"
 #include "pattern/stream_copy.hpp"
 
 namespace penstock {
@@ -24,6 +26,9 @@ constexpr std::int64_t cached_piece = std::int64_t{1} << 20;
 constexpr std::int64_t long_part = std::int64_t{4} << 10;
 /// What is handed to storage together; its list is memory, too.
 constexpr std::size_t most_parts = 1024;
+
+/// Page tables of what is mapped at a time take a five-hundredth of it.
+constexpr std::int64_t most_mapped = std::int64_t{1} << 30;
 
 class DirectMover {
  public:
@@ -135,6 +140,24 @@ void move_direct(Context& context, const Access& access, const Hints& hints) {
   DirectMover mover(context, access, hints);
   for (std::size_t i = 0; i < access.file.parts().size(); ++i)
     mover.move(access.file.parts()[i], access.memory[i]);
+}
+
+bool move_mapped(Context& context, const Access& access) {
+  const Footprint& wanted = access.file;
+  const bool past_cache = wanted.bytes() >= larger_than_caches;
+  for (std::int64_t at = wanted.hull().begin; at < wanted.hull().end;) {
+    const Extent range{at, wanted.previous_end(std::min(at + most_mapped, wanted.hull().end))};
+    const WindowStream mine(wanted, range);
+    const Timed watch(context.record, Phase::storage, mine.size(), range.begin);
+    const auto copy = [&](const std::byte* bytes) {
+      // Read from alone.
+      const Staged file = Staged::as_in_file(const_cast<std::byte*>(bytes), range.begin);
+      copy_stream(mine, access.memory, 0, mine.size(), file, Direction::read, past_cache);
+    };
+    if (!context.storage.read_mapped(range, mine.size(), copy)) return false;
+    at = wanted.next(range.end);
+  }
+  return true;
 }
 
 void move_sieved(Context& context, const Access& access, const Hints& hints) {

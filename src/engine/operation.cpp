@@ -13,6 +13,7 @@ void move_independently(Context& context, const Access& access, const Plan& plan
   const bool buffered = access.writes() && context.buffering.budget > 0;
   if (plan.method == Method::sieved) move_sieved(context, access, hints);
   else if (buffered) buffer_directly(context, access, hints);
+  else if (plan.mapped && move_mapped(context, access)) return;
   else move_direct(context, access, hints);
 }
 

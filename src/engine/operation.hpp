@@ -87,6 +87,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
   Task<> prepare_buffering();
+  bool could_be_mapped() const;
   bool is_slow() const;
   bool sieves(const Demand& demand) const;
   Task<> decide(Demand all);
@@ -126,6 +127,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
 
 /// Each rank moves its own bytes, without the others.
 void move_direct(Context& context, const Access& access, const Hints& hints);
+/// Of a read: copies out of the mapped file. False where that does not work.
+bool move_mapped(Context& context, const Access& access);
 void move_sieved(Context& context, const Access& access, const Hints& hints);
 /// The ranks exchange bytes and only aggregators touch the file. The second throws only what
 /// happened on this rank, after it has done its part for the others.

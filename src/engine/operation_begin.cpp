@@ -7,6 +7,7 @@
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
+#include "plan/cost.hpp"
 
 namespace penstock {
 namespace {
@@ -168,6 +169,7 @@ std::int64_t Operation::size_of_file() {
 bool Operation::sieves(const Demand& demand) const {
   if (hints_.method == Method::sieved || hints_.method == Method::direct)
     return hints_.method == Method::sieved;
+  if (!access_.writes() && mapping_pays(demand, context_->machine)) return false;
   return sieving_pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
 }
 
@@ -218,13 +220,21 @@ std::optional<Error> Operation::locate(Demand& demand) {
   return error;
 }
 
+/// Less is not worth the look into the page cache.
+bool Operation::could_be_mapped() const {
+  constexpr std::int64_t least = 64 * 1024;
+  return context_->machine.costs.maps_files && access_.file.bytes() >= least &&
+         access_.file.run_count() > 1;
+}
+
 /// Whether this rank's access would wait for a device: it bypasses the page cache, or the kernel
 /// makes writers wait for the device, or some of the bytes to read are not in the page cache.
 bool Operation::is_slow() const {
   constexpr std::int64_t samples = 8;
   if (!context_->machine.page_cache) return true;
   if (access_.writes()) return file_.cache_speed->is_slow(CacheSpeed::Clock::now());
-  if (!asked_.leaves_storage() || access_.file.empty()) return false;
+  if (access_.file.empty()) return false;
+  if (!asked_.leaves_storage() && !could_be_mapped()) return false;
   const Extent hull = access_.file.hull();
   for (std::int64_t i = 0; i <= samples; ++i) {
     const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);

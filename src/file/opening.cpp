@@ -176,6 +176,7 @@ void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
+      costs_.maps_files = maps_files(hints_, facts_.type);
       told = Announcement::of(costs_, facts_, contents.told()).packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));

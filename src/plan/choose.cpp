@@ -148,6 +148,7 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.method = hints.method;
   plan.reason = "asked for";
   if (plan.method == Method::automatic) choose_method(plan, units, demand, hints, machine, writes);
+  plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = choose_exchange(hints.exchange, machine);

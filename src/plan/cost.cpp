@@ -7,6 +7,26 @@
 namespace penstock {
 namespace {
 
+constexpr std::int64_t long_run = 64 * 1024;
+/// Mapping a range of a file, and giving it back.
+constexpr double mapping = 6e-6;
+/// The kernel enters as much of a file into the page table at a time.
+constexpr double fault_range = 64 * 1024;
+/// What is fetched from memory for a run, at least.
+constexpr double least_fetched = 128;
+
+/// What reading out of the mapped file takes, added up over the ranks. Where they interleave, each
+/// may touch all of the hull.
+double mapped_read(const Demand& demand, const Machine& machine) noexcept {
+  const Costs& costs = machine.costs;
+  const auto bytes = static_cast<double>(demand.bytes), runs = static_cast<double>(demand.runs);
+  const auto hull = static_cast<double>(demand.hull().length());
+  const double hulls = hull * (demand.ordered ? 1 : machine.ranks);
+  const double faults = std::min(runs + bytes / fault_range, hulls / fault_range + machine.ranks);
+  return machine.ranks * mapping + faults * costs.fault + runs * costs.run +
+         std::max(bytes, runs * least_fetched) * costs.mapped_byte;
+}
+
 class Model {
  public:
   Model(const FileUnits& units, const Demand& demand, const Hints& hints, const Machine& machine,
@@ -22,6 +42,8 @@ class Model {
         ranks_(machine.ranks) {}
 
   double direct() const {
+    if (!writes_ && mapping_pays(demand_, machine_))
+      return meeting() + mapped_read(demand_, machine_) / side_by_side(ranks_ / nodes_) / nodes_;
     const bool queue = writes_ && machine_.page_cache && ranks_ > 1;
     const Storage storage{runs() * (queue ? costs_.contended_call : costs_.call),
                           bytes() * costs_.storage_byte};
@@ -129,6 +151,7 @@ Costs Costs::assumed(bool page_cache) {
 Costs Costs::with_copies(double measured_copy_byte, double measured_run) const {
   Costs costs = *this;
   if (page_cache) costs.storage_byte *= measured_copy_byte / copy_byte;
+  costs.mapped_byte *= measured_copy_byte / copy_byte;
   costs.copy_byte = measured_copy_byte;
   costs.run = measured_run;
   costs.measured = true;
@@ -136,12 +159,17 @@ Costs Costs::with_copies(double measured_copy_byte, double measured_run) const {
 }
 
 std::string Costs::to_text() const {
-  char text[512];
+  char text[640], mapped[128] = "";
+  if (maps_files)
+    std::snprintf(mapped, sizeof mapped,
+                  "  mapped file      %6.2f GB/s, %.3g us for each 64 KiB entered\n",
+                  1e-9 / mapped_byte, fault * 1e6);
   std::snprintf(
       text, sizeof text,
       "constants (copies %s, storage %s):\n"
       "  copying          %6.2f GB/s, %.3g ns a run\n"
       "  %-16s %6.2f GB/s, %.3g us a call (%.3g us where ranks queue up)\n"
+      "%s"
       "  messages         %6.2f GB/s, %.3g us each\n"
       "  ranks            %.3g us a window handed over, %.3g us a rank and core to meet\n",
       measured ? "measured on this machine" : "assumed",
@@ -149,9 +177,18 @@ std::string Costs::to_text() const {
       : measured && page_cache ? "in proportion to them"
                                : "assumed",
       1e-9 / copy_byte, run * 1e9, page_cache ? "page cache" : "device", 1e-9 / storage_byte,
-      call * 1e6, contended_call * 1e6, 1e-9 / message_byte, message * 1e6, hand_over * 1e6,
+      call * 1e6, contended_call * 1e6, mapped, 1e-9 / message_byte, message * 1e6, hand_over * 1e6,
       synchronisation * 1e6);
   return text;
+}
+
+bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
+  const Costs& costs = machine.costs;
+  if (!costs.maps_files || demand.slow || demand.empty()) return false;
+  if (demand.bytes >= demand.runs * long_run) return false;  // beside that a call costs nothing
+  const double calls = static_cast<double>(demand.runs) * costs.call +
+                       static_cast<double>(demand.bytes) * costs.storage_byte;
+  return mapped_read(demand, machine) < calls;
 }
 
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,
@@ -161,14 +198,18 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
   const bool alone = machine.ranks == 1;
   // Each rank for itself: which of two writers of one byte wins would be left to chance, and what
   // several read would come from storage several times.
+  // From the page cache, where requests of more bytes than their hull has certainly overlap, a copy
+  // by each rank is what an exchange needs, too.
+  const bool cached =
+      !writes && machine.costs.maps_files && !demand.slow && demand.bytes <= demand.hull().length();
   const bool apart = alone || demand.ordered;
   const std::string chance = apart    ? ""
                              : writes ? "requests may overlap: the highest rank must win"
                                       : "requests may overlap: no byte is to be read twice";
   std::vector<Prediction> all;
   const bool left_open = writes && demand.any_winner;
-  all.push_back({Method::direct, Exchange::automatic, model.direct(), apart || left_open,
-                 left_open ? "" : chance});
+  all.push_back({Method::direct, Exchange::automatic, model.direct(), apart || left_open || cached,
+                 left_open || cached ? "" : chance});
   all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
   const bool shares = machine.shared_memory && machine.ranks > machine.nodes;
   const Exchange best = shares ? Exchange::node : Exchange::sparse;

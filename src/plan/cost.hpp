@@ -22,4 +22,8 @@ struct Prediction {
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& hints,
                                 const Machine& machine, bool writes);
 
+/// Whether a direct read does better by copying out of the mapped file than by a call for each run.
+/// Never where some rank's bytes are not in the page cache.
+bool mapping_pays(const Demand& demand, const Machine& machine) noexcept;
+
 }  // namespace penstock

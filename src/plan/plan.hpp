@@ -39,6 +39,7 @@ struct Plan {
   bool take_turns = false;  // an aggregator that can copy meanwhile lets another write first
   SieveWrites sieve_writes = SieveWrites::automatic;
   bool buffered = false;  // a write goes through the active buffer
+  bool mapped = false;    // a direct read copies out of the mapped file
   std::string reason;
 
   bool collective() const noexcept {

@@ -29,6 +29,13 @@ void CountedStorage::wait(IoRequest& request) {
   noted(request.direction, request.result);
 }
 
+/// One access, whatever it takes of the range.
+bool CountedStorage::read_mapped(Extent range, std::int64_t wanted, const MappedCopy& copy) {
+  const bool had = inner_.read_mapped(range, wanted, copy);
+  if (had) noted(Direction::read, wanted);
+  return had;
+}
+
 std::int64_t CountedStorage::drop(Extent range) {
   ++counts().other_calls;
   return inner_.drop(range);

@@ -29,6 +29,7 @@ class CountedStorage : public Storage {
   void wait(IoRequest& request) override;
   bool read_ahead(Extent range) override { return inner_.read_ahead(range); }
   bool is_cached(std::int64_t offset) override { return inner_.is_cached(offset); }
+  bool read_mapped(Extent range, std::int64_t wanted, const MappedCopy& copy) override;
   std::int64_t drop(Extent range) override;
   std::int64_t size() override;
   std::int64_t resize(std::int64_t bytes) override;

@@ -10,6 +10,8 @@
 
 #include <penstock/error.hpp>
 
+#include "storage/mapped.hpp"
+
 namespace penstock {
 namespace {
 
@@ -58,6 +60,9 @@ class PosixStorage : public Storage {
     char byte = 0;
     const iovec into{&byte, 1};
     return ::preadv2(fd(), &into, 1, offset, RWF_NOWAIT) >= 0;
+  }
+  bool read_mapped(Extent range, std::int64_t, const MappedCopy& copy) override {
+    return read_mapped_file(fd(), range, copy);
   }
   std::int64_t drop(Extent range) override {
     if (range.empty()) return 0;

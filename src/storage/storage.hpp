@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -75,6 +76,11 @@ class Storage {
   virtual bool read_ahead(Extent) { return false; }
   /// Whether a byte is in the page cache. False also where that cannot be known.
   virtual bool is_cached(std::int64_t) { return false; }
+  /// Copies out of the page cache: `copy` gets the address of the range's first byte, which is
+  /// valid until it returns, and takes `wanted` bytes of the range. False: this kind of storage has
+  /// no such memory, or not all of the range could be had; another way of reading tells why.
+  using MappedCopy = std::function<void(const std::byte*)>;
+  virtual bool read_mapped(Extent, std::int64_t /*wanted*/, const MappedCopy&) { return false; }
   /// Replaces a range within the file by zeros and frees its space on the device (punches a hole).
   /// 0, or -errno; -EOPNOTSUPP where the kind of storage or the file system cannot do that.
   virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }

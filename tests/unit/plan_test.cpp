@@ -48,6 +48,66 @@ TEST(Plan, DistantRunsOfOneRankAreNot) {  // sieving would move 256 times the by
   EXPECT_EQ(make_plan(layout.units(), distant, {}, {1, 1}).method, Method::direct);
 }
 
+/// Ranks next to each other in each row of an array, `run` bytes each.
+Demand side_by_side(int ranks, std::int64_t run, std::int64_t rows) {
+  const ArrayLayout columns{{rows, ranks * run}, 1, Order::c, 0};
+  Demand all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Section mine{{0, rows}, {rank * run, (rank + 1) * run}};
+    all.join(Demand::of(lower(columns, std::span(&mine, 1))));
+  }
+  return all;
+}
+
+Machine with_mapped_files(int ranks, int cores) {
+  Machine machine{ranks, cores};
+  machine.shared_memory = true;
+  machine.costs.maps_files = true;
+  return machine;
+}
+
+TEST(Plan, CachedReadsOfInterleavedRunsCopyOutOfTheMappedFile) {
+  for (const int ranks : {4, 16})
+    for (const std::int64_t run : {128, 512, 1024, 4096, 8192}) {
+      const Demand demand = side_by_side(ranks, run, (64 << 20) / run / ranks);
+      const Machine machine = with_mapped_files(ranks, 2);
+      const Plan plan = make_plan(layout.units(), demand, {}, machine, /*writes=*/false);
+      EXPECT_EQ(plan.method, Method::direct) << ranks << " ranks, runs of " << run;
+      EXPECT_TRUE(plan.mapped);
+      EXPECT_EQ(make_plan(layout.units(), demand, {}, machine).method, Method::extended);
+    }
+}
+
+TEST(Plan, ReadsThatWaitForADeviceAreExchanged) {
+  Demand demand = side_by_side(4, 4096, 4096);
+  demand.slow = true;
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, with_mapped_files(4, 2), false).method,
+            Method::extended);
+  Hints direct;
+  direct.method = Method::direct;
+  EXPECT_FALSE(make_plan(layout.units(), demand, direct, with_mapped_files(4, 2), false).mapped);
+}
+
+TEST(Plan, WhatSeveralRanksWantIsReadOnce) {  // more bytes than their hull has
+  Demand demand;
+  for (int rank = 0; rank < 4; ++rank) demand.join(side_by_side(1, 4096, 4096));
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, with_mapped_files(4, 2), false).method,
+            Method::extended);
+}
+
+TEST(Plan, VeryShortRunsAreNotFetchedByEachRankFromItsOwnMapping) {
+  const Demand demand = side_by_side(16, 4, 1 << 20);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, with_mapped_files(16, 2), false).method,
+            Method::extended);
+}
+
+TEST(Plan, OneLongRunIsReadByACall) {
+  const Demand demand = side_by_side(1, 1 << 20, 16);
+  const Plan plan = make_plan(layout.units(), demand, {}, with_mapped_files(1, 1), false);
+  EXPECT_EQ(plan.method, Method::direct);
+  EXPECT_FALSE(plan.mapped);
+}
+
 TEST(Plan, RanksThatShareMemoryExchangeThroughIt) {
   const Demand demand =
       demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});

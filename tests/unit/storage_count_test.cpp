@@ -27,6 +27,17 @@ TEST(CountStorage, CountsCallsAndTheBytesThatMoved) {
   EXPECT_EQ(counts.other_calls, 0);
 }
 
+TEST(CountStorage, AMappedReadIsOneAccessOfTheBytesThatWereTaken) {
+  const test::TempFolder folder;
+  StorageCounts counts;
+  const auto storage = count(open_posix(folder.file("f"), OpenFlag::create), counts);
+  storage->write_some(pattern(100), 0);
+  EXPECT_TRUE(storage->read_mapped({10, 90}, 30, [](const std::byte*) {}));
+  EXPECT_FALSE(storage->read_mapped({10, 101}, 30, [](const std::byte*) {}));
+  EXPECT_EQ(counts.reads, 1);
+  EXPECT_EQ(counts.bytes_read, 30);
+}
+
 TEST(CountStorage, CountsOtherCalls) {
   StorageCounts counts;
   const auto storage = count(make_memory_storage("m"), counts);

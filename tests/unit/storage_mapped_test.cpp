@@ -1,0 +1,101 @@
+// Reading out of a mapped file, also where bytes that were there are gone when they are copied.
+#include "storage/mapped.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "storage_temp_folder.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t page = 4096, pages = 64;
+
+/// By the signal, or by a sanitizer's report of it.
+bool ended_by_fault(int status) {
+  return WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS : WEXITSTATUS(status) != 0;
+}
+
+class MappedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fd_ = ::open(folder_.file("mapped").c_str(), O_RDWR | O_CREAT, 0600);
+    ASSERT_GE(fd_, 0);
+    bytes_.resize(pages * page);
+    std::iota(bytes_.begin(), bytes_.end(), static_cast<unsigned char>(1));
+    ASSERT_EQ(::pwrite(fd_, bytes_.data(), bytes_.size(), 0), pages * page);
+  }
+  void TearDown() override { ::close(fd_); }
+
+  test::TempFolder folder_;
+  int fd_ = -1;
+  std::vector<unsigned char> bytes_;
+};
+
+TEST_F(MappedTest, GivesTheBytesOfAnyRange) {
+  for (const Extent range : {Extent{0, pages * page}, Extent{5, 6}, Extent{page - 1, 3 * page + 7}}) {
+    std::vector<unsigned char> got(static_cast<std::size_t>(range.length()));
+    EXPECT_TRUE(read_mapped_file(
+        fd_, range, [&](const std::byte* from) { std::memcpy(got.data(), from, got.size()); }));
+    EXPECT_EQ(std::memcmp(got.data(), bytes_.data() + range.begin, got.size()), 0);
+  }
+}
+
+TEST_F(MappedTest, ARangeBeyondTheEndIsNotMapped) {
+  const auto never = [](const std::byte*) { FAIL(); };
+  EXPECT_FALSE(read_mapped_file(fd_, {page, pages * page + 1}, never));
+  EXPECT_FALSE(read_mapped_file(fd_, {0, 0}, never));
+}
+
+TEST_F(MappedTest, AFileThatIsShortenedMeanwhileIsNoCrash) {
+  std::vector<unsigned char> got(static_cast<std::size_t>(pages * page), 0xee);
+  EXPECT_FALSE(read_mapped_file(fd_, {0, pages * page}, [&](const std::byte* from) {
+    ASSERT_EQ(::ftruncate(fd_, 3 * page), 0);
+    std::memcpy(got.data(), from, got.size());
+  }));
+  EXPECT_EQ(std::memcmp(got.data(), bytes_.data(), 3 * page), 0);
+  EXPECT_EQ(got.back(), 0);
+  // What was replaced by zeros was this call's mapping alone.
+  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [&](const std::byte* from) {
+    EXPECT_EQ(std::memcmp(from, bytes_.data(), page), 0);
+  }));
+}
+
+TEST_F(MappedTest, FaultsOfOthersEndTheProgramAsEver) {
+  const auto touch = [&] {
+    read_mapped_file(fd_, {0, page}, [](const std::byte*) {});  // the handler is there
+    if (::ftruncate(fd_, 0) != 0) return;
+    void* const own = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, fd_, 0);
+    std::raise(*static_cast<volatile char*>(own) == 0 ? SIGTERM : SIGKILL);
+  };
+  EXPECT_EXIT(touch(), ended_by_fault, "");
+}
+
+TEST_F(MappedTest, ASignalThatWasSentEndsTheProgramAsEver) {
+  const auto send = [&] {
+    read_mapped_file(fd_, {0, page}, [](const std::byte*) { std::raise(SIGBUS); });
+    std::raise(SIGTERM);
+  };
+  EXPECT_EXIT(send(), ended_by_fault, "");
+}
+
+TEST_F(MappedTest, WhereTheProgramHandlesFaultsItselfNothingIsMapped) {
+  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [](const std::byte*) {}));
+  struct sigaction own {}, ours {};
+  own.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGBUS, &own, &ours), 0);
+  EXPECT_FALSE(read_mapped_file(fd_, {0, page}, [](const std::byte*) { FAIL(); }));
+  ASSERT_EQ(::sigaction(SIGBUS, &ours, nullptr), 0);
+  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [](const std::byte*) {}));
+}
+
+}  // namespace
+}  // namespace penstock
