@@ -29,9 +29,8 @@ std::uintptr_t page_size() noexcept {
 bool replace_by_zeros(std::uintptr_t address) noexcept {
   const int number = errno;
   const std::uintptr_t first = address & ~(page_size() - 1);
-  const void* const zeros =
-      ::mmap(reinterpret_cast<void*>(first), source.end - first, PROT_READ,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  const void* const zeros = ::mmap(reinterpret_cast<void*>(first), source.end - first, PROT_READ,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   errno = number;
   return zeros != MAP_FAILED;
 }
@@ -66,43 +65,54 @@ bool handles_faults() {
          now.sa_sigaction == handle;
 }
 
-/// While it exists, it is this thread's source.
-class Mapping {
+/// While it exists, this thread copies from the mapping.
+class Copying {
  public:
-  Mapping(int fd, Extent range) : size_(static_cast<std::size_t>(range.length())) {
-    void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, range.begin);
-    if (address == MAP_FAILED) return;
-    address_ = static_cast<std::byte*>(address);
-    source.begin = reinterpret_cast<std::uintptr_t>(address);
-    source.end = source.begin + size_;
+  explicit Copying(const Mapping& mapping) {
+    source.begin = reinterpret_cast<std::uintptr_t>(mapping.address());
+    source.end = source.begin + static_cast<std::uintptr_t>(mapping.pages().length());
     source.incomplete = 0;
   }
-  Mapping(const Mapping&) = delete;
-  ~Mapping() {
-    if (address_ == nullptr) return;
-    source.begin = source.end = 0;
-    ::munmap(address_, size_);
-  }
-  const std::byte* address() const noexcept { return address_; }
+  Copying(const Copying&) = delete;
+  ~Copying() { source.begin = source.end = 0; }
   bool is_complete() const noexcept { return source.incomplete == 0; }
-
- private:
-  std::byte* address_ = nullptr;
-  std::size_t size_;
 };
+
+bool copy_from(const Mapping& mapping, Extent range, const Storage::MappedCopy& copy) {
+  if (mapping.address() == nullptr) return false;
+  const Copying copying(mapping);
+  copy(mapping.address() + (range.begin - mapping.pages().begin));
+  return copying.is_complete();
+}
+
+bool lies_within(Extent range, Extent pages) noexcept {
+  return range.begin >= pages.begin && range.end <= pages.end;
+}
 
 }  // namespace
 
-bool read_mapped_file(int fd, Extent range, const Storage::MappedCopy& copy) {
+Mapping::Mapping(int fd, Extent pages) : pages_(pages) {
+  const auto size = static_cast<std::size_t>(pages.length());
+  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, pages.begin);
+  if (address != MAP_FAILED) address_ = static_cast<std::byte*>(address);
+}
+
+Mapping::~Mapping() {
+  if (address_ != nullptr) ::munmap(address_, static_cast<std::size_t>(pages_.length()));
+}
+
+bool MappedFile::read(int fd, Extent range, const Storage::MappedCopy& copy) {
   struct stat status {};
   if (range.empty() || ::fstat(fd, &status) != 0 || range.end > status.st_size) return false;
   if (!handles_faults()) return false;
   const auto page = static_cast<std::int64_t>(page_size());
-  const Extent pages{range.begin / page * page, range.end};
-  const Mapping mapping(fd, pages);
-  if (mapping.address() == nullptr) return false;
-  copy(mapping.address() + (range.begin - pages.begin));
-  return mapping.is_complete();
+  const Extent pages{range.begin / page * page, (range.end + page - 1) / page * page};
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard || pages.length() > most_kept) return copy_from(Mapping(fd, pages), range, copy);
+  if (!kept_ || !lies_within(range, kept_->pages())) kept_.emplace(fd, pages);
+  const bool complete = copy_from(*kept_, range, copy);
+  if (!complete) kept_.reset();  // it has zeros where the file has, or will have, others
+  return complete;
 }
 
 }  // namespace penstock

@@ -62,7 +62,7 @@ class PosixStorage : public Storage {
     return ::preadv2(fd(), &into, 1, offset, RWF_NOWAIT) >= 0;
   }
   bool read_mapped(Extent range, std::int64_t, const MappedCopy& copy) override {
-    return read_mapped_file(fd(), range, copy);
+    return mapped_.read(fd(), range, copy);
   }
   std::int64_t drop(Extent range) override {
     if (range.empty()) return 0;
@@ -102,6 +102,7 @@ class PosixStorage : public Storage {
 
   std::shared_ptr<Descriptor> file_;
   std::string path_;
+  MappedFile mapped_;
 };
 
 const char* advice(int number, OpenFlag flag) {

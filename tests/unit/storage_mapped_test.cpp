@@ -37,13 +37,15 @@ class MappedTest : public ::testing::Test {
 
   test::TempFolder folder_;
   int fd_ = -1;
+  MappedFile file_;
   std::vector<unsigned char> bytes_;
 };
 
 TEST_F(MappedTest, GivesTheBytesOfAnyRange) {
-  for (const Extent range : {Extent{0, pages * page}, Extent{5, 6}, Extent{page - 1, 3 * page + 7}}) {
+  for (const Extent range :
+       {Extent{0, pages * page}, Extent{5, 6}, Extent{page - 1, 3 * page + 7}}) {
     std::vector<unsigned char> got(static_cast<std::size_t>(range.length()));
-    EXPECT_TRUE(read_mapped_file(
+    EXPECT_TRUE(file_.read(
         fd_, range, [&](const std::byte* from) { std::memcpy(got.data(), from, got.size()); }));
     EXPECT_EQ(std::memcmp(got.data(), bytes_.data() + range.begin, got.size()), 0);
   }
@@ -51,27 +53,46 @@ TEST_F(MappedTest, GivesTheBytesOfAnyRange) {
 
 TEST_F(MappedTest, ARangeBeyondTheEndIsNotMapped) {
   const auto never = [](const std::byte*) { FAIL(); };
-  EXPECT_FALSE(read_mapped_file(fd_, {page, pages * page + 1}, never));
-  EXPECT_FALSE(read_mapped_file(fd_, {0, 0}, never));
+  EXPECT_FALSE(file_.read(fd_, {page, pages * page + 1}, never));
+  EXPECT_FALSE(file_.read(fd_, {0, 0}, never));
 }
 
 TEST_F(MappedTest, AFileThatIsShortenedMeanwhileIsNoCrash) {
   std::vector<unsigned char> got(static_cast<std::size_t>(pages * page), 0xee);
-  EXPECT_FALSE(read_mapped_file(fd_, {0, pages * page}, [&](const std::byte* from) {
+  EXPECT_FALSE(file_.read(fd_, {0, pages * page}, [&](const std::byte* from) {
     ASSERT_EQ(::ftruncate(fd_, 3 * page), 0);
     std::memcpy(got.data(), from, got.size());
   }));
   EXPECT_EQ(std::memcmp(got.data(), bytes_.data(), 3 * page), 0);
   EXPECT_EQ(got.back(), 0);
   // What was replaced by zeros was this call's mapping alone.
-  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [&](const std::byte* from) {
+  EXPECT_TRUE(file_.read(fd_, {0, page}, [&](const std::byte* from) {
     EXPECT_EQ(std::memcmp(from, bytes_.data(), page), 0);
   }));
 }
 
+TEST_F(MappedTest, WhatIsKeptIsTheFileAsItIsNow) {
+  const auto first = [&](Extent range) {
+    int value = -1;
+    EXPECT_TRUE(
+        file_.read(fd_, range, [&](const std::byte* from) { value = static_cast<int>(*from); }));
+    return value;
+  };
+  const Extent later{4 * page, 5 * page};
+  EXPECT_EQ(first({0, pages * page}), bytes_[0]);
+  EXPECT_EQ(first(later), bytes_[4 * page]);  // within what is mapped already
+  const unsigned char other = 77;
+  ASSERT_EQ(::pwrite(fd_, &other, 1, later.begin), 1);
+  EXPECT_EQ(first(later), 77);
+  ASSERT_EQ(::ftruncate(fd_, page), 0);
+  EXPECT_FALSE(file_.read(fd_, later, [](const std::byte*) { FAIL(); }));
+  ASSERT_EQ(::ftruncate(fd_, pages * page), 0);
+  EXPECT_EQ(first(later), 0);
+}
+
 TEST_F(MappedTest, FaultsOfOthersEndTheProgramAsEver) {
   const auto touch = [&] {
-    read_mapped_file(fd_, {0, page}, [](const std::byte*) {});  // the handler is there
+    file_.read(fd_, {0, page}, [](const std::byte*) {});  // the handler is there
     if (::ftruncate(fd_, 0) != 0) return;
     void* const own = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, fd_, 0);
     std::raise(*static_cast<volatile char*>(own) == 0 ? SIGTERM : SIGKILL);
@@ -81,20 +102,21 @@ TEST_F(MappedTest, FaultsOfOthersEndTheProgramAsEver) {
 
 TEST_F(MappedTest, ASignalThatWasSentEndsTheProgramAsEver) {
   const auto send = [&] {
-    read_mapped_file(fd_, {0, page}, [](const std::byte*) { std::raise(SIGBUS); });
+    file_.read(fd_, {0, page}, [](const std::byte*) { std::raise(SIGBUS); });
     std::raise(SIGTERM);
   };
   EXPECT_EXIT(send(), ended_by_fault, "");
 }
 
 TEST_F(MappedTest, WhereTheProgramHandlesFaultsItselfNothingIsMapped) {
-  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [](const std::byte*) {}));
-  struct sigaction own {}, ours {};
+  EXPECT_TRUE(file_.read(fd_, {0, page}, [](const std::byte*) {}));
+  struct sigaction own {
+  }, ours{};
   own.sa_handler = [](int) {};
   ASSERT_EQ(::sigaction(SIGBUS, &own, &ours), 0);
-  EXPECT_FALSE(read_mapped_file(fd_, {0, page}, [](const std::byte*) { FAIL(); }));
+  EXPECT_FALSE(file_.read(fd_, {0, page}, [](const std::byte*) { FAIL(); }));
   ASSERT_EQ(::sigaction(SIGBUS, &ours, nullptr), 0);
-  EXPECT_TRUE(read_mapped_file(fd_, {0, page}, [](const std::byte*) {}));
+  EXPECT_TRUE(file_.read(fd_, {0, page}, [](const std::byte*) {}));
 }
 
 }  // namespace
