@@ -14,6 +14,8 @@
 #   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
 #                           MPI library's own
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
+#   make bench-hosts [MPI=...] [ARGS="--layouts 2x1,2x2,2x4"]  every exchange between hosts, which are made on
+#                           this machine, beside what auto takes
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine; without
 #                           MPI=, with both of PyPI's
 #   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO (penstock run) for another MPI library
@@ -32,7 +34,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-opens \
-        bench-simulate bench-mpi-io dropin docs format clean
+        bench-simulate bench-mpi-io bench-hosts dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -93,6 +95,11 @@ bench-mpi-io: setup
 	@scripts/build.sh $(FLAVOUR) _core && scripts/build.sh $(FLAVOUR) mpi_io && scripts/build.sh $(FLAVOUR) penstock_mpiio_preload
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
 	  python bench/mpi_io.py build/$(FLAVOUR) --ranks $(or $(RANKS),4) $(ARGS)
+
+bench-hosts: setup
+	@scripts/build.sh $(FLAVOUR) _core
+	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
+	  python bench/hosts.py tests/hosts/hosts.py $(ARGS)
 
 bench-simulate: setup
 	@scripts/build.sh $(FLAVOUR) simulate

@@ -18,6 +18,7 @@ struct PENSTOCK_EXPORT Costs {
   double mapped_byte = 1 / 9e9;    ///< between a mapped file and user memory
   double fault = 0.5e-6;           ///< beginning another 64 KiB of a mapped file
   double message = 12e-6;          ///< one message and its completion
+  double message_between = 60e-6;  ///< the same between nodes (TCP)
   double message_byte = 1 / 4e9;   ///< what is copied on the way
   double hand_over = 15e-6;        ///< a window from one rank to the next, where they share memory
   double synchronisation = 20e-6;  ///< all ranks of a node meet, per rank and core

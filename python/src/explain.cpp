@@ -46,6 +46,7 @@ nb::dict to_python(const Costs& costs) {
   d["mapped_byte"] = costs.mapped_byte;
   d["fault"] = costs.fault;
   d["message"] = costs.message;
+  d["message_between"] = costs.message_between;
   d["message_byte"] = costs.message_byte;
   d["hand_over"] = costs.hand_over;
   d["synchronisation"] = costs.synchronisation;

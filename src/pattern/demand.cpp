@@ -3,12 +3,22 @@
 #include <algorithm>
 
 namespace penstock {
+namespace {
+
+/// Associative, too.
+std::int64_t add_up_to_largest(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  return a > largest - b ? largest : a + b;
+}
+
+}  // namespace
 
 Demand Demand::of(const Footprint& footprint) {
   Demand demand;
   if (footprint.empty()) return demand;
   demand.begin = footprint.hull().begin;
   demand.end = footprint.hull().end;
+  demand.hulls = demand.end - demand.begin;
   demand.bytes = footprint.bytes();
   demand.runs = footprint.run_count();
   return demand;
@@ -35,6 +45,7 @@ void Demand::join(const Demand& higher) {
     end = higher.end;
     bytes = higher.bytes;
     runs = higher.runs;
+    hulls = higher.hulls;
     ordered = higher.ordered;
     return;
   }
@@ -43,6 +54,7 @@ void Demand::join(const Demand& higher) {
   end = std::max(end, higher.end);
   bytes += higher.bytes;
   runs += higher.runs;
+  hulls = add_up_to_largest(hulls, higher.hulls);
 }
 
 }  // namespace penstock

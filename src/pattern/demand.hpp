@@ -13,6 +13,7 @@ struct Demand {
   std::int64_t end = -1;
   std::int64_t bytes = 0;
   std::int64_t runs = 0;
+  std::int64_t hulls = 0;  // lengths of the ranks' hulls, added up; the largest number at most
   std::int64_t words = 0;  // of the longest request descriptor of a rank
   /// Hull of what ranks have buffered of this file and not written yet.
   std::int64_t pending_begin = std::numeric_limits<std::int64_t>::max(), pending_end = -1;

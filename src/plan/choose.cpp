@@ -25,14 +25,13 @@ std::string name_of(const Prediction& p) {
 }
 
 /// The quickest that auto may choose, see cost.hpp.
-void choose_method(Plan& plan, const FileUnits& units, const Demand& demand, const Hints& hints,
-                   const Machine& machine, bool writes) {
+void choose_method(Plan& plan, const Demand& demand, const std::vector<Prediction>& ways) {
   plan.method = Method::direct;
   plan.reason = "nothing is asked for";
   if (demand.empty()) return;
   std::vector<Prediction> eligible;
-  for (Prediction& p : predict(units, demand, hints, machine, writes))
-    if (p.eligible) eligible.push_back(std::move(p));
+  for (const Prediction& p : ways)
+    if (p.eligible) eligible.push_back(p);
   std::stable_sort(eligible.begin(), eligible.end(),
                    [](const Prediction& a, const Prediction& b) { return a.seconds < b.seconds; });
   plan.method = eligible.front().method;
@@ -52,10 +51,23 @@ Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Dem
   return whole_array && !units.all.empty() ? units.all : demand.hull();
 }
 
-Exchange choose_exchange(Exchange asked, const Machine& machine) {
+/// Between nodes, messages of each rank for itself are quicker where few ranks share a node and
+/// most bytes leave it. Within one they never are.
+Exchange quicker_exchange(const std::vector<Prediction>& ways) {
+  const Prediction* quickest = nullptr;
+  for (const Prediction& way : ways)
+    if (way.method == Method::extended && (quickest == nullptr || way.seconds < quickest->seconds))
+      quickest = &way;
+  return quickest->exchange;
+}
+
+Exchange choose_exchange(Exchange asked, const Machine& machine,
+                         const std::vector<Prediction>& ways) {
   // The steps of the others send messages to this rank, too: a process alone has no MPI for them.
   if (machine.ranks == 1) return Exchange::sparse;
   const bool node_works = machine.shared_memory && machine.ranks > machine.nodes;
+  if (asked == Exchange::automatic && node_works && machine.nodes > 1)
+    return quicker_exchange(ways);
   if (asked == Exchange::automatic) return node_works ? Exchange::node : Exchange::sparse;
   if (asked == Exchange::node && !node_works) return Exchange::sparse;
   return asked;
@@ -67,13 +79,15 @@ bool crowded(const Machine& machine) {
 
 /// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. Where
 /// ranks are not many more than cores, more and smaller windows keep all of them busy; where they
-/// are, every further hand-over costs a change of process.
+/// are, every further hand-over costs a change of process. So it does between nodes, where each
+/// window waits for a proxy and a message.
 int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) {
   constexpr std::int64_t small = 64 * 1024, large = std::int64_t{1} << 20;
   if (hints.pipeline == Pipeline::never) return 1;
   if (hints.pipeline == Pipeline::always) return 2;
   if (hints.buffer_size < small) return 1;
-  return exchange == Exchange::node && !crowded(machine) && hints.buffer_size >= large ? 4 : 2;
+  const bool within_node = exchange == Exchange::node && machine.nodes == 1;
+  return within_node && !crowded(machine) && hints.buffer_size >= large ? 4 : 2;
 }
 
 /// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
@@ -129,7 +143,10 @@ Hints resolve_hints(const Hints& hints, const Machine& machine, std::int64_t gra
   // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
   // within a node in that of the core that writes it. Devices want large accesses instead.
   constexpr std::int64_t mebi = std::int64_t{1} << 20;
-  const std::int64_t cached = machine.nodes == 1 && machine.shared_memory ? 2 * mebi : 4 * mebi;
+  // Between nodes large messages matter more.
+  const std::int64_t cached = machine.nodes > 1       ? 8 * mebi
+                              : machine.shared_memory ? 2 * mebi
+                                                      : 4 * mebi;
   constexpr std::int64_t uncached = 16 * mebi;
   Hints resolved = hints;
   if (hints.buffer_size == 0)
@@ -147,11 +164,12 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
   plan.reason = "asked for";
-  if (plan.method == Method::automatic) choose_method(plan, units, demand, hints, machine, writes);
+  const std::vector<Prediction> ways = predict(units, demand, hints, machine, writes);
+  if (plan.method == Method::automatic) choose_method(plan, demand, ways);
   plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
-  plan.exchange = choose_exchange(hints.exchange, machine);
+  plan.exchange = choose_exchange(hints.exchange, machine, ways);
   plan.depth = choose_depth(hints, machine, plan.exchange);
   plan.writers = static_cast<int>(hints.writers);
   plan.buffered = writes && hints.active_buffer_size > 0;

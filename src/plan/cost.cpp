@@ -12,8 +12,11 @@ constexpr std::int64_t long_run = 64 * 1024;
 constexpr double mapping = 6e-6;
 /// The kernel enters as much of a file into the page table at a time.
 constexpr double fault_range = 64 * 1024;
-/// What is fetched from memory for a run, at least.
-constexpr double least_fetched = 128;
+/// What is fetched from memory for a run, at least: a cache line.
+constexpr double least_fetched = 64;
+/// Beginning a run costs less than between a staging buffer and memory: the loop is over one
+/// pattern, and no other process has just written the bytes.
+constexpr double of_run = 1.0 / 3;
 
 /// What reading out of the mapped file takes, added up over the ranks. Where they interleave, each
 /// may touch all of the hull.
@@ -23,7 +26,7 @@ double mapped_read(const Demand& demand, const Machine& machine) noexcept {
   const auto hull = static_cast<double>(demand.hull().length());
   const double hulls = hull * (demand.ordered ? 1 : machine.ranks);
   const double faults = std::min(runs + bytes / fault_range, hulls / fault_range + machine.ranks);
-  return machine.ranks * mapping + faults * costs.fault + runs * costs.run +
+  return machine.ranks * mapping + faults * costs.fault + runs * costs.run * of_run +
          std::max(bytes, runs * least_fetched) * costs.mapped_byte;
 }
 
@@ -65,13 +68,16 @@ class Model {
     double serial = 0;
     if (exchange == Exchange::node && ranks_ > 1) {
       shared += windows * std::min(ranks_ / nodes_, 8.0) * costs_.hand_over / cores_;
-      if (nodes_ > 1)
-        serial = (1 - 1 / static_cast<double>(nodes_)) *
-                 (windows * costs_.message * nodes_ + bytes() * costs_.message_byte / nodes_);
+      // A proxy sends when all of its ranks have copied, and a window is written when all of it is
+      // there: the copies on the way have nothing beside them.
+      serial = away() * (windows * costs_.message_between +
+                         bytes() * (costs_.message_byte + costs_.copy_byte) / nodes_);
     } else if (ranks_ > 1) {
-      const double away = bytes() * (1 - 1 / ranks_);
-      const double messages = std::max(windows * std::min(ranks_, 8.0), away / (buffer() / 16));
-      shared += away * (costs_.message_byte + costs_.copy_byte) + messages * costs_.message;
+      const double moved = bytes() * (away() + (1 - away()) * (1 - nodes_ / ranks_));
+      const double each = nodes_ > 1 ? ranks_ * std::min(1.0, mean_hull()) : std::min(ranks_, 8.0);
+      const double messages = std::max(windows * each, moved / (buffer() / 16));
+      shared += moved * (costs_.message_byte + costs_.copy_byte) +
+                messages * (nodes_ > 1 ? costs_.message_between : costs_.message);
     }
     // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
     const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
@@ -118,6 +124,15 @@ class Model {
     const Storage each{runs() * costs_.call, bytes() * costs_.storage_byte};
     return holes() && seconds(each, 1) < seconds(whole, 1) ? each : whole;
   }
+  /// The part of the bytes that goes from one node to another. Domains follow each other in the
+  /// order of the ranks. Where the hull of a rank is no longer than a node's domains, it is taken
+  /// to lie there; where it is all of the request's, each node has a part of each domain.
+  double away() const {
+    if (nodes_ == 1 || demand_.empty()) return 0;
+    return std::clamp(1 - 1 / (nodes_ * mean_hull()), 0.0, 1 - 1 / nodes_);
+  }
+  /// Of the ranks' hulls, as a part of the request's.
+  double mean_hull() const { return static_cast<double>(demand_.hulls) / ranks_ / hull(); }
   double bytes() const { return static_cast<double>(demand_.bytes); }
   double runs() const { return static_cast<double>(demand_.runs); }
   double hull() const { return static_cast<double>(demand_.hull().length()); }
@@ -170,15 +185,15 @@ std::string Costs::to_text() const {
       "  copying          %6.2f GB/s, %.3g ns a run\n"
       "  %-16s %6.2f GB/s, %.3g us a call (%.3g us where ranks queue up)\n"
       "%s"
-      "  messages         %6.2f GB/s, %.3g us each\n"
+      "  messages         %6.2f GB/s, %.3g us each, %.3g us between nodes\n"
       "  ranks            %.3g us a window handed over, %.3g us a rank and core to meet\n",
       measured ? "measured on this machine" : "assumed",
       device_tells             ? "as the device tells"
       : measured && page_cache ? "in proportion to them"
                                : "assumed",
       1e-9 / copy_byte, run * 1e9, page_cache ? "page cache" : "device", 1e-9 / storage_byte,
-      call * 1e6, contended_call * 1e6, mapped, 1e-9 / message_byte, message * 1e6, hand_over * 1e6,
-      synchronisation * 1e6);
+      call * 1e6, contended_call * 1e6, mapped, 1e-9 / message_byte, message * 1e6,
+      message_between * 1e6, hand_over * 1e6, synchronisation * 1e6);
   return text;
 }
 

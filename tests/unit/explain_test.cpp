@@ -66,7 +66,7 @@ TEST(Explain, GoldenText) {
             "constants (copies assumed, storage assumed):\n"
             "  copying            9.00 GB/s, 6 ns a run\n"
             "  page cache         7.00 GB/s, 1.5 us a call (6 us where ranks queue up)\n"
-            "  messages           4.00 GB/s, 12 us each\n"
+            "  messages           4.00 GB/s, 12 us each, 60 us between nodes\n"
             "  ranks            15 us a window handed over, 20 us a rank and core to meet\n"
             "exchange          node\n"
             "divided bytes     0:63 (63)\n"

@@ -119,6 +119,33 @@ TEST(Plan, RanksThatShareMemoryExchangeThroughIt) {
   EXPECT_EQ(make_plan(layout.units(), demand, {}, machine).exchange, Exchange::sparse);
 }
 
+/// Ranks in a grid over an array of 4096 x 4096 numbers, node after node.
+Exchange exchange_between_nodes(int nodes, int each, int columns) {
+  const int ranks = nodes * each, rows = ranks / columns;
+  std::vector<Section> sections;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::int64_t row = rank / columns, column = rank % columns;
+    sections.push_back(Section{{4096 * row / rows, 4096 * (row + 1) / rows},
+                               {4096 * column / columns, 4096 * (column + 1) / columns}});
+  }
+  Machine machine{ranks, nodes * std::min(each, 2), nodes};
+  machine.shared_memory = true;
+  return make_plan(layout.units(), demand_of(sections), {}, machine).exchange;
+}
+
+TEST(Plan, BetweenNodesRanksSendThemselvesWhereFewShareANodeAndMostBytesLeaveIt) {
+  EXPECT_EQ(exchange_between_nodes(2, 2, 4), Exchange::sparse);
+  EXPECT_EQ(exchange_between_nodes(2, 4, 8), Exchange::node);
+  EXPECT_EQ(exchange_between_nodes(2, 16, 32), Exchange::node);
+  EXPECT_EQ(exchange_between_nodes(8, 16, 128), Exchange::node);
+}
+
+TEST(Plan, WhatStaysWithinANodeIsExchangedThroughItsMemory) {
+  EXPECT_EQ(exchange_between_nodes(2, 2, 2), Exchange::node);
+  EXPECT_EQ(exchange_between_nodes(2, 4, 2), Exchange::node);
+  EXPECT_EQ(exchange_between_nodes(4, 4, 4), Exchange::node);
+}
+
 TEST(Plan, WindowsUnderWayAtATimeFitIntoTheBuffer) {
   const Demand demand = demand_of({Section{{0, 4096}, {0, 4096}}});
   for (const Pipeline pipeline : {Pipeline::automatic, Pipeline::always, Pipeline::never})
