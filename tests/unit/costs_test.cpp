@@ -61,6 +61,19 @@ TEST(CostsTest, HintsSayWhichStorageItIs) {
   EXPECT_DOUBLE_EQ(find_costs(hints).storage_byte, 1 / static_cast<double>(20 << 20));
 }
 
+TEST(CostsTest, FilesOfLocalFileSystemsAreMappedWhereNothingIsBefore) {
+  Hints hints;
+  for (const char* type : {"ext4", "xfs", "btrfs", "tmpfs"}) EXPECT_TRUE(maps_files(hints, type));
+  for (const char* type : {"nfs", "lustre", "fuse", ""}) EXPECT_FALSE(maps_files(hints, type));
+  hints.device = "paced:bandwidth=20M,page_cache=1";
+  EXPECT_FALSE(maps_files(hints, "ext4"));
+  hints.device = "";
+  hints.storage = StorageKind::uring;
+  EXPECT_FALSE(maps_files(hints, "ext4"));
+  hints.storage = StorageKind::direct;
+  EXPECT_FALSE(find_costs(hints).maps_files);
+}
+
 TEST(CostsTest, AreAnnouncedWithTheFile) {
   const Costs costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
   const FileSystemFacts facts{"ext4", 4096, 0, 512};

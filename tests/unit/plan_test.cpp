@@ -226,6 +226,8 @@ TEST(Plan, DemandJoinsAssociatively) {
   EXPECT_FALSE(chain.ordered);
   EXPECT_EQ(left.hull(), chain.hull());
   EXPECT_EQ(left.bytes, chain.bytes);
+  EXPECT_EQ(left.hulls, 3 * 4 * 4);
+  EXPECT_EQ(left.hulls, chain.hulls);
 }
 
 TEST(Plan, DynamicDomainsDivideTheBoundingSectionOnly) {
