@@ -260,6 +260,29 @@ TEST(Requests, CollectiveOneIsUnderWayDuringOthers) {
   EXPECT_EQ(all[(size() + rank()) * ints + ints - 1], 1000 + rank());
 }
 
+/// A message that is too long for its receive, beside a collective write.
+TEST(Requests, GoOnWhenAMessageFails) {
+  File file("beside_failure");
+  std::vector<int> mine(ints, rank());
+  int sent[2] = {1, 2}, received = 0;
+  MPI_Errhandler before;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Request requests[3];
+  MPI_Irecv(&received, 1, MPI_INT, rank(), 9, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(sent, 2, MPI_INT, rank(), 9, MPI_COMM_WORLD, &requests[1]);
+  const MPI_Offset at = rank() * ints * static_cast<MPI_Offset>(sizeof(int));
+  EXPECT_MPI(MPI_File_iwrite_at_all(file, at, mine.data(), ints, MPI_INT, &requests[2]));
+  MPI_Status statuses[3];
+  EXPECT_CLASS(MPI_Waitall(3, requests, statuses), MPI_ERR_IN_STATUS);
+  if (requests[2] != MPI_REQUEST_NULL) EXPECT_MPI(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+  MPI_Errhandler_free(&before);
+  file.close();
+  barrier();
+  EXPECT_EQ(values<int>(file.path)[rank() * ints], rank());
+}
+
 /// Hundreds at a time, which nobody waits for one by one.
 TEST(Requests, ThereMayBeMany) {
   File file("many");
