@@ -118,18 +118,24 @@ Task<> Operation::begin_alone() {
   co_await start(demand);
 }
 
-/// What this rank has buffered is written before it reads, and what others of its node have where
-/// this one reads or writes, before either. Those of other nodes it cannot ask.
+/// What this rank has buffered is written before it reads, and before the calling thread writes
+/// where that is: the I/O thread would put the older bytes there afterwards. What others of its
+/// node have where this one reads or writes, before either. Those of other nodes it cannot ask.
 Task<> Operation::await_what_it_could_miss() {
   if (access_.file.empty()) co_return;
   const auto is_written = [&] {
     return context_->buffered->is_drained(BufferedFile::Which::writes);
   };
-  if (!access_.writes() && !is_written()) {
+  const Extent wanted = access_.file.hull();
+  const bool could_miss =
+      !access_.writes() ||
+      (!uses_io_thread(route_) && !intersect(context_->buffered->pending_hull(), wanted).empty());
+  if (could_miss && !is_written()) {
     const BackgroundIo::Expedite expedite(context_->background);
     co_await await_units(*context_, is_written);
   }
-  const Extent wanted = access_.file.hull();
+  if (access_.writes())
+    if (const std::optional<Error> failure = file_.take_failure()) throw Error(*failure);
   Team* const team = context_->comm.team();
   for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank) {
     if (local_rank == team->rank()) continue;

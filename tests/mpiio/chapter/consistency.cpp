@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <random>
+#include <utility>
 
 #include "chapter.hpp"
 
@@ -97,6 +99,60 @@ TEST(Consistency, WhatOneProcessWroteItReadsAtOnce) {
   for (int step = 0; step < 20; ++step) {
     write_block(file, step, step % 3 == 0);
     EXPECT_EQ(read_block(file, rank()), block_of(rank(), step));
+  }
+}
+
+/// What one process has written to its part of a view with gaps, by calls of all kinds, each of
+/// which may be buffered or go to the file at once.
+class OwnPart {
+ public:
+  explicit OwnPart(MPI_File file) : file_(file), written_(length, 0) {
+    const Type mine(cyclic_ints(rank(), 4 * size()));
+    EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, mine, "native", MPI_INFO_NULL));
+    EXPECT_MPI(MPI_File_write_at_all(file, 0, written_.data(), length, MPI_INT, MPI_STATUS_IGNORE));
+  }
+  void write(bool blocking, int step) {
+    const auto [at, count] = somewhere();
+    std::fill_n(written_.begin() + at, count, step);
+    std::vector<int> data(count, step);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (blocking)
+      EXPECT_MPI(MPI_File_write_at(file_, at, data.data(), count, MPI_INT, MPI_STATUS_IGNORE));
+    else EXPECT_MPI(MPI_File_iwrite_at(file_, at, data.data(), count, MPI_INT, &request));
+    EXPECT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  void check(bool collective, int step) {
+    const auto [at, count] = somewhere();
+    std::vector<int> back(count, -1);
+    const auto read = collective ? &MPI_File_read_at_all : &MPI_File_read_at;
+    EXPECT_MPI(read(file_, at, back.data(), count, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT_TRUE(std::equal(back.begin(), back.end(), written_.begin() + at)) << "step " << step;
+  }
+
+ private:
+  static constexpr int length = 8000;
+  std::pair<int, int> somewhere() {
+    const int at = static_cast<int>(random_() % (length - 1500));
+    return {at, 1 + static_cast<int>(random_() % 1500)};
+  }
+
+  MPI_File file_;
+  std::vector<int> written_;
+  std::minstd_rand random_{static_cast<unsigned>(1 + rank())};
+};
+
+/// Its later writes win, and its reads see them.
+TEST(Consistency, CallsOfOneProcessTakeEffectInTheirOrder) {
+  for (const char* const buffer_size : {"64M", "64K", "0"}) {
+    const Info info{{"penstock_active_buffer_size", buffer_size}};
+    const File file(std::string("order") + buffer_size, MPI_MODE_RDWR | MPI_MODE_CREATE, info);
+    OwnPart part(file);
+    std::minstd_rand common(7);
+    for (int step = 1; step <= 400; ++step) {
+      const auto kind = common() / 1000 % 4;
+      if (kind < 2) part.write(kind == 0, step);
+      else part.check(kind == 2, step);
+    }
   }
 }
 
