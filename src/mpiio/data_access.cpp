@@ -146,6 +146,11 @@ void MpiFile::fill_in(Prepared& prepared, const DataAccess& access, std::int64_t
   prepared.transfer.conversion_ = std::move(conversion);
 }
 
+/// Of which `bytes` have something: the last one may have been cut off by the end of the file.
+std::int64_t MpiFile::etypes_of(std::int64_t bytes) const noexcept {
+  return (bytes + view_.etype_size() - 1) / view_.etype_size();
+}
+
 /// One run of bytes in memory and in the file, for this process alone: as quick as without a plan.
 bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
   if (access.company != Company::independent || access.count <= 0 || atomic_ ||
@@ -166,7 +171,7 @@ bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
       bytes_->move_now(access.direction, {buffer, static_cast<std::size_t>(bytes)},
                        view_.byte_offset(individual ? position_ : access.offset));
   if (!moved) return false;
-  if (individual) position_ += *moved / view_.etype_size();
+  if (individual) position_ += etypes_of(*moved);
   report_.count_simple(access.direction, *moved, seconds_since(begin));
   set_status(status, *moved);
   return true;
@@ -183,8 +188,7 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
   const std::int64_t bytes = prepared.transfer.finish();
   // The pointer is behind what was read.
   if (access.at == DataAccess::At::individual && !access.writes() && view_.etype_size() > 0)
-    position_ -=
-        prepared.etypes - (operation.bytes() + view_.etype_size() - 1) / view_.etype_size();
+    position_ -= prepared.etypes - etypes_of(operation.bytes());
   report_.count(operation, access.company, seconds_since(began));
   set_status(status, bytes);
 }

@@ -125,6 +125,7 @@ class MpiFile {
                std::int64_t bytes);
   std::int64_t take_offset(const DataAccess& access, std::int64_t etypes);
   std::int64_t take_ordered(std::int64_t etypes);
+  std::int64_t etypes_of(std::int64_t bytes) const noexcept;
   bool move_simply(const DataAccess& access, MPI_Status* status);
   void require_no_split(const char* what) const;
   void require_not_sequential(const char* what) const;

@@ -65,6 +65,24 @@ TEST(Pointers, SeekFromTheEndOfWhatWasWritten) {
   EXPECT_EQ(position(file), 1000 * size());
 }
 
+/// The file ends within an int: reads of all sizes and companies leave the pointer behind that.
+TEST(Pointers, AreBehindAnEtypeThatTheFileCutsOff) {
+  const File file("cut_off");
+  EXPECT_MPI(MPI_File_set_size(file, 4003));
+  EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  std::vector<int> back(100000);
+  for (const int count : {10, 100000})
+    for (const auto read : {&MPI_File_read, &MPI_File_read_all}) {
+      EXPECT_MPI(MPI_File_seek(file, 998, MPI_SEEK_SET));
+      MPI_Status status;
+      EXPECT_MPI(read(file, back.data(), count, MPI_INT, &status));
+      EXPECT_EQ(count_of(status, MPI_BYTE), 11);
+      MPI_Offset position = -1;
+      EXPECT_MPI(MPI_File_get_position(file, &position));
+      EXPECT_EQ(position, 1001) << count << " ints";
+    }
+}
+
 TEST(Pointers, SharedOneIsMovedByAll) {
   const File file("shared");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
