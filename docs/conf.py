@@ -76,23 +76,27 @@ def read_elsewhere(app: object, page: str, source: list[str]) -> None:
 
 
 def public_names() -> dict[str, set[str]]:
-    """What each page of the reference has to have: names of the C++ namespace, of the Python package."""
+    """What each page of the reference has to have: names of the C++ namespace, of the C header, of the Python package."""
     index = tree.parse(BUILT / "doxygen" / "xml" / "index.xml")
-    names = set()
+    names, c_names = set(), set()
     for compound in index.iter("compound"):
         name, members = compound.findtext("name", ""), compound.findall("member")
         if compound.get("kind") in ("class", "struct") and name.count("::") == 1:
             names.add(name.removeprefix("penstock::"))
         elif compound.get("kind") == "namespace":
             names |= {m.findtext("name", "") for m in members if m.get("kind") != "enumvalue"}
-    return {"cpp/*.md": names - {"export"}, "python.md": set(penstock.__all__) - {"__version__"}}
+        elif compound.get("kind") == "struct" and name.startswith("penstock_"):
+            c_names.add(name)
+        elif name == "penstock.h":
+            c_names |= {m.findtext("name", "") for m in members if m.get("kind") in ("function", "enum", "typedef")}
+    return {"cpp/*.md": names - {"export"}, "c.md": c_names, "python.md": set(penstock.__all__) - {"__version__"}}
 
 
 def check_reference(app: object) -> None:
     """A name that the reference has not is a warning, and so an error of `make docs`."""
     for pages, names in public_names().items():
         text = "".join(path.read_text() for path in sorted((ROOT / "docs" / "reference").glob(pages)))
-        there = set(re.findall(r"(?:\{doxygen\w+\} penstock|:: )(?:::)?(\w+)", text))
+        there = set(re.findall(r"(?:\{doxygen\w+\} (?:penstock::)?|:: )(\w+)", text))
         for name in sorted(names - there):
             logging.getLogger(__name__).warning("docs/reference/%s does not have %s", pages, name)
 

@@ -17,7 +17,7 @@ prepare() {
 }
 prepare || { echo "lint: $tools could not be made" >&2; exit 1; }
 
-cpp_sources() { git ls-files '*.cpp' '*.hpp' ':!examples'; }
+cpp_sources() { git ls-files '*.cpp' '*.hpp' 'include/*.h' 'tests/c/*.c' 'tests/c/*.h' ':!examples'; }
 if [ "${1:-}" = --format ]; then
   cpp_sources | xargs $tools/bin/clang-format -i
   $tools/bin/ruff check -q --select I --fix .

@@ -1,15 +1,53 @@
 #!/usr/bin/env bash
-# The installed library as a C++ user meets it: cmake --install, find_package(penstock), run.
+# The installed library as users of C++ and C meet it: cmake --install, find_package(penstock) or pkg-config, run.
 #   install_test.sh SOURCE BUILD MPICC MPIEXEC
 set -euo pipefail
 source=$1 build=$2 mpicc=$3 mpiexec=$4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cmake --install "$build" --prefix "$folder/prefix" >/dev/null
-cmake -S "$source/examples/cxx" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" \
-  -DMPI_C_COMPILER="$mpicc" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
-cmake --build "$folder/build" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+prefix=$folder/prefix
+die() { echo "install_test: $*" >&2; exit 1; }
+quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }; }
+
+run_blocks() {
+  rm -f blocks.npy
+  timeout 60 "$mpiexec" -n 3 "$1" >/dev/null
+  local size
+  size=$(wc -c <blocks.npy)
+  [ "$size" = $((128 + 512 * 512 * 8)) ] || die "$1: blocks.npy has $size bytes"
+}
+configure() {
+  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc"
+}
+
+cmake --install "$build" --prefix "$folder/first" >/dev/null
+mv "$folder/first" "$prefix"  # an installed tree may be moved
 cd "$folder"
-timeout 60 "$mpiexec" -n 3 "$folder/build/blocks"
-size=$(wc -c <blocks.npy)
-[ "$size" = $((128 + 512 * 512 * 8)) ] || { echo "blocks.npy has $size bytes"; exit 1; }
+for language in cxx c; do
+  quietly configure $language
+  quietly cmake --build "$folder/$language"
+  run_blocks "$folder/$language/blocks"
+done
+
+if command -v pkg-config >/dev/null; then
+  pc=$(find "$prefix" -name penstock.pc)
+  ! grep -F -e "$source" -e "$build" -e "$folder" "$pc" || die "penstock.pc has paths of the build"
+  PKG_CONFIG_PATH=$(dirname "$pc")
+  export PKG_CONFIG_PATH
+  read -ra flags <<<"$(pkg-config --cflags penstock)"
+  read -ra libraries <<<"$(pkg-config --libs penstock)"
+  quietly "$mpicc" -std=c99 "${flags[@]}" "$source/examples/c/blocks.c" -o from_c "${libraries[@]}"
+  run_blocks ./from_c
+  quietly "$mpicc" -x c++ -std=c++20 "${flags[@]}" "$source/examples/cxx/blocks.cpp" -x none -o from_cxx "${libraries[@]}"
+  run_blocks ./from_cxx
+else
+  echo "there is no pkg-config: penstock.pc is not tested"
+fi
+
+# Another MPI library than the one that Penstock was built with is refused, in words.
+config=$(find "$prefix" -name penstockConfig.cmake)
+sed -i 's/STREQUAL "[^"]*"/STREQUAL "Another MPI"/; s/was built with [^,]*,/was built with Another MPI,/' "$config"
+rm -rf "$folder/c"
+! configure c >"$folder/log" 2>&1 || die "find_package took a Penstock of another MPI library"
+tr -s '\n ' ' ' <"$folder/log" | grep -q "this Penstock was built with Another MPI, but the MPI library of this project is" ||
+  { cat "$folder/log"; die "find_package did not say why it refused"; }

@@ -50,6 +50,9 @@ struct ArraySpec {
   Container container = Container::automatic;  ///< by file name (create) or content (open)
 };
 
+/// Bytes of one element of a type as NumPy writes it ("<f8"); throws Error(argument).
+PENSTOCK_EXPORT std::int64_t element_size_of(const std::string& dtype);
+
 /// Memory of one section. `data` points at the section's first element; `strides` are bytes
 /// between neighbours in each dimension (any sign). No strides: dense, in the file's order.
 template <class Byte>

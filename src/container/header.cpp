@@ -121,6 +121,15 @@ Described describe_new(const std::string& path, const ArraySpec& spec) {
   return described;
 }
 
+std::int64_t element_size_of(const std::string& dtype) {
+  try {
+    return npy::element_size_of(dtype);
+  } catch (const Error&) {
+    throw Error(ErrorClass::argument,
+                "dtype '" + dtype + "' is none of a fixed size as NumPy writes it (\"<f8\")");
+  }
+}
+
 Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
                             bool may_extend) {
   const std::int64_t size = size_of(storage);

@@ -1,0 +1,34 @@
+#include <penstock/penstock.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the program where a call has failed: all ranks are here with the same error. */
+static void check(int code) {
+  if (code == PENSTOCK_SUCCESS) return;
+  fprintf(stderr, "%s error: %s\n", penstock_error_name(code), penstock_error_text());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+int main(int argc, char** argv) {
+  const penstock_array array = {.dimensions = 2, .shape = {512, 512}, .dtype = "<f8"};
+  const penstock_range column[2] = {{0, 512, 1, 1}, {256, 257, 1, 1}};
+  penstock_file* file = NULL;
+  penstock_share mine;
+  double values[512];
+  int rank = 0, ranks = 1;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  check(penstock_open(MPI_COMM_WORLD, "blocks.npy", "w", &array, NULL, &file));
+  check(penstock_distribute(2, array.shape, "block,block", NULL, NULL, ranks, rank, &mine));
+  const int64_t count = mine.local_shape[0] * mine.local_shape[1];
+  double* local = malloc((size_t)count * sizeof *local);
+  for (int64_t i = 0; i < count; ++i) local[i] = rank;
+  check(penstock_write(file, mine.section, local)); /* collective */
+  check(penstock_read(file, column, values));       /* every rank the same column */
+  check(penstock_close(&file));
+  if (rank == 0) printf("the column begins with %g and ends with %g\n", values[0], values[511]);
+  free(local);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,166 @@
+// Opening and closing files, and what is to be known of them.
+#include <algorithm>
+
+#include "c/guard.hpp"
+#include "c/objects.hpp"
+
+using penstock::ArrayFile;
+using penstock::ArraySpec;
+using penstock::Error;
+using penstock::ErrorClass;
+using penstock::Hints;
+using penstock::Mode;
+using penstock::c::fault_of;
+using penstock::c::given;
+using penstock::c::guarded;
+using penstock::c::text_or;
+
+penstock_file::penstock_file(ArrayFile opened)
+    : array(std::move(opened)),
+      order(to_string(array.spec().order.value_or(penstock::Order::c))),
+      container(to_string(array.spec().container)),
+      hints(array.hints().text()) {}
+
+namespace {
+
+/// What an open asks for, in the terms of the library.
+struct Opening {
+  std::string path;
+  Mode mode = Mode::read;
+  ArraySpec spec;
+  Hints hints;
+};
+
+ArraySpec spec_of(const penstock_array& array) {
+  if (array.dimensions < 0 || array.dimensions > PENSTOCK_MAX_DIMENSIONS)
+    throw Error(ErrorClass::argument, "dimensions must be 0 (not given) to 8, but is " +
+                                          std::to_string(array.dimensions));
+  ArraySpec spec;
+  spec.shape.assign(array.shape, array.shape + array.dimensions);
+  spec.dtype = text_or(array.dtype, "");
+  spec.element_size = array.element_size;
+  if (spec.element_size == 0 && !spec.dtype.empty())
+    spec.element_size = penstock::element_size_of(spec.dtype);
+  if (array.order != nullptr) spec.order = penstock::parse_order(array.order);
+  spec.offset = array.offset;
+  spec.container = penstock::parse_container(text_or(array.container, "auto"));
+  return spec;
+}
+
+Opening opening_of(const char* path, const char* mode, const penstock_array* array,
+                   const char* hints, penstock_file** file) {
+  given(file, "the place for the open file");
+  given(path, "path");
+  given(mode, "mode");
+  Opening opening;
+  opening.path = path;
+  opening.mode = penstock::parse_mode(mode);
+  if (array != nullptr) opening.spec = spec_of(*array);
+  opening.hints = penstock::c::with_settings({}, hints);
+  return opening;
+}
+
+penstock_file& given_file(penstock_file** file) {
+  return given(given(file, "the file's place"), "file");
+}
+
+void free_file(penstock_file** file) {
+  delete *file;
+  *file = nullptr;
+}
+
+}  // namespace
+
+int penstock_open(MPI_Comm comm, const char* path, const char* mode, const penstock_array* array,
+                  const char* hints, penstock_file** file) {
+  if (file != nullptr) *file = nullptr;
+  return guarded([&] {
+    Opening opening;
+    const auto fault = fault_of([&] { opening = opening_of(path, mode, array, hints, file); });
+    if (fault) ArrayFile::take_part_in_open_with_error(comm, *fault);
+    *file = new penstock_file(
+        ArrayFile::open(comm, opening.path, opening.mode, opening.spec, opening.hints));
+  });
+}
+
+int penstock_open_alone(const char* path, const char* mode, const penstock_array* array,
+                        const char* hints, penstock_file** file) {
+  if (file != nullptr) *file = nullptr;
+  return guarded([&] {
+    const Opening opening = opening_of(path, mode, array, hints, file);
+    *file =
+        new penstock_file(ArrayFile::open(opening.path, opening.mode, opening.spec, opening.hints));
+  });
+}
+
+int penstock_close(penstock_file** file) {
+  return guarded([&] {
+    ArrayFile& array = given_file(file).array;
+    const auto fault = fault_of([&] { array.close(); });
+    if (array.closed()) free_file(file);
+    if (fault) throw Error(*fault);
+  });
+}
+
+int penstock_close_begin(penstock_file** file, penstock_handle** handle) {
+  if (handle != nullptr) *handle = nullptr;
+  return guarded([&] {
+    ArrayFile& array = given_file(file).array;
+    given(handle, "the place for the handle");
+    *handle = new penstock_handle{array.close_begin()};
+    free_file(file);
+  });
+}
+
+int penstock_abandon(penstock_file** file) {
+  return guarded([&] {
+    given_file(file).array.abandon();
+    free_file(file);
+  });
+}
+
+int penstock_sync(penstock_file* file) {
+  return guarded([&] { given(file, "file").array.sync(); });
+}
+
+int penstock_file_size(penstock_file* file, int64_t* bytes) {
+  return guarded([&] {
+    const std::int64_t size = given(file, "file").array.file_size();
+    given(bytes, "the place for the size") = size;
+  });
+}
+
+int penstock_truncate(penstock_file* file, int64_t bytes) {
+  return guarded([&] { given(file, "file").array.truncate(bytes); });
+}
+
+int penstock_describe(const penstock_file* file, penstock_array* array) {
+  return guarded([&] {
+    const ArraySpec& spec = given(file, "file").array.spec();
+    penstock_array& told = given(array, "array");
+    told = {};
+    told.dimensions = static_cast<int>(spec.shape.size());
+    std::copy(spec.shape.begin(), spec.shape.end(), told.shape);
+    told.dtype = spec.dtype.c_str();
+    told.element_size = spec.element_size;
+    told.order = file->order.c_str();
+    told.offset = spec.offset;
+    told.container = file->container.c_str();
+  });
+}
+
+int penstock_data_offset(const penstock_file* file, int64_t* offset) {
+  return guarded(
+      [&] { given(offset, "the place for the offset") = given(file, "file").array.data_offset(); });
+}
+
+int penstock_hint(const penstock_file* file, const char* name, const char** value) {
+  return guarded([&] {
+    given(name, "name");
+    const auto& hints = given(file, "file").hints;
+    const auto found = hints.find(name);
+    if (found == hints.end())
+      throw Error(ErrorClass::argument, "there is no hint '" + std::string(name) + "'");
+    given(value, "the place for the value") = found->second.c_str();
+  });
+}

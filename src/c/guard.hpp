@@ -1,0 +1,53 @@
+// Where C++ ends: every function of the C interface runs in guarded(), which no exception leaves.
+#pragma once
+
+#include <penstock/penstock.h>
+
+#include <optional>
+#include <string>
+
+#include <penstock/error.hpp>
+
+namespace penstock::c {
+
+/// Keeps the text for penstock_error_text, and gives the code of its class.
+int keep_error(ErrorClass cls, const char* text) noexcept;
+
+/// The exception that is being handled, as an Error.
+Error current_error();
+
+/// What `work` threw, as an Error; nothing where it threw nothing.
+template <class Work>
+std::optional<Error> fault_of(Work&& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (...) {
+    return current_error();
+  }
+}
+
+/// PENSTOCK_SUCCESS, or the class of the error that `work` threw.
+template <class Work>
+int guarded(Work&& work) noexcept {
+  try {
+    const std::optional<Error> error = fault_of(work);
+    return error ? keep_error(error->error_class(), error->what()) : PENSTOCK_SUCCESS;
+  } catch (...) {  // no memory for an Error
+    return keep_error(ErrorClass::internal, "");
+  }
+}
+
+/// A pointer that must not be NULL: *pointer, or Error(argument).
+template <class T>
+T& given(T* pointer, const char* name) {
+  if (pointer == nullptr) throw Error(ErrorClass::argument, std::string(name) + " is NULL");
+  return *pointer;
+}
+
+/// The text of an argument, or what stands for NULL.
+inline std::string text_or(const char* text, const char* otherwise) {
+  return text != nullptr ? text : otherwise;
+}
+
+}  // namespace penstock::c

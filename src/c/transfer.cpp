@@ -1,0 +1,198 @@
+// Reads and writes, at once or in two halves. What is wrong on this rank is brought to the
+// collective call, so that all ranks return it.
+#include <optional>
+#include <span>
+#include <type_traits>
+
+#include "c/guard.hpp"
+#include "c/objects.hpp"
+
+using penstock::ArrayFile;
+using penstock::Background;
+using penstock::Error;
+using penstock::ErrorClass;
+using penstock::Handle;
+using penstock::Hints;
+using penstock::Part;
+using penstock::Range;
+using penstock::ReadView;
+using penstock::Section;
+using penstock::WriteView;
+using penstock::c::fault_of;
+using penstock::c::given;
+using penstock::c::guarded;
+
+namespace {
+
+/// Dense memory whose size nobody knows: it is as large as the section needs.
+constexpr std::size_t any_size = PTRDIFF_MAX;
+
+/// What a call asks for, as it was passed.
+struct Asked {
+  int count;
+  const penstock_part* parts;
+  const char* hints;
+};
+
+/// The same in the terms of the library; or what is wrong with it.
+template <class View>
+struct Request {
+  Request(const ArrayFile& file, const Asked& asked) {
+    fault = fault_of([&] {
+      if (asked.count < 0)
+        throw Error(ErrorClass::argument, "the count of parts must not be negative, but is " +
+                                              std::to_string(asked.count));
+      if (asked.count > 0) given(asked.parts, "parts");
+      hints = penstock::c::with_settings(file.hints(), asked.hints);
+      for (int i = 0; i < asked.count; ++i) add(file.spec().shape.size(), asked.parts[i]);
+    });
+  }
+
+  std::vector<Part<View>> parts;
+  Hints hints;
+  std::optional<Error> fault;
+
+ private:
+  void add(std::size_t dimensions, const penstock_part& part) {
+    if (part.fault != nullptr) throw Error(ErrorClass::argument, part.fault);
+    if (part.section == nullptr) return;
+    if (part.dimensions != 0 && static_cast<std::size_t>(part.dimensions) != dimensions)
+      throw Error(ErrorClass::section, "the section has " + std::to_string(part.dimensions) +
+                                           " dimensions, the array has " +
+                                           std::to_string(dimensions));
+    std::vector<penstock::Indices> indices;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      const penstock_range& range = part.section[d];
+      indices.emplace_back(Range{range.lower, range.upper, range.stride != 0 ? range.stride : 1,
+                                 range.block != 0 ? range.block : 1});
+    }
+    View memory;
+    memory.data = static_cast<decltype(memory.data)>(part.data);
+    memory.size_bytes = any_size;
+    memory.element_size = part.element_size;
+    if (part.shape != nullptr) memory.shape.assign(part.shape, part.shape + dimensions);
+    if (part.strides != nullptr) memory.strides.assign(part.strides, part.strides + dimensions);
+    parts.push_back({Section(std::move(indices)), std::move(memory)});
+  }
+};
+
+template <class View>
+constexpr bool is_read = std::is_same_v<View, ReadView>;
+
+template <class View>
+int transfer(penstock_file* file, const Asked& asked) {
+  return guarded([&] {
+    ArrayFile& array = given(file, "file").array;
+    const Request<View> request(array, asked);
+    if (request.fault) return array.take_part_with_error(is_read<View>, *request.fault);
+    if constexpr (is_read<View>) array.read(request.parts, &request.hints);
+    else array.write(request.parts, &request.hints);
+  });
+}
+
+template <class View>
+Handle begun(ArrayFile& array, const Asked& asked, const char* background, bool has_place) {
+  std::optional<Background> mode;
+  std::optional<Error> fault = fault_of(
+      [&] { mode = penstock::parse_background(background != nullptr ? background : "storage"); });
+  const Request<View> request(array, asked);
+  if (!fault) fault = request.fault;
+  if (!fault && !has_place) fault = Error(ErrorClass::argument, "the place for the handle is NULL");
+  if (fault) return array.take_part_in_begin_with_error(is_read<View>, mode, *fault);
+  if constexpr (is_read<View>) return array.read_begin(request.parts, *mode, &request.hints);
+  else return array.write_begin(request.parts, *mode, &request.hints);
+}
+
+template <class View>
+int begin(penstock_file* file, const Asked& asked, const char* background,
+          penstock_handle** handle) {
+  if (handle != nullptr) *handle = nullptr;
+  return guarded([&] {
+    Handle half = begun<View>(given(file, "file").array, asked, background, handle != nullptr);
+    if (handle != nullptr) *handle = new penstock_handle{std::move(half)};
+    else half.wait();  // with "all" the error comes here
+  });
+}
+
+/// One section of dense memory.
+penstock_part dense(const penstock_range* section, const void* data) {
+  penstock_part part{};
+  part.section = section;
+  part.data = const_cast<void*>(data);  // a write does not store through it
+  return part;
+}
+
+}  // namespace
+
+int penstock_write(penstock_file* file, const penstock_range* section, const void* data) {
+  const penstock_part part = dense(section, data);
+  return penstock_write_parts(file, 1, &part, nullptr);
+}
+
+int penstock_read(penstock_file* file, const penstock_range* section, void* data) {
+  const penstock_part part = dense(section, data);
+  return penstock_read_parts(file, 1, &part, nullptr);
+}
+
+int penstock_write_parts(penstock_file* file, int count, const penstock_part* parts,
+                         const char* hints) {
+  return transfer<WriteView>(file, {count, parts, hints});
+}
+
+int penstock_read_parts(penstock_file* file, int count, const penstock_part* parts,
+                        const char* hints) {
+  return transfer<ReadView>(file, {count, parts, hints});
+}
+
+int penstock_write_begin(penstock_file* file, const penstock_range* section, const void* data,
+                         const char* background, penstock_handle** handle) {
+  const penstock_part part = dense(section, data);
+  return penstock_write_parts_begin(file, 1, &part, background, nullptr, handle);
+}
+
+int penstock_read_begin(penstock_file* file, const penstock_range* section, void* data,
+                        const char* background, penstock_handle** handle) {
+  const penstock_part part = dense(section, data);
+  return penstock_read_parts_begin(file, 1, &part, background, nullptr, handle);
+}
+
+int penstock_write_parts_begin(penstock_file* file, int count, const penstock_part* parts,
+                               const char* background, const char* hints,
+                               penstock_handle** handle) {
+  return begin<WriteView>(file, {count, parts, hints}, background, handle);
+}
+
+int penstock_read_parts_begin(penstock_file* file, int count, const penstock_part* parts,
+                              const char* background, const char* hints, penstock_handle** handle) {
+  return begin<ReadView>(file, {count, parts, hints}, background, handle);
+}
+
+int penstock_handle_wait(penstock_handle** handle) {
+  return guarded([&] {
+    if (given(handle, "the handle's place") == nullptr) return;
+    const auto fault = fault_of([&] { (*handle)->begun.wait(); });
+    delete *handle;
+    *handle = nullptr;
+    if (fault) throw Error(*fault);
+  });
+}
+
+int penstock_handle_test(penstock_handle* handle, int* done) {
+  return guarded([&] {
+    given(done, "the place for the answer") = handle == nullptr || handle->begun.test() ? 1 : 0;
+  });
+}
+
+int penstock_handle_copied(penstock_handle* handle, int wait, int* copied) {
+  return guarded([&] {
+    const bool free = handle == nullptr || handle->begun.copied(wait != 0);
+    if (copied != nullptr) *copied = free ? 1 : 0;
+  });
+}
+
+int penstock_handle_free(penstock_handle** handle) {
+  return guarded([&] {
+    delete given(handle, "the handle's place");
+    *handle = nullptr;
+  });
+}
