@@ -105,7 +105,7 @@ class PENSTOCK_EXPORT ArrayFile {
   /// `call_hints`: settings for this call in place of the file's; all of them count.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
   /// Collective, as write. On return the memory of the parts is filled; if it throws, its content
-  /// is not defined. No byte of the file is read twice, however many ranks ask.
+  /// is not defined. No byte is fetched from a device twice, however many ranks ask.
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
 
   /// The same in two halves, with something else in between. Several may be in flight; calls of one

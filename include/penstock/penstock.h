@@ -118,7 +118,7 @@ PENSTOCK_EXPORT int penstock_read(penstock_file* file, const penstock_range* sec
 /// win. `hints`: settings of this call in place of the file's; NULL: the file's.
 PENSTOCK_EXPORT int penstock_write_parts(penstock_file* file, int count, const penstock_part* parts,
                                          const char* hints);
-/// Collective: as penstock_write_parts. No byte of the file is read twice.
+/// Collective: as penstock_write_parts. No byte is fetched from a device twice.
 PENSTOCK_EXPORT int penstock_read_parts(penstock_file* file, int count, const penstock_part* parts,
                                         const char* hints);
 
