@@ -47,3 +47,8 @@ else()
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/penstock.pc.in ${CMAKE_CURRENT_BINARY_DIR}/penstock.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/penstock.pc DESTINATION ${pc_dir})
+if(PENSTOCK_FORTRAN)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/penstock-fortran.pc.in ${CMAKE_CURRENT_BINARY_DIR}/penstock-fortran.pc
+                 @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/penstock-fortran.pc DESTINATION ${pc_dir})
+endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed library as users of C++ and C meet it: cmake --install, find_package(penstock) or pkg-config, run.
+# The installed library as users of C++, C and Fortran meet it: cmake --install, find_package(penstock) or pkg-config, run.
 #   install_test.sh SOURCE BUILD MPICC MPIEXEC
 set -euo pipefail
 source=$1 build=$2 mpicc=$3 mpiexec=$4
@@ -17,13 +17,17 @@ run_blocks() {
   [ "$size" = $((128 + 512 * 512 * 8)) ] || die "$1: blocks.npy has $size bytes"
 }
 configure() {
-  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc"
+  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc" -DMPI_Fortran_COMPILER="$mpifort"
 }
 
 cmake --install "$build" --prefix "$folder/first" >/dev/null
 mv "$folder/first" "$prefix"  # an installed tree may be moved
 cd "$folder"
-for language in cxx c; do
+languages=(cxx c)
+# Fortran where it was built, and where this MPI library has it.
+mpifort=${mpicc%/*}/$(basename "$mpicc" | sed 's/^mpicc/mpifort/')
+if [ -n "$(find "$prefix" -name penstock.mod)" ] && [ -x "$mpifort" ]; then languages+=(fortran); fi
+for language in "${languages[@]}"; do
   quietly configure $language
   quietly cmake --build "$folder/$language"
   run_blocks "$folder/$language/blocks"
@@ -31,7 +35,7 @@ done
 
 if command -v pkg-config >/dev/null; then
   pc=$(find "$prefix" -name penstock.pc)
-  ! grep -F -e "$source" -e "$build" -e "$folder" "$pc" || die "penstock.pc has paths of the build"
+  ! grep -F -e "$source" -e "$build" -e "$folder" "$(dirname "$pc")"/*.pc || die "a .pc file has paths of the build"
   PKG_CONFIG_PATH=$(dirname "$pc")
   export PKG_CONFIG_PATH
   read -ra flags <<<"$(pkg-config --cflags penstock)"
@@ -40,6 +44,11 @@ if command -v pkg-config >/dev/null; then
   run_blocks ./from_c
   quietly "$mpicc" -x c++ -std=c++20 "${flags[@]}" "$source/examples/cxx/blocks.cpp" -x none -o from_cxx "${libraries[@]}"
   run_blocks ./from_cxx
+  if [[ " ${languages[*]} " == *" fortran "* ]]; then
+    read -ra flags <<<"$(pkg-config --cflags --libs penstock-fortran)"
+    quietly "$mpifort" "$source/examples/fortran/blocks.f90" -o from_fortran "${flags[@]}"
+    run_blocks ./from_fortran
+  fi
 else
   echo "there is no pkg-config: penstock.pc is not tested"
 fi

@@ -51,6 +51,7 @@ typedef struct penstock_array {
   const char* order;      ///< "C" or "F"; NULL: "C"
   int64_t offset;         ///< byte offset where the array (or its header) starts
   const char* container;  ///< "raw", "npy"; "auto" or NULL: by file name or content
+  const char* fault;      ///< for bindings, as in penstock_part; NULL
 } penstock_array;
 
 /// Half-open range of indices in one dimension, taking `block` neighbours at every step.

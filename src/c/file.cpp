@@ -32,6 +32,7 @@ struct Opening {
 };
 
 ArraySpec spec_of(const penstock_array& array) {
+  if (array.fault != nullptr) throw Error(ErrorClass::argument, array.fault);
   if (array.dimensions < 0 || array.dimensions > PENSTOCK_MAX_DIMENSIONS)
     throw Error(ErrorClass::argument, "dimensions must be 0 (not given) to 8, but is " +
                                           std::to_string(array.dimensions));

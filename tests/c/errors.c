@@ -62,6 +62,9 @@ static void test_bad_opens(void) {
   array.dtype = "float";
   refuse_open(name, "w", &array, NULL, "dtype 'float'");
   array = numbers();
+  array.fault = "what a binding found";
+  refuse_open(name, "w", &array, NULL, "what a binding found");
+  array = numbers();
   array.dimensions = 9;
   refuse_open(name, "w", &array, NULL, "dimensions must be");
   array = numbers();

@@ -1,0 +1,27 @@
+/* What the module penstock calls, in the words of its interfaces: descriptors of Fortran's arrays,
+   texts that end with a NUL, optional ones NULL. */
+#ifndef PENSTOCK_FORTRAN_CALLS_H
+#define PENSTOCK_FORTRAN_CALLS_H
+
+#include "section.h"
+
+int penstock_fortran_open(int comm, const char* path, const char* mode, const CFI_cdesc_t* shape,
+                          const char* dtype, const char* order, int64_t offset,
+                          const char* container, const char* hints, penstock_file** file);
+int penstock_fortran_transfer(penstock_file* file, int reading, const CFI_cdesc_t* data,
+                              const CFI_cdesc_t* lower, const CFI_cdesc_t* upper,
+                              const CFI_cdesc_t* stride, const CFI_cdesc_t* block,
+                              const char* hints);
+int penstock_fortran_begin(penstock_file* file, int reading, const CFI_cdesc_t* data,
+                           const CFI_cdesc_t* lower, const CFI_cdesc_t* upper,
+                           const CFI_cdesc_t* stride, const CFI_cdesc_t* block,
+                           const char* background, const char* hints, penstock_handle** handle);
+int penstock_fortran_describe(const penstock_file* file, int* dimensions, int64_t shape[],
+                              int64_t* element_size, char dtype[], int dtype_size, char* order);
+int penstock_fortran_distribute(const CFI_cdesc_t* shape, const char* kinds, int64_t ranks,
+                                int64_t rank, const CFI_cdesc_t* lower, const CFI_cdesc_t* upper,
+                                const CFI_cdesc_t* stride, const CFI_cdesc_t* block);
+void penstock_fortran_error_text(char text[], int size);
+void penstock_fortran_dtype_of(const CFI_cdesc_t* data, char text[PENSTOCK_FORTRAN_DTYPE_SIZE]);
+
+#endif

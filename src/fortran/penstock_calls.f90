@@ -1,0 +1,148 @@
+!> What the module penstock stands on: the functions in calls.c and penstock/penstock.h, texts and errors.
+module penstock_calls
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_char, c_ptr
+  implicit none
+  public
+
+  integer, parameter :: longest_text = 1000
+
+  interface
+    function c_open(comm, path, mode, shape, dtype, order, offset, container, hints, file) &
+        bind(c, name="penstock_fortran_open")
+      import
+      integer(c_int), value :: comm
+      character(kind=c_char), intent(in) :: path(*), mode(*)
+      integer(c_int64_t), intent(in), optional :: shape(:)
+      character(kind=c_char), intent(in), optional :: dtype(*), order(*), container(*), hints(*)
+      integer(c_int64_t), value :: offset
+      type(c_ptr), intent(inout) :: file
+      integer(c_int) :: c_open
+    end function
+    function c_transfer(file, reading, data, lower, upper, stride, block, hints) &
+        bind(c, name="penstock_fortran_transfer")
+      import
+      type(c_ptr), value :: file
+      integer(c_int), value :: reading
+      type(*), dimension(..), intent(in), optional, asynchronous :: data
+      integer(c_int64_t), intent(in), optional :: lower(:), upper(:), stride(:), block(:)
+      character(kind=c_char), intent(in), optional :: hints(*)
+      integer(c_int) :: c_transfer
+    end function
+    function c_begin(file, reading, data, lower, upper, stride, block, background, hints, handle) &
+        bind(c, name="penstock_fortran_begin")
+      import
+      type(c_ptr), value :: file
+      integer(c_int), value :: reading
+      type(*), dimension(..), intent(in), optional, asynchronous :: data
+      integer(c_int64_t), intent(in), optional :: lower(:), upper(:), stride(:), block(:)
+      character(kind=c_char), intent(in), optional :: background(*), hints(*)
+      type(c_ptr), intent(out) :: handle
+      integer(c_int) :: c_begin
+    end function
+    function c_close(file) &
+        bind(c, name="penstock_close")
+      import
+      type(c_ptr), intent(inout) :: file
+      integer(c_int) :: c_close
+    end function
+    function c_sync(file) &
+        bind(c, name="penstock_sync")
+      import
+      type(c_ptr), value :: file
+      integer(c_int) :: c_sync
+    end function
+    function c_file_size(file, bytes) &
+        bind(c, name="penstock_file_size")
+      import
+      type(c_ptr), value :: file
+      integer(c_int64_t), intent(out) :: bytes
+      integer(c_int) :: c_file_size
+    end function
+    function c_truncate(file, bytes) &
+        bind(c, name="penstock_truncate")
+      import
+      type(c_ptr), value :: file
+      integer(c_int64_t), value :: bytes
+      integer(c_int) :: c_truncate
+    end function
+    function c_describe(file, dimensions, shape, element_size, dtype, dtype_size, order) &
+        bind(c, name="penstock_fortran_describe")
+      import
+      type(c_ptr), value :: file
+      integer(c_int), intent(out) :: dimensions
+      integer(c_int64_t), intent(out) :: shape(8), element_size
+      integer(c_int), value :: dtype_size
+      character(kind=c_char), intent(out) :: dtype(*), order
+      integer(c_int) :: c_describe
+    end function
+    function c_wait(handle) &
+        bind(c, name="penstock_handle_wait")
+      import
+      type(c_ptr), intent(inout) :: handle
+      integer(c_int) :: c_wait
+    end function
+    function c_test(handle, done) &
+        bind(c, name="penstock_handle_test")
+      import
+      type(c_ptr), value :: handle
+      integer(c_int), intent(out) :: done
+      integer(c_int) :: c_test
+    end function
+    function c_free(handle) &
+        bind(c, name="penstock_handle_free")
+      import
+      type(c_ptr), intent(inout) :: handle
+      integer(c_int) :: c_free
+    end function
+    function c_distribute(shape, kinds, ranks, rank, lower, upper, stride, block) &
+        bind(c, name="penstock_fortran_distribute")
+      import
+      integer(c_int64_t), intent(in) :: shape(:)
+      character(kind=c_char), intent(in) :: kinds(*)
+      integer(c_int64_t), value :: ranks, rank
+      integer(c_int64_t), intent(inout) :: lower(:), upper(:), stride(:), block(:)
+      integer(c_int) :: c_distribute
+    end function
+    subroutine c_error_text(text, size) &
+        bind(c, name="penstock_fortran_error_text")
+      import
+      character(kind=c_char), intent(out) :: text(*)
+      integer(c_int), value :: size
+    end subroutine
+    subroutine c_dtype(data, text) &
+        bind(c, name="penstock_fortran_dtype_of")
+      import
+      type(*), dimension(..), intent(in) :: data
+      character(kind=c_char), intent(out) :: text(*)
+    end subroutine
+  end interface
+
+contains
+
+  !> Ends the text with a NUL, without its trailing blanks; not allocated where there is none, which C sees as NULL.
+  subroutine terminate(text, terminated)
+    character(*), intent(in), optional :: text
+    character(:, c_char), allocatable, intent(out) :: terminated
+    if (present(text)) terminated = trim(text) // c_null_char
+  end subroutine
+
+  !> Numbers as the C interface has them; not allocated where there are none.
+  subroutine widen(numbers, widened)
+    integer(c_int32_t), intent(in), optional :: numbers(:)
+    integer(c_int64_t), allocatable, intent(out) :: widened(:)
+    if (present(numbers)) widened = int(numbers, c_int64_t)
+  end subroutine
+
+  subroutine finish(code, ierror, message)
+    integer(c_int), intent(in) :: code
+    integer, intent(out), optional :: ierror
+    character(*), intent(out), optional :: message
+    character(longest_text) :: text
+    text = ""
+    if (code /= 0) call c_error_text(text, longest_text)
+    if (present(message)) message = text
+    if (present(ierror)) ierror = code
+    if (code /= 0 .and. .not. present(ierror)) error stop "penstock: " // trim(text)
+  end subroutine
+
+end module penstock_calls
