@@ -76,7 +76,7 @@ def read_elsewhere(app: object, page: str, source: list[str]) -> None:
 
 
 def public_names() -> dict[str, set[str]]:
-    """What each page of the reference has to have: names of the C++ namespace, of the C header, of the Python package."""
+    """What each page of the reference has to have: names of the C++ namespace, the C header, the Python package."""
     index = tree.parse(BUILT / "doxygen" / "xml" / "index.xml")
     names, c_names = set(), set()
     for compound in index.iter("compound"):
