@@ -75,13 +75,12 @@ static void fill_ranges(struct fortran_part* to, const struct fortran_section* s
   }
 }
 
-static int put_shape(char* text, size_t size, int dimensions, const int64_t* shape) {
+static void put_shape(char* text, size_t size, int dimensions, const int64_t* shape) {
   int d, used = snprintf(text, size, "(");
   for (d = 0; d < dimensions && used < (int)size; ++d)
     used += snprintf(text + used, size - (size_t)used, "%s%lld", d > 0 ? ", " : "",
                      (long long)shape[d]);
-  if (used < (int)size) used += snprintf(text + used, size - (size_t)used, ")");
-  return used;
+  if (used < (int)size) snprintf(text + used, size - (size_t)used, ")");
 }
 
 static void say_shapes_differ(struct fortran_part* to, const CFI_cdesc_t* data) {

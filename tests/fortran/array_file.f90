@@ -43,7 +43,7 @@ contains
   function name_of(file) result(name)
     character(*), intent(in) :: file
     character(100) :: name
-    write(name, "(i0,2a)") ranks, "-", file
+    name = achar(iachar("0") + ranks) // "-" // file
   end function
 
   double precision elemental function value_at(i, j)
