@@ -107,8 +107,8 @@ struct Packed {
       return real(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);            \
     Packed<Count> packed;                                                                         \
     const int code =                                                                              \
-        packed.fill([&](Count* bytes) { return MPI_Pack_size##c(count, datatype, comm, bytes); }, \
-                    [&](void* to, Count bytes, Count* place) {                                    \
+        packed.fill([&](auto* bytes) { return MPI_Pack_size##c(count, datatype, comm, bytes); },  \
+                    [&](void* to, auto bytes, auto* place) {                                      \
                       return MPI_Pack##c(buf, count, datatype, to, bytes, place, comm);           \
                     });                                                                           \
     if (code != MPI_SUCCESS) return code;                                                         \

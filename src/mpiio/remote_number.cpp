@@ -22,7 +22,7 @@ class WindowNumber : public RemoteNumber {
  public:
   WindowNumber(const Communicator& comm, MPI_Win window) : window_(window) {
     MPI_Win_lock_all(0, window_);
-    if (comm.rank() == 0) set(0);
+    if (comm.rank() == 0) fetch(0, MPI_REPLACE);
     meet(comm.handle());  // nobody adds to it before
   }
   void release() override {

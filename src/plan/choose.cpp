@@ -1,6 +1,7 @@
 // How a plan is chosen. docs/DESIGN.md explains the rules; change them together.
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include <penstock/error.hpp>
 
@@ -54,11 +55,14 @@ Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Dem
 /// Between nodes, messages of each rank for itself are quicker where few ranks share a node and
 /// most bytes leave it. Within one they never are.
 Exchange quicker_exchange(const std::vector<Prediction>& ways) {
-  const Prediction* quickest = nullptr;
-  for (const Prediction& way : ways)
-    if (way.method == Method::extended && (quickest == nullptr || way.seconds < quickest->seconds))
-      quickest = &way;
-  return quickest->exchange;
+  Exchange quickest = Exchange::sparse;
+  double seconds = std::numeric_limits<double>::infinity();
+  for (const Prediction& way : ways) {
+    if (way.method != Method::extended || way.seconds >= seconds) continue;
+    quickest = way.exchange;
+    seconds = way.seconds;
+  }
+  return quickest;
 }
 
 Exchange choose_exchange(Exchange asked, const Machine& machine,

@@ -26,11 +26,13 @@ std::uintptr_t page_size() noexcept {
 }
 
 /// Zeros from this page to the end of the range, so that the copying can go on to its end.
-bool replace_by_zeros(std::uintptr_t address) noexcept {
+bool replace_by_zeros(void* address) noexcept {
   const int number = errno;
-  const std::uintptr_t first = address & ~(page_size() - 1);
-  const void* const zeros = ::mmap(reinterpret_cast<void*>(first), source.end - first, PROT_READ,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t first = at & ~(page_size() - 1);
+  const void* const zeros =
+      ::mmap(static_cast<std::byte*>(address) - (at - first), source.end - first, PROT_READ,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   errno = number;
   return zeros != MAP_FAILED;
 }
@@ -38,7 +40,7 @@ bool replace_by_zeros(std::uintptr_t address) noexcept {
 void handle(int number, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (info->si_code > 0 && address >= source.begin && address < source.end &&
-      replace_by_zeros(address)) {
+      replace_by_zeros(info->si_addr)) {
     source.incomplete = 1;
     return;
   }
