@@ -30,6 +30,22 @@ void BufferedFile::unpublish(SharedExtent& hull) noexcept {
   ledger_.unpublish(hull);
 }
 
+void BufferedFile::watch(const SharedExtent& hull) {
+  const auto guard = queue_->lock();
+  watched_.push_back(&hull);
+}
+
+void BufferedFile::unwatch(const SharedExtent& hull) noexcept {
+  const auto guard = queue_->lock();
+  std::erase(watched_, &hull);
+}
+
+bool BufferedFile::is_pending_elsewhere(Extent range) {
+  const auto guard = queue_->lock();
+  return std::ranges::any_of(
+      watched_, [&](const SharedExtent* hull) { return !intersect(hull->get(), range).empty(); });
+}
+
 void BufferedFile::announce(Extent extent) {
   const auto guard = queue_->lock();
   ledger_.announce(extent);

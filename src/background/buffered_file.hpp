@@ -37,6 +37,11 @@ class BufferedFile {
   std::vector<Extent> pending();
   void publish(SharedExtent& hull);
   void unpublish(SharedExtent& hull) noexcept;
+  /// Where another process of this node has writes of the file pending. Whoever has the file open
+  /// in this process looks there, by whichever handle it knows that process.
+  void watch(const SharedExtent& hull);
+  void unwatch(const SharedExtent& hull) noexcept;
+  bool is_pending_elsewhere(Extent range);
   /// See Ledger.
   void announce(Extent extent);
   void retract(Extent extent) noexcept;
@@ -50,12 +55,16 @@ class BufferedFile {
   /// On stderr what nobody can be thrown: a failure, or that the file was not closed.
   void tell() noexcept;
   /// In a forked child, under the queue's lock.
-  void forget() { ledger_.forget(); }
+  void forget() {
+    ledger_.forget();
+    watched_.clear();
+  }
 
  private:
   const std::shared_ptr<IoQueue> queue_;
   const std::string path_, who_;
   Ledger ledger_;
+  std::vector<const SharedExtent*> watched_;  // guarded by the queue's lock, too
 };
 
 }  // namespace penstock

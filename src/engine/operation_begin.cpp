@@ -120,7 +120,8 @@ Task<> Operation::begin_alone() {
 
 /// What this rank has buffered is written before it reads, and before the calling thread writes
 /// where that is: the I/O thread would put the older bytes there afterwards. What others of its
-/// node have where this one reads or writes, before either. Those of other nodes it cannot ask.
+/// node have where this one reads or writes, by any handle, before either. Those of other nodes it
+/// cannot ask.
 Task<> Operation::await_what_it_could_miss() {
   if (access_.file.empty()) co_return;
   const auto is_written = [&] {
@@ -136,16 +137,11 @@ Task<> Operation::await_what_it_could_miss() {
   }
   if (access_.writes())
     if (const std::optional<Error> failure = file_.take_failure()) throw Error(*failure);
-  Team* const team = context_->comm.team();
-  for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank) {
-    if (local_rank == team->rank()) continue;
-    const SharedExtent& pending = team->mailbox(local_rank).pending;
-    const auto is_apart = [&] { return intersect(pending.get(), wanted).empty(); };
-    if (is_apart()) continue;
-    const Timed watch(context_->record, Phase::wait);
-    // Its I/O thread does not ring here.
-    co_await until(Expect::messages, is_apart);
-  }
+  const auto is_apart = [&] { return !context_->buffered->is_pending_elsewhere(wanted); };
+  if (is_apart()) co_return;
+  const Timed watch(context_->record, Phase::wait);
+  // I/O threads of other processes do not ring here.
+  co_await until(Expect::messages, is_apart);
 }
 
 /// Of an atomic access, until it has moved its bytes.

@@ -178,10 +178,7 @@ std::int64_t ByteFile::size_now() {
 bool ByteFile::is_simple(Extent range) {
   if (!is_open() || !costs_.page_cache || device_.pace || in_flight_->oldest() != 0) return false;
   if (buffered_->has_failure() || buffered_->pending_hull().end >= 0) return false;
-  Team* const team = comm_.team();
-  for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank)
-    if (!intersect(team->mailbox(local_rank).pending.get(), range).empty()) return false;
-  return true;
+  return !buffered_->is_pending_elsewhere(range);
 }
 
 std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<std::byte> memory,
@@ -249,8 +246,11 @@ void ByteFile::abandon() noexcept {
 /// Releases what only an open file needs. After its last unit.
 void ByteFile::let_go() noexcept {
   total_ = statistics();
-  if (buffered_ && comm_.team() != nullptr)
-    buffered_->unpublish(comm_.team()->own_mailbox().pending);
+  if (Team* const team = buffered_ ? comm_.team() : nullptr) {
+    buffered_->unpublish(team->own_mailbox().pending);
+    for (int local_rank = 0; local_rank < team->size(); ++local_rank)
+      if (local_rank != team->rank()) buffered_->unwatch(team->mailbox(local_rank).pending);
+  }
   in_flight_.reset();
   file_.reset();
   storage_.reset();

@@ -135,7 +135,11 @@ void ByteFile::complete(const Contents& contents) {
   file_.emplace(*storage_, comm_, background_, std::move(units), machine());
   file_->buffered = buffered_;
   file_->cache_speed = cache_speed_;
-  if (comm_.team() != nullptr) buffered_->publish(comm_.team()->own_mailbox().pending);
+  if (Team* const team = comm_.team()) {
+    buffered_->publish(team->own_mailbox().pending);
+    for (int local_rank = 0; local_rank < team->size(); ++local_rank)
+      if (local_rank != team->rank()) buffered_->watch(team->mailbox(local_rank).pending);
+  }
   in_flight_.emplace(*file_,
                      [this](const Statistics& counts) { file_->background_counts.add(counts); });
 }

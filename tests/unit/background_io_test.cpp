@@ -56,6 +56,23 @@ bool goes_on(BufferedFile& file) {
   return file.is_done(ticket);
 }
 
+/// A file that is open twice here is one; what other processes have pending there is seen by both.
+TEST_F(BackgroundIoTest, WhatOthersHavePendingIsSeenByEveryHandle) {
+  const File common = background.file({9, 9}, disk, "file", "this process");
+  const File own = background.file({9, 9}, disk, "file", "this process");
+  const File another = open(disk);
+  SharedExtent hull{};  // of another process, which the common handle knows
+  common->watch(hull);
+  EXPECT_FALSE(own->is_pending_elsewhere({0, 100}));
+  hull.include({40, 60});
+  EXPECT_TRUE(own->is_pending_elsewhere({0, 100}));
+  EXPECT_TRUE(common->is_pending_elsewhere({59, 60}));
+  EXPECT_FALSE(own->is_pending_elsewhere({60, 100}));
+  EXPECT_FALSE(another->is_pending_elsewhere({0, 100}));
+  common->unwatch(hull);
+  EXPECT_FALSE(own->is_pending_elsewhere({0, 100}));
+}
+
 TEST_F(BackgroundIoTest, ASlowDeviceDoesNotStallTheOthers) {
   const File slow = open(disk), quick = open(other_disk);
   Gate gate;
