@@ -29,9 +29,10 @@ from ._core import (
 from ._core import version as __version__
 from ._distribution import Distribution, distribute
 from ._explain import explain
-from ._file import File, open
+from ._file import File
 from ._handle import Handle
 from ._hints import hints
+from ._open import open
 from ._sections import extents, inclusive, section
 
 __all__ = [

@@ -1,0 +1,101 @@
+"""Opening an array in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._core import ArgumentError
+from ._file import File
+from ._hints import hint_text, plain_text, warn_of_unknown
+from ._values import comm_address, descr_of, tellable, whole_number
+
+
+@dataclass
+class _Given:
+    """The arguments of `open` as the library takes them. By default what tells of a problem with them."""
+
+    name: bytes = b""
+    mode: str = "r"
+    extents: list[int] = field(default_factory=list)
+    dtype: Optional[np.dtype] = None
+    descr: str = ""
+    element_size: int = 0
+    order: str = ""
+    offset: int = 0
+    container: str = "auto"
+    hints: dict[str, str] = field(default_factory=dict)
+
+
+def _extents(shape: Any) -> list[int]:
+    if shape is None:
+        return []
+    extents = [whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
+    if not extents:
+        raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
+    return extents
+
+
+def _given(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
+           hints: Optional[Mapping[str, Any]], container: str) -> _Given:
+    given = _Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
+    given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
+    given.order = plain_text(order or "", "order")
+    if dtype is not None:
+        given.dtype = np.dtype(dtype)
+        if given.dtype.hasobject:
+            raise ArgumentError(f"dtype {given.dtype} holds Python objects, which have no fixed size in a file")
+        given.descr, given.element_size = plain_text(descr_of(given.dtype), "dtype"), given.dtype.itemsize
+        if given.element_size == 0:
+            raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
+    given.hints = hint_text(hints or {})
+    return given
+
+
+def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
+         offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
+         container: str = "auto") -> File:
+    """Opens an array in a file. Collective over ``comm``.
+
+    Args:
+        path: The file. A name that ends in .npy is (to be) a NumPy file; others hold bare elements.
+        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
+            "w" (made anew, its old content dropped).
+        shape: Extents of the array, 1 to 8, in elements.
+        dtype: Type of its elements, which have 1 to 65536 bytes.
+        order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
+            must then agree.
+        offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the
+            `end_offset` of the array before, several arrays lie in one file.
+        comm: An mpi4py communicator. None: this process alone; MPI need not be there.
+        hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
+            are. A name that is not known has no effect and is warned of once.
+        container: "raw" (bare elements), "npy", or "auto": by the name of a new file and by the content
+            of others.
+
+    Returns:
+        The open file. Close it, or use it as a context manager.
+
+    Raises:
+        ArgumentError: For a value that no file takes.
+        FormatError: If the file holds something else than the arguments say.
+        StorageError: If the operating system refuses.
+        DisagreementError: If ranks passed different arguments, or one may not write the file alone.
+
+    The same class is raised on every rank, and no file is changed then.
+    """
+    address = comm_address(comm)  # without a communicator there is nobody to tell
+    try:
+        given, problem = _given(path, mode, shape, dtype, order, offset, hints, container), None
+    except Exception as error:  # the other ranks must hear of it
+        given, problem = _Given(), tellable(error)
+    if problem is None and (comm is None or comm.Get_rank() == 0):
+        warn_of_unknown(given.hints)
+    inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,
+                        given.offset, given.container, given.hints, problem)
+    return File(inner, os.fsdecode(given.name), given.mode, given.dtype)

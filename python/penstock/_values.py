@@ -1,0 +1,60 @@
+"""What programs pass, in terms that the library takes: communicators, numbers, texts, types."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+import numpy as np
+
+from ._core import ArgumentError, FormatError
+
+
+def comm_address(comm: Any) -> int:
+    if comm is None:
+        return 0
+    from mpi4py import MPI
+
+    if not isinstance(comm, MPI.Comm):
+        raise ArgumentError(f"comm must be an mpi4py communicator or None, not {type(comm).__name__}")
+    if comm == MPI.COMM_NULL:
+        raise ArgumentError("comm is MPI.COMM_NULL: the communicator was freed, or this process is not in it")
+    return MPI._addressof(comm)
+
+
+def whole_number(value: Any, name: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, not {value!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ArgumentError(f"{name} {number} does not fit 64 bits")
+    return number
+
+
+def tellable(value: Any) -> str:
+    """As text that the library takes, whatever is in it."""
+    return str(value).encode(errors="backslashreplace").decode()
+
+
+def descr_of(dtype: np.dtype) -> str:
+    descr = np.lib.format.dtype_to_descr(dtype)
+    return descr if isinstance(descr, str) else repr(descr)
+
+
+def dtype_of(inner: Any, path: str) -> np.dtype:
+    """What the file's header says. Closes the file where NumPy knows no such type."""
+    descr, size = inner.dtype, inner.element_size
+    if not descr:
+        return np.dtype((np.void, size))
+    try:
+        value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
+        dtype = np.lib.format.descr_to_dtype(value)
+        if dtype.itemsize == size:
+            return dtype
+        problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
+    except (TypeError, ValueError) as error:
+        problem = str(error)
+    inner.close()  # collective, as this is: every rank has the same header
+    raise FormatError(f"'{path}': .npy header: type {descr} is not one of NumPy's: {problem}")
