@@ -1,56 +1,40 @@
 #include <penstock/array_file.hpp>
 
 #include "container/array_impl.hpp"
+#include "container/handle_state.hpp"
 #include "file/process.hpp"
 #include "mpi/agree.hpp"
 
 namespace penstock {
 
-class Handle::State {
- public:
-  virtual ~State() = default;
-  virtual bool copied(bool wait) = 0;
-  virtual bool test() = 0;
-  virtual void wait() = 0;
-};
-
-bool Handle::copied(bool wait) {
-  return state_->copied(wait);
-}
-bool Handle::test() {
-  return state_->test();
-}
-void Handle::wait() {
-  state_->wait();
+OpenFlag open_flag_of(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::read: return OpenFlag::read;
+    case Mode::read_write: return OpenFlag::read_write;
+    case Mode::create: break;
+  }
+  return OpenFlag::create;
 }
 
-namespace {
+ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
+                      const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+                      const Hints& hints)
+    : contents_(path.string(), mode, spec, hints),
+      file_(background, std::move(comm), path, open_flag_of(mode), contents_, hints),
+      dataset_(contents_.layout()),
+      calls_(file_, dataset_) {}
 
-class TransferState : public Handle::State {
- public:
-  TransferState(std::shared_ptr<ArrayFile::Impl> file, std::shared_ptr<ByteFile::Begun> begun)
-      : file_(std::move(file)), begun_(std::move(begun)) {}
-  bool copied(bool wait) override { return file_->bytes().is_copied(*begun_, wait); }
-  bool test() override { return file_->bytes().is_ready(*begun_); }
-  void wait() override { file_->bytes().end(*begun_); }
-
- private:
-  std::shared_ptr<ArrayFile::Impl> file_;
-  std::shared_ptr<ByteFile::Begun> begun_;
-};
-
-class CloseState : public Handle::State {
- public:
-  explicit CloseState(std::shared_ptr<ArrayFile::Impl> file) : file_(std::move(file)) {}
-  bool copied(bool) override { return true; }
-  bool test() override { return file_->bytes().is_closing_done(); }
-  void wait() override { file_->bytes().finish_close(); }
-
- private:
-  std::shared_ptr<ArrayFile::Impl> file_;
-};
-
-}  // namespace
+std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
+  const FileUnits units = contents_.units();
+  Demand whole;  // how many they are may depend on how much there is to write
+  whole.begin = units.all.begin;
+  whole.end = units.all.end;
+  whole.bytes = units.all.length();
+  const Plan plan = make_plan(units, whole, file_.hints(), file_.machine());
+  std::vector<int> ranks;
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
+  return ranks;
+}
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                           const ArraySpec& spec, const Hints& hints) {
@@ -73,32 +57,32 @@ ArrayFile& ArrayFile::operator=(ArrayFile&& other) noexcept {
 ArrayFile::~ArrayFile() = default;
 
 void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints) {
-  impl_->transfer(parts, hints, Direction::write);
+  impl_->calls().transfer(Direction::write, ArrayCall<WriteView>{parts, hints});
 }
 void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints) {
-  impl_->transfer(parts, hints, Direction::read);
+  impl_->calls().transfer(Direction::read, ArrayCall<ReadView>{parts, hints});
 }
 Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts, Background background,
                               const Hints* hints) {
-  return Handle(std::make_shared<TransferState>(
-      impl_, impl_->begin(parts, hints, Direction::write, background)));
+  const ArrayCall<WriteView> call{parts, hints};
+  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::write, background, call));
 }
 Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background background,
                              const Hints* hints) {
-  return Handle(std::make_shared<TransferState>(
-      impl_, impl_->begin(parts, hints, Direction::read, background)));
+  const ArrayCall<ReadView> call{parts, hints};
+  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::read, background, call));
 }
 Handle ArrayFile::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
                                                 const Error& error) {
-  const Direction direction = reading ? Direction::read : Direction::write;
   if (!background) impl_->bytes().refuse_begin(error);
-  return Handle(std::make_shared<TransferState>(
-      impl_,
-      impl_->begin(std::span<const Part<ReadView>>(), nullptr, direction, *background, &error)));
+  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
+  return handle_of(
+      impl_, impl_->bytes(),
+      impl_->calls().begin(reading ? Direction::read : Direction::write, *background, nothing));
 }
 void ArrayFile::take_part_with_error(bool reading, const Error& error) {
-  impl_->transfer(std::span<const Part<ReadView>>(), nullptr,
-                  reading ? Direction::read : Direction::write, &error);
+  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
+  impl_->calls().transfer(reading ? Direction::read : Direction::write, nothing);
 }
 void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
   Communicator own(comm);
@@ -125,16 +109,16 @@ void ArrayFile::close() {
 }
 Handle ArrayFile::close_begin() {
   if (impl_->bytes().is_open()) impl_->bytes().begin_close();
-  return Handle(std::make_shared<CloseState>(impl_));
+  return handle_of_close(impl_, impl_->bytes());
 }
 std::int64_t ArrayFile::file_size() {
   return impl_->bytes().size();
 }
 void ArrayFile::truncate(std::int64_t bytes) {
-  impl_->truncate(bytes);
+  impl_->bytes().truncate(bytes, std::nullopt);
 }
 void ArrayFile::take_part_in_truncate_with_error(const Error& error) {
-  impl_->truncate(0, &error);
+  impl_->bytes().truncate(0, error);
 }
 
 const ArraySpec& ArrayFile::spec() const {
@@ -165,7 +149,7 @@ const Statistics& ArrayFile::last_call() const {
   return impl_->bytes().last_call();
 }
 Method ArrayFile::last_method() const {
-  return impl_->last_method();
+  return impl_->calls().last_method();
 }
 
 }  // namespace penstock

@@ -259,7 +259,7 @@ class CaseRun {
     end_exchanges(file);
     const std::int64_t size = file.end() + r_.in(0, 300);
     note(file, "truncate to " + std::to_string(size));
-    pick(file)->truncate(size);
+    pick(file)->bytes().truncate(size, std::nullopt);
     file.model.resize(static_cast<std::size_t>(size), 0);
     file.check(comm_);
   }

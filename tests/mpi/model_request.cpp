@@ -55,9 +55,9 @@ std::shared_ptr<ps::InFlight::Begun> carry_out_sections(ps::ArrayFile::Impl& fil
                                                         const ps::Hints& hints,
                                                         std::optional<ps::Background> background) {
   const auto parts = parts_of<View>(request, memories);
-  const std::span<const ps::Part<View>> all(parts);
-  if (background) return file.begin(all, &hints, direction, *background);
-  file.transfer(all, &hints, direction);
+  const ps::ArrayCall<View> call{parts, &hints};
+  if (background) return file.calls().begin(direction, *background, call);
+  file.calls().transfer(direction, call);
   return nullptr;
 }
 

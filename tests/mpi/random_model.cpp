@@ -100,7 +100,7 @@ class CaseRun {
   }
 
   void check_memory(const ps::ArrayFile::Impl& file, const ps::Hints& hints) {
-    if (file.last_method() < ps::Method::gather || hints.buffer_size < 512) return;
+    if (file.calls().last_method() < ps::Method::gather || hints.buffer_size < 512) return;
     // These hold a whole round's parcels at once, as in the paper; see docs/hints.md.
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
         hints.exchange != ps::Exchange::sparse)

@@ -1,0 +1,84 @@
+// Dataset: an array as a file holds it: from sections to bytes. DatasetCalls: what a program asks of
+// one, as requests to its file.
+#pragma once
+
+#include <penstock/array_file.hpp>
+
+#include "array/lower.hpp"
+#include "file/byte_file.hpp"
+
+namespace penstock {
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  const std::vector<std::int64_t>& shape() const noexcept { return shape_; }
+  std::int64_t element_size() const noexcept { return element_size_; }
+  /// Of elements in the file, and in memory without strides.
+  Order order() const noexcept { return order_; }
+
+  /// Adds the bytes of a section that fits the shape and has an element, and where they are in
+  /// memory: `base` is its first element, `strides` are bytes.
+  virtual void lower(const Section& section, std::byte* base,
+                     const std::vector<std::int64_t>& strides, std::vector<FilePattern>& file,
+                     std::vector<MemoryMap>& memory) const = 0;
+
+ protected:
+  Dataset(std::vector<std::int64_t> shape, std::int64_t element_size, Order order)
+      : shape_(std::move(shape)), element_size_(element_size), order_(order) {}
+  Dataset(const Dataset&) = default;
+  Dataset& operator=(const Dataset&) = default;
+
+ private:
+  std::vector<std::int64_t> shape_;
+  std::int64_t element_size_;
+  Order order_;
+};
+
+/// All elements one after the other.
+class ContiguousDataset final : public Dataset {
+ public:
+  explicit ContiguousDataset(ArrayLayout layout)
+      : Dataset(layout.shape, layout.element_size, layout.order), layout_(std::move(layout)) {}
+  void lower(const Section& section, std::byte* base, const std::vector<std::int64_t>& strides,
+             std::vector<FilePattern>& file, std::vector<MemoryMap>& memory) const override;
+
+ private:
+  ArrayLayout layout_;
+};
+
+/// What a program passes to a read or a write; `found`: what a binding has found wrong with it.
+template <class View>
+struct ArrayCall {
+  std::span<const Part<View>> parts;
+  const Hints* hints = nullptr;
+  const Error* found = nullptr;
+};
+
+class DatasetCalls {
+ public:
+  /// Both must outlive this.
+  DatasetCalls(ByteFile& file, const Dataset& dataset) : file_(file), dataset_(dataset) {}
+
+  template <class View>
+  void transfer(Direction direction, const ArrayCall<View>& call);
+  template <class View>
+  std::shared_ptr<ByteFile::Begun> begin(Direction direction, Background background,
+                                         const ArrayCall<View>& call);
+  Method last_method() const noexcept { return last_method_; }
+
+ private:
+  template <class View>
+  Request request(Direction direction, const ArrayCall<View>& call) const;
+  void check_call(Direction direction, const Hints* hints) const;
+  template <class View>
+  void lower_part(const Part<View>& part, std::vector<FilePattern>& file,
+                  std::vector<MemoryMap>& memory) const;
+
+  ByteFile& file_;
+  const Dataset& dataset_;
+  Method last_method_ = Method::automatic;
+};
+
+}  // namespace penstock
