@@ -27,6 +27,14 @@ Section make_section(const std::vector<IndicesArgument>& dimensions) {
   return Section(std::move(indices));
 }
 
+using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Section make_extents(const Runs& runs) {
+  std::vector<ElementExtent> extents;
+  for (const auto& [begin, end] : runs) extents.push_back({begin, end});
+  return Section::extents(std::move(extents));
+}
+
 nb::list dimensions_of(const Section& section) {
   nb::list result;
   if (section.is_extents()) return result;
@@ -38,6 +46,47 @@ nb::list dimensions_of(const Section& section) {
   return result;
 }
 
+nb::object indices_of(const Indices& indices) {
+  if (const auto* list = std::get_if<IndexList>(&indices)) return nb::cast(*list);
+  const Range& range = std::get<Range>(indices);
+  nb::list all;
+  for (std::int64_t first = range.lower; first < range.upper; first += range.stride)
+    for (std::int64_t i = first; i < std::min(first + range.block, range.upper); ++i) all.append(i);
+  return all;
+}
+
+/// Slices where every dimension is one, else what numpy.ix_ makes of the indices.
+nb::object index_of(const Section& section) {
+  if (section.is_extents())
+    throw Error(ErrorClass::section, "section: runs along the file have no index");
+  bool sliced = true;
+  nb::list slices, lists;
+  for (const Indices& indices : section.dimensions()) {
+    const auto* r = std::get_if<Range>(&indices);
+    sliced = sliced && r != nullptr && r->block == 1;
+    if (sliced)
+      slices.append(nb::slice(nb::int_(r->lower), nb::int_(r->upper), nb::int_(r->stride)));
+  }
+  if (sliced) return nb::tuple(slices);
+  for (const Indices& indices : section.dimensions()) lists.append(indices_of(indices));
+  return nb::module_::import_("numpy").attr("ix_")(*lists);
+}
+
+using Pickled = std::tuple<bool, std::vector<IndicesArgument>, Runs>;
+
+/// What a section is made of, as objects that travel: ranks send each other what they have.
+nb::tuple pickled(const Section& section) {
+  nb::list runs;
+  if (section.is_extents())
+    for (const ElementExtent& run : section.runs()) runs.append(nb::make_tuple(run.begin, run.end));
+  return nb::make_tuple(section.is_extents(), dimensions_of(section), runs);
+}
+
+void unpickle(Section& section, const Pickled& state) {
+  const auto& [is_extents, dimensions, runs] = state;
+  new (&section) Section(is_extents ? make_extents(runs) : make_section(dimensions));
+}
+
 }  // namespace
 
 void bind_sections(nb::module_& m) {
@@ -46,14 +95,7 @@ void bind_sections(nb::module_& m) {
       "What one rank wants of an array: made by `section`, `inclusive`,\n`extents` or `paper`. A "
       "value; sections of the same elements in the same form are equal.")
       .def_static("_of", &make_section, "dimensions"_a)
-      .def_static(
-          "_extents",
-          [](const std::vector<std::pair<std::int64_t, std::int64_t>>& runs) {
-            std::vector<ElementExtent> extents;
-            for (const auto& [begin, end] : runs) extents.push_back({begin, end});
-            return Section::extents(std::move(extents));
-          },
-          "runs"_a)
+      .def_static("_extents", &make_extents, "runs"_a)
       .def_static(
           "paper",
           [](const std::string& text, std::int64_t p, std::int64_t nprocs) {
@@ -74,6 +116,9 @@ void bind_sections(nb::module_& m) {
       .def_prop_ro("size", &Section::element_count, "Number of elements.")
       .def_prop_ro("dimensions", &dimensions_of,
                    "Per dimension (lower, upper, stride, block), half-open, or a list of indices.")
+      .def_prop_ro("index", &index_of,
+                   "What selects the same elements of a NumPy array of the whole: slices, or open\n"
+                   "index lists as of numpy.ix_. Raises SectionError for runs along the file.")
       .def_prop_ro("is_extents", &Section::is_extents,
                    "Whether it is runs along the file, made by `extents`.")
       .def(
@@ -86,6 +131,8 @@ void bind_sections(nb::module_& m) {
           "    SectionError: With the dimension and its limit.")
       .def(
           "__eq__", [](const Section& a, const Section& b) { return a == b; }, nb::is_operator())
+      .def("__getstate__", &pickled)
+      .def("__setstate__", &unpickle)
       .def("__hash__", [](const Section& s) { return std::hash<std::string>{}(s.to_string()); })
       .def("__repr__", [](const Section& s) { return "penstock.Section" + s.to_string(); });
 

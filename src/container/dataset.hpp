@@ -1,5 +1,5 @@
-// Dataset: an array as a file holds it: from sections to bytes. DatasetCalls: what a program asks of
-// one, as requests to its file.
+// Dataset: an array as a file holds it: from sections to bytes. DatasetCalls: what a program asks
+// of one, as requests to its file.
 #pragma once
 
 #include <penstock/array_file.hpp>

@@ -1,6 +1,7 @@
 """Array files of one process: no MPI is launched."""
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -243,6 +244,20 @@ def test_one_process_needs_no_mpi(tmp_path):
               "with ps.open('a.npy', 'w', shape=(4,), dtype='f8') as f: f.write(np.arange(4.), ...)\n"
               "assert 'mpi4py' not in sys.modules\n")
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60)
+
+
+def test_a_section_travels_and_indexes_arrays(tmp_path):
+    whole = np.arange(240, dtype="i4").reshape(10, 24)
+    np.save(tmp_path / "a.npy", whole)
+    blocks = ps.distribute(whole.shape, kind=("block", "block-cyclic(4)"), rank=3, ranks=4).section
+    with ps.open(tmp_path / "a.npy") as f:
+        for section in [ps.section((2, 9, 3), (0, 24)), ps.section([5, 1], (3, 20, 2)), blocks]:
+            assert pickle.loads(pickle.dumps(section)) == section
+            assert np.array_equal(whole[section.index], f.read(section))
+    runs = ps.extents([(3, 9), (20, 21)])
+    assert pickle.loads(pickle.dumps(runs)) == runs
+    with pytest.raises(ps.SectionError, match="runs along the file"):
+        runs.index
 
 
 def test_distribute_matches_its_sections():
