@@ -3,6 +3,7 @@
 #include "container/anew.hpp"
 #include "file/words.hpp"
 #include "mpi/launch.hpp"
+#include "mpi/refusal.hpp"
 #include "plan/plan.hpp"
 
 namespace penstock {
@@ -29,13 +30,12 @@ void ArrayContents::check(const Communicator& comm) {
 
 /// Several ranks that each write all of a file alone lose most of it without a word.
 void ArrayContents::check_alone(const Communicator& comm) const {
-  const std::optional<std::string> others = find_other_ranks(comm);
-  if (!others) return;
-  throw Error(ErrorClass::argument,
-              "'" + path_ + "' is opened for writing " + *others +
-                  "; each would write all of it, over the others. Pass the communicator of all "
-                  "that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF (comm=MPI.COMM_SELF) if "
-                  "this process alone is meant to");
+  const std::optional<LonelyWriter> lonely = find_other_ranks(comm);
+  if (!lonely) return;
+  if (lonely->of_world) remember_refusal(path_);
+  throw Error(ErrorClass::argument, "'" + path_ + "' is opened for writing " + lonely->who +
+                                        "; each would write all of it, over the others. " +
+                                        lonely->what_to_do);
 }
 
 void ArrayContents::find(Storage& storage) {

@@ -27,6 +27,7 @@ constexpr std::array names{"none",
                            "set_info",
                            "set_atomicity",
                            "seek_shared",
+                           "open without a communicator",
                            "a call with arguments that cannot be read"};
 
 thread_local InCall* innermost = nullptr;

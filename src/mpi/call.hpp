@@ -30,7 +30,8 @@ enum class CallKind : std::int32_t {
   set_info,
   set_atomicity,
   seek_shared,
-  unknown,  // arguments that cannot be read: an error, in whatever call the others are
+  open_alone,  // without a communicator: refused
+  unknown,     // arguments that cannot be read: an error, in whatever call the others are
 };
 
 /// `number`: calls of one file are counted from 1, those on which the ranks did not agree left out.

@@ -103,12 +103,15 @@ void Communicator::check_usable() const {
 
 void Communicator::throw_gone(int rank, const std::string& path) const {
   break_off();
-  throw Error::from_rank(
-      rank, ErrorClass::state,
-      "rank " + std::to_string(rank) + " has let go of '" + path +
-          "' without closing it (after an exception, or at its end), and will not come to this "
-          "call; the file cannot be used any more",
-      path, -1, 0);
+  const std::string who = "rank " + std::to_string(rank);
+  // At the entrance ranks meet for nothing else than opening files.
+  const std::string text =
+      lane_ ? who + " has let go of '" + path +
+                  "' without closing it (after an exception, or at its end), and will not come to "
+                  "this call; the file cannot be used any more"
+            : who + " has ended MPI and will not come to this open of '" + path +
+                  "': all ranks of the communicator must open the file with it";
+  throw Error::from_rank(rank, ErrorClass::state, text, path, -1, 0);
 }
 
 void Communicator::wait(MPI_Request& request, const char* call, Wait::OutOfPatience then) {

@@ -7,6 +7,7 @@
 
 #include "mpi/communicator.hpp"
 #include "mpi/drive.hpp"
+#include "mpi/refusal.hpp"
 
 namespace penstock {
 namespace {
@@ -29,6 +30,16 @@ int attribute_key() {
   return key;
 }
 
+/// For ranks of `comm` that may never come, since each was refused an open without a communicator.
+void wait_to_open(MPI_Request& request, const char* call, MPI_Comm comm) {
+  for (Wait wait(Wait::OutOfPatience::throws);; wait.poll()) {
+    int done = 0;
+    Communicator::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done) return;
+    throw_if_refused(comm);
+  }
+}
+
 /// MPI_Comm_idup and not MPI_Comm_dup, which spins for as long as a rank does not come.
 MPI_Comm duplicate(MPI_Comm user) {
   // A wait that ends with an error leaves the request to MPI: the memory must stay.
@@ -36,7 +47,7 @@ MPI_Comm duplicate(MPI_Comm user) {
   MPI_Request request = MPI_REQUEST_NULL;
   Communicator::check(MPI_Comm_idup(user, made.get(), &request), "MPI_Comm_idup");
   MPI_Comm* const lent = made.release();
-  Communicator::wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
+  wait_to_open(request, "MPI_Comm_idup", user);
   made.reset(lent);
   // The user's handler may abort the program; errors here become exceptions on every rank.
   Communicator::check(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -49,7 +60,7 @@ MPI_Comm duplicate(MPI_Comm user) {
 void wait_for_all(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   Communicator::check(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
-  Communicator::wait(request, "MPI_Ibarrier", Wait::OutOfPatience::throws);
+  wait_to_open(request, "MPI_Ibarrier", comm);
 }
 
 std::mutex& groups_mutex() {
@@ -102,7 +113,17 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
 
 void Group::release_all() noexcept {
   const std::lock_guard guard(groups_mutex());
-  for (Group* const group : groups()) group->release();
+  for (Group* const group : groups()) {
+    if (Team* const team = group->entrance_.team.get()) team->leave(team->own_member());
+    group->release();
+  }
+}
+
+void Group::show_refusal() noexcept {
+  const std::lock_guard guard(groups_mutex());
+  for (Group* const group : groups())
+    if (Team* const team = group->entrance_.team.get())
+      team->own_mailbox().last_call.store(Call{CallKind::open_alone}.code());
 }
 
 /// Lanes of open files are not freed here. Freeing a communicator is collective: where this rank

@@ -60,8 +60,10 @@ class Group {
 
   /// Of the user's communicator. Collective, where it has none yet.
   static std::shared_ptr<Group> of(MPI_Comm user);
-  /// Before MPI ends.
+  /// Before MPI ends. Ranks of the node that wait in an open learn that this one will not come.
   static void release_all() noexcept;
+  /// To the other ranks of the node: this one was refused to open a file without a communicator.
+  static void show_refusal() noexcept;
   Group(const Group&) = delete;
   ~Group();
 

@@ -2,47 +2,91 @@
 
 #include <mpi.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
+#include <span>
 
 namespace penstock {
 namespace {
 
 /// Ranks of MPI_COMM_WORLD; 0: MPI does not run.
 int world_size() {
-  int running = 0, ended = 0, size = 0;
-  MPI_Initialized(&running);
-  if (running) MPI_Finalized(&ended);
-  if (running && !ended) MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int size = 0;
+  if (Communicator::mpi_is_running()) MPI_Comm_size(MPI_COMM_WORLD, &size);
   return size;
 }
 
-/// "PMI_SIZE=4" where a launcher has started several processes.
-std::optional<std::string> launched() {
-  constexpr std::array variables{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
-  for (const char* const name : variables) {
+/// "MPICH Version: 5.0.2".
+std::string library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string line(text, static_cast<std::size_t>(length));
+  line.resize(std::min(line.find('\n'), line.size()));
+  for (char& character : line)
+    if (character == '\t') character = ' ';
+  return line.substr(0, line.find(", package"));
+}
+
+// What launchers of MPI set: the number of ranks. PMIx, and launchers of clusters, may tell the
+// rank alone.
+constexpr const char* sizes_of_mpi[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"};
+constexpr const char* sizes_of_clusters[] = {"SLURM_STEP_NUM_TASKS", "FLUX_JOB_SIZE",
+                                             "JSM_NAMESPACE_SIZE"};
+constexpr const char* ranks_of_all[] = {"PMI_RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "SLURM_PROCID", "FLUX_TASK_RANK",       "PALS_RANKID"};
+
+using Names = std::span<const char* const>;
+
+/// "PMI_SIZE=4": the first of the variables that is a number of at least `least`.
+std::optional<std::string> find_variable(Names names, long least) {
+  for (const char* const name : names) {
     const char* const value = std::getenv(name);
-    if (value != nullptr && std::strtol(value, nullptr, 10) > 1)
+    if (value != nullptr && std::strtol(value, nullptr, 10) >= least)
       return std::string(name) + "=" + value;
   }
   return std::nullopt;
 }
 
+/// Where a launcher has started several processes. A launcher of MPI counts before the cluster's,
+/// which may have started the daemons of the former. SLURM_NTASKS is not looked at: a batch script
+/// has it, too, in which a program may well be alone.
+std::optional<std::string> launched() {
+  if (const auto size = find_variable(sizes_of_mpi, 2)) return size;
+  if (find_variable(sizes_of_mpi, 1)) return std::nullopt;
+  if (const auto size = find_variable(sizes_of_clusters, 2)) return size;
+  return find_variable(ranks_of_all, 1);
+}
+
+constexpr const char* pass_one =
+    "Pass the communicator of all that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF "
+    "(comm=MPI.COMM_SELF) if this process alone is meant to";
+
 }  // namespace
 
-std::optional<std::string> find_other_ranks(const Communicator& comm) {
+std::optional<LonelyWriter> find_other_ranks(const Communicator& comm) {
   const int world = world_size();
-  const std::optional<std::string> launch = launched();
-  if (comm.is_null()) {
-    if (world > 1)
-      return "without a communicator by one of the " + std::to_string(world) + " ranks of MPI";
-    if (launch) return "without a communicator by one of several processes (" + *launch + ")";
-    return std::nullopt;
+  if (world > 1) {
+    if (!comm.is_null()) return std::nullopt;
+    return LonelyWriter{
+        "without a communicator by one of the " + std::to_string(world) + " ranks of MPI", pass_one,
+        true};
   }
-  if (world == 1 && launch && !comm.is_self())
-    return "by a world of one rank, one of several (" + *launch +
-           "): they were started by the mpiexec of another MPI than the program's";
-  return std::nullopt;
+  const std::optional<std::string> launch = launched();
+  if (!launch || comm.is_self()) return std::nullopt;
+  if (world == 0)
+    return LonelyWriter{"without a communicator by one of several processes (" + *launch + ")",
+                        std::string(pass_one) + "; a program that a rank has started by itself " +
+                            "runs without that variable (env -u " +
+                            launch->substr(0, launch->find('=')) + ")",
+                        false};
+  return LonelyWriter{
+      "by one of several processes (" + *launch +
+          "), each of which is the only rank of its MPI_COMM_WORLD: they were started by the "
+          "mpiexec of another MPI than the program's",
+      "Start them with the mpiexec of " + library_version() +
+          ", or pass MPI_COMM_SELF (comm=MPI.COMM_SELF) if this process alone is meant to write it",
+      false};
 }
 
 }  // namespace penstock

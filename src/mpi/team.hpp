@@ -56,6 +56,8 @@ class Team {
   int nodes() const noexcept { return nodes_; }
   /// Ranks in the communicator of those in this team, ascending.
   std::span<const int> members() const noexcept { return members_; }
+  /// This rank in the communicator.
+  int own_member() const noexcept { return comm_rank_; }
   int node_of(int comm_rank) const noexcept { return map_.place_of(comm_rank).node; }
   /// Rank within its own team of a rank of the communicator.
   int local_rank_of(int comm_rank) const noexcept { return map_.place_of(comm_rank).local_rank; }

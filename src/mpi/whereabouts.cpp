@@ -68,9 +68,11 @@ std::string excuse(Team& team, int local_rank, Call missed) {
     return who + "its process " + std::to_string(mailbox.process) + " has ended)";
   if (const auto now = Call::from_code(mailbox.call.load()); now.kind != CallKind::none)
     return who + "is in " + now.text() + ")";
+  const Call last = Call::from_code(mailbox.last_call.load());
+  if (last.kind == CallKind::open_alone)
+    return who + "was refused to open a file without a communicator)";
   // Where files are opened nothing is known of calls of files that are open.
   if (missed.kind == CallKind::open) return who + "opens no file of this communicator)";
-  const Call last = Call::from_code(mailbox.last_call.load());
   return who + "is in no call of this file; its last was " + last.text() + ")";
 }
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from conftest import tell_cases
+from conftest import run_ranks, tell_cases
 from penstock._core import mpi_library_version
 from scripts import CASES
 
@@ -71,7 +71,8 @@ def test_a_communicator_of_one_rank_says_that_it_is_meant(alone):
 
 def run_one(folder, script, **variables):
     """One process, as a launcher with these variables would have started it."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_COMM", "SLURM"))}
+    launchers = ("PMI", "OMPI_COMM", "MV2_COMM", "SLURM", "FLUX", "JSM", "PALS")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(launchers)}
     head = "import numpy as np, penstock as ps\n"
     return subprocess.run([sys.executable, "-c", head + script], cwd=folder, env={**env, **variables}, text=True,
                           capture_output=True, timeout=60)
@@ -80,16 +81,25 @@ def run_one(folder, script, **variables):
 WRITE = "ps.open('a.npy', 'w', shape=(4,), dtype='f8').close()\n"
 
 
-@pytest.mark.parametrize("variable", ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])
+@pytest.mark.parametrize("variable", ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE",
+                                      "SLURM_STEP_NUM_TASKS", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
+                                      "PMIX_RANK", "PALS_RANKID", "SLURM_PROCID"])
 def test_one_of_several_processes_of_a_launcher(tmp_path, variable):
     done = run_one(tmp_path, WRITE, **{variable: "4"})
     assert done.returncode == 1 and "ArgumentError: 'a.npy' is opened for writing" in done.stderr, done.stderr
-    assert f"{variable}=4" in done.stderr and "comm=MPI.COMM_WORLD" in done.stderr
+    assert f"({variable}=4)" in done.stderr and "comm=MPI.COMM_WORLD" in done.stderr
+    assert f"env -u {variable}" in done.stderr
     assert not (tmp_path / "a.npy").exists()
 
 
-def test_one_process_of_a_launcher(tmp_path):
-    done = run_one(tmp_path, WRITE, PMI_SIZE="1", OMPI_COMM_WORLD_SIZE="1", SLURM_STEP_NUM_TASKS="nonsense")
+@pytest.mark.parametrize("variables", [
+    {"PMI_SIZE": "1", "OMPI_COMM_WORLD_SIZE": "1", "SLURM_STEP_NUM_TASKS": "nonsense"},
+    {"SLURM_NTASKS": "4", "SLURM_PROCID": "0"},  # in a batch script, not in a step of it
+    {"PMI_SIZE": "1", "PMI_RANK": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"},  # mpiexec -n 1 there
+    {"PMIX_RANK": "0", "PMIX_NAMESPACE": "x"},
+], ids=["sizes of 1", "batch script", "mpiexec within srun", "rank 0 of PMIx"])
+def test_one_process_of_a_launcher(tmp_path, variables):
+    done = run_one(tmp_path, WRITE, **variables)
     assert done.returncode == 0 and (tmp_path / "a.npy").exists(), done.stderr
 
 
@@ -103,7 +113,62 @@ def test_a_world_of_one_rank_under_the_launcher_of_another_mpi(tmp_path):
     variable = "OMPI_COMM_WORLD_SIZE" if "MPICH" in mpi_library_version() else "SLURM_STEP_NUM_TASKS"
     script = "from mpi4py import MPI\n" + WRITE.replace("dtype='f8'", "dtype='f8', comm=MPI.COMM_{}")
     done = run_one(tmp_path, script.format("WORLD"), **{variable: "4"})
+    name = " ".join(mpi_library_version().splitlines()[0].split(", package")[0].split())
     assert done.returncode != 0 and "the mpiexec of another MPI" in done.stderr, done.stderr
+    assert f"Start them with the mpiexec of {name}, or" in " ".join(done.stderr.split()), done.stderr
     assert not (tmp_path / "a.npy").exists()
     done = run_one(tmp_path, script.format("SELF"), **{variable: "4"})
     assert done.returncode == 0 and (tmp_path / "a.npy").exists(), done.stderr
+
+
+# The last rank forgets `comm` and ends by its exception, as a program does that catches nothing.
+FORGETTING = """
+import sys, time
+import penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+last = comm.rank == comm.size - 1
+{before}
+begin = time.monotonic()
+try:
+    ps.open("a.npy", "w", shape=(4,), dtype="f8", **({{}} if last else {{"comm": comm}})).close()
+except ps.Error as error:
+    print(f"rank {{comm.rank}} after {{time.monotonic() - begin:.0f}} s: {{type(error).__name__}}: {{error}}",
+          file=sys.stderr, flush=True)
+    raise
+"""
+ONE_FILE_BEFORE = 'ps.open("b.npy", "w", shape=(4,), dtype="f8", comm=comm).close()'
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("before", ["", ONE_FILE_BEFORE], ids=["the first file", "the second file"])
+def test_ranks_that_wait_for_one_that_forgot_the_communicator_hear_of_it(tmp_path, ranks, before):
+    output = run_ranks(tmp_path, FORGETTING.format(before=before), ranks, expect=None)
+    lines = [line for line in output.splitlines() if line.startswith("rank ") and " after " in line]
+    assert len(lines) == ranks, output
+    for line in lines:
+        rank, seconds = int(line.split()[1]), int(line.split()[3])
+        assert seconds < 8, output  # well before the others would be missed
+        if rank == ranks - 1:
+            assert "ArgumentError: 'a.npy' is opened for writing without a communicator" in line
+        else:
+            assert f"StateError: rank {ranks - 1} has ended MPI and will not come to this open" in line
+            assert before or "without a communicator" in line
+    assert not (tmp_path / "a.npy").exists()
+
+
+def test_a_rank_that_was_refused_and_goes_on_may_still_come(tmp_path):
+    script = """
+import penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    try:
+        ps.open("a.npy", "w", shape=(4,), dtype="f8")
+    except ps.ArgumentError:
+        pass
+with ps.open("a.npy", "w", shape=(4,), dtype="f8", comm=comm) as f:
+    f.write(None, None)
+"""
+    run_ranks(tmp_path, script, 3)
+    assert np.load(tmp_path / "a.npy").shape == (4,)
