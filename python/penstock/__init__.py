@@ -34,6 +34,7 @@ from ._handle import Handle
 from ._hints import hints
 from ._open import open
 from ._sections import extents, inclusive, section
+from ._whole import load, save
 
 __all__ = [
     "__version__",
@@ -57,7 +58,9 @@ __all__ = [
     "extents",
     "hints",
     "inclusive",
+    "load",
     "open",
     "parse_bytes",
+    "save",
     "section",
 ]

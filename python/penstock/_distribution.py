@@ -23,10 +23,11 @@ class Distribution:
     with_halo: Section  #: what it owns and the halo cells around it, clipped at the array's edge
     local_shape: tuple[int, ...]  #: shape of the local array, halo included
     interior: tuple[slice, ...]  #: the owned elements within the local array
+    comm: Any  #: the communicator it was made for, or None
 
     def __init__(self, shape: Sequence[int], ranks: int, rank: int, kind: Sequence[str],
-                 grid: Optional[Sequence[int]], halo: Sequence[int]):
-        self.shape = tuple(shape)
+                 grid: Optional[Sequence[int]], halo: Sequence[int], comm: Any = None):
+        self.shape, self.comm = tuple(shape), comm
         self.rank, self.ranks, self.kind = rank, ranks, tuple(kind)
         section, with_halo, local_shape, before, chosen, coordinates = _share(
             list(shape), ranks, list(kind), list(grid or []), list(halo), rank)
@@ -77,4 +78,4 @@ def distribute(shape: Sequence[int], comm: Any = None,
     rank, ranks = rank or 0, ranks or 1
     if not all(isinstance(k, str) for k in kinds):
         raise ArgumentError(f"distribution kinds must be names, not {kinds!r}")
-    return Distribution(shape, ranks, rank, kinds, grid, halos)
+    return Distribution(shape, ranks, rank, kinds, grid, halos, comm)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 import numpy as np
@@ -28,8 +29,8 @@ class File:
     data_offset: int  #: byte of the file where the first element is
     end_offset: int  #: byte of the file just past the array
 
-    def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype]):
-        self._inner = inner
+    def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
+        self._inner, self._ranks = inner, ranks
         self.path, self.mode = path, mode
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
         self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
@@ -44,7 +45,8 @@ class File:
                 array with halo cells is written in place. With a Distribution: of its section's shape, or
                 of its `local_shape`, of which the interior is written. A list of arrays for a list of
                 sections; None for None.
-            section: A tuple of slices, integers and index lists; a Section; a Distribution; a list of
+            section: An index as NumPy has it, of slices, integers, a list of indices, a mask, ``...``, where what is
+                left out is ``:``; a Section, which may also be a part of an index; a Distribution; a list of
                 these; None.
             method: The hint ``method`` for this call. Default: what the file's hints say, else "auto".
             hints: Settings for this call by name: those of `penstock.hints` whose scope is "call".
@@ -66,8 +68,7 @@ class File:
         The same class is raised on every rank; after the first four the file is as it was. What goes
         wrong in the background is raised by the next call on this file, which then does nothing else.
         """
-        arrays, sections, text, problem, _ = self._requests.prepare(local, section, method, hints, reading=False)
-        self._inner.write(arrays, sections, text, problem)
+        self._inner.write(*self._requests.write(local, section, method, hints).request)
 
     def write_begin(self, local: Any, section: Any, method: Optional[str] = None, background: str = "storage",
                     **hints: Any) -> Handle:
@@ -94,8 +95,8 @@ class File:
             ArgumentError, SectionError, DisagreementError: As `write`; with "all", `Handle.wait` raises them.
             StateError: Where MPI does not allow threads that "all" needs, or as `write`.
         """
-        arrays, sections, text, problem, _ = self._requests.prepare(local, section, method, hints, reading=False)
-        return Handle(self._inner.write_begin(arrays, sections, tellable(background), text, problem))
+        arrays, sections, *rest = self._requests.write(local, section, method, hints).request
+        return Handle(self._inner.write_begin(arrays, sections, tellable(background), *rest))
 
     def read_begin(self, section: Any, out: Any = None, method: Optional[str] = None, background: str = "storage",
                    **hints: Any) -> Handle:
@@ -119,8 +120,9 @@ class File:
         Raises:
             ArgumentError, SectionError, DisagreementError, StateError: As `write_begin`.
         """
-        arrays, sections, text, problem, result = self._requests.prepare(out, section, method, hints, reading=True)
-        return Handle(self._inner.read_begin(arrays, sections, tellable(background), text, problem), result)
+        prepared = self._requests.read(out, section, method, hints)
+        arrays, sections, *rest = prepared.request
+        return Handle(self._inner.read_begin(arrays, sections, tellable(background), *rest), prepared.result)
 
     def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
         """Reads a section, or a list of them. Collective.
@@ -141,9 +143,71 @@ class File:
             ArgumentError, SectionError, DisagreementError, StateError, StorageError: As `write`. What
                 ``out`` holds is then not defined.
         """
-        arrays, sections, text, problem, result = self._requests.prepare(out, section, method, hints, reading=True)
-        self._inner.read(arrays, sections, text, problem)
-        return result
+        prepared = self._requests.read(out, section, method, hints)
+        self._inner.read(*prepared.request)
+        return prepared.result()
+
+    def __getitem__(self, index: Any) -> Any:
+        """Reads ``f[index]`` as NumPy means it. Collective.
+
+        Args:
+            index: Slices (clipped at the array's edge, steps of any sign), integers, a list of indices, a mask,
+                ``...``; what is left out is ``:``. A Section or Distribution, as in `read`. None: this rank takes
+                part and gets None; with ``f[0:0]`` it gets an array of no elements.
+
+        Returns:
+            A new array; where integers select one element, that.
+
+        Raises:
+            SectionError: As `read`; an IndexError, too.
+        """
+        result = self.read((index,) if isinstance(index, list) else index)
+        if not isinstance(result, np.ndarray) or result.ndim > 0:
+            return result
+        has_dots = isinstance(index, tuple) and any(entry is Ellipsis for entry in index)
+        return result if has_dots else result[()]  # as NumPy does it
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Writes ``f[index] = value`` as NumPy means it. Collective.
+
+        Args:
+            index: As in ``f[index]``.
+            value: An array or a number, which is repeated to fill what the index selects, and converted to the file's
+                dtype where that loses no more than digits of a float.
+
+        Raises:
+            ArgumentError: For a value of another shape, or that the file's dtype cannot hold.
+        """
+        self._inner.write(*self._requests.assign(value, (index,) if isinstance(index, list) else index).request)
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+        """All of the array in memory, for ``np.asarray(f)`` and NumPy's functions. Collective."""
+        if copy is False:
+            raise ValueError("an array in a file cannot be had without a copy in memory")
+        array = self.read(...)
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        """Whether the file is open, as of files, whatever the length of the array."""
+        return not self.closed
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
 
     def sync(self) -> None:
         """Returns when the bytes are on the device (fdatasync). Collective.
@@ -253,5 +317,8 @@ class File:
             self._inner.abandon()
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else self.mode
-        return f"<penstock.File {self.path!r} {self.dtype} {self.shape} order {self.order}, {state}>"
+        state = "closed" if self.closed else f"open for {self.mode!r}"
+        ranks = "" if self._ranks == 1 else f", {self._ranks} ranks"
+        where = f" at byte {self.data_offset}" if self.data_offset else ""
+        return (f"<penstock.File {self.path!r}: {self.dtype} {self.shape}, order {self.order}, {self.container}, "
+                f"{self.nbytes} bytes{where}, {state}{ranks}>")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Optional
 
 #: Handles whose memory may still be in use, or that still have data to write, although the program
 #: may have let go of them.
@@ -16,8 +17,9 @@ class Handle:
     Nothing of it needs the program to call MPI between begin and wait.
     """
 
-    def __init__(self, inner: Any, result: Any = None):
-        self._inner, self._result = inner, result
+    def __init__(self, inner: Any, result: Optional[Callable[[], Any]] = None):
+        self._inner, self._to_result = inner, result
+        self._result: Any = None
         self._waited = False
         _prune()
         if not self._is_over():
@@ -60,6 +62,8 @@ class Handle:
         try:
             if not self._waited:
                 self._inner.wait()
+                if self._to_result is not None:
+                    self._result = self._to_result()
         finally:
             self._waited = True
             _kept.discard(self)

@@ -70,9 +70,9 @@ def check_hints(given: Mapping[str, str], what: str) -> None:
 
 
 def warn_of_unknown(given: Mapping[str, str]) -> None:
-    """Once for each name. Values are the matter of the one who uses them."""
+    """Once for each name, at the line outside the package. Values are the matter of the one who uses them."""
     for name in given:
         if name in _warned or name in by_name():
             continue
         _warned.add(name)
-        warnings.warn(f"hint {name!r} is not known and has no effect; {what_is_known(name)}", stacklevel=3)
+        warnings.warn(f"hint {name!r} is not known and has no effect; {what_is_known(name)}", stacklevel=4)

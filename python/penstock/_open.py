@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -17,7 +17,7 @@ from ._values import comm_address, descr_of, tellable, whole_number
 
 
 @dataclass
-class _Given:
+class Given:
     """The arguments of `open` as the library takes them. By default what tells of a problem with them."""
 
     name: bytes = b""
@@ -41,9 +41,9 @@ def _extents(shape: Any) -> list[int]:
     return extents
 
 
-def _given(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
-           hints: Optional[Mapping[str, Any]], container: str) -> _Given:
-    given = _Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
+def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
+           hints: Optional[Mapping[str, Any]], container: str) -> Given:
+    given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.order = plain_text(order or "", "order")
     if dtype is not None:
@@ -89,13 +89,18 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
 
     The same class is raised on every rank, and no file is changed then.
     """
+    return opened(comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container))
+
+
+def opened(comm: Any, give: Callable[[], Given]) -> File:
+    """Collective: what `give` raises on one rank, all ranks hear of."""
     address = comm_address(comm)  # without a communicator there is nobody to tell
     try:
-        given, problem = _given(path, mode, shape, dtype, order, offset, hints, container), None
+        given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
-        given, problem = _Given(), tellable(error)
+        given, problem = Given(), tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         warn_of_unknown(given.hints)
     inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,
                         given.offset, given.container, given.hints, problem)
-    return File(inner, os.fsdecode(given.name), given.mode, given.dtype)
+    return File(inner, os.fsdecode(given.name), given.mode, given.dtype, 1 if comm is None else comm.Get_size())

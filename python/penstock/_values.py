@@ -38,6 +38,39 @@ def tellable(value: Any) -> str:
     return str(value).encode(errors="backslashreplace").decode()
 
 
+def _converted(value: Any, dtype: np.dtype) -> np.ndarray:
+    """With the file's dtype, where no value becomes another one but by rounding to fewer digits."""
+    if not isinstance(value, (np.ndarray, np.generic)) and dtype.kind not in "biufc":
+        return np.asarray(value, dtype)
+    array = np.asarray(value)
+    if array.dtype == dtype:
+        return array
+    ranks = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    fits = np.can_cast(array.dtype, dtype, "same_kind")
+    if array.dtype.kind in ranks and dtype.kind in ranks:
+        fits = array.size == 0 or ranks[array.dtype.kind] <= ranks[dtype.kind]
+    if not fits:
+        raise ArgumentError(f"a value of dtype {array.dtype} cannot be assigned to elements of {dtype}; "
+                            f"convert it first: value.astype({dtype.str!r})")
+    with np.errstate(over="ignore"):  # a float of more digits may be infinite in fewer, as in NumPy
+        converted = array.astype(dtype)
+    if dtype.kind in "ui" and not np.array_equal(converted, array):
+        raise ArgumentError(f"a value is out of the range of {dtype}, the dtype of the file")
+    return converted
+
+
+def assigned(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """What ``array[...] = value`` puts into an array: repeated to its shape, with its dtype. Maybe not writable."""
+    array = _converted(value, dtype)
+    while array.ndim > len(shape) and array.shape[0] == 1:
+        array = array[0]
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ArgumentError(f"a value of shape {array.shape} cannot be repeated to fill {shape}, "
+                            "the shape of what the index selects") from None
+
+
 def descr_of(dtype: np.dtype) -> str:
     descr = np.lib.format.dtype_to_descr(dtype)
     return descr if isinstance(descr, str) else repr(descr)

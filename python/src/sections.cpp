@@ -1,7 +1,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "module.hpp"
@@ -11,18 +10,18 @@ namespace {
 
 using namespace nb::literals;
 using RangeTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-using IndicesArgument = std::variant<RangeTuple, std::vector<std::int64_t>>;
 
 Range range_of(const RangeTuple& t) {
   return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
 }
 
-Section make_section(const std::vector<IndicesArgument>& dimensions) {
+/// A tuple is a range; a list has indices, of which four are no range either.
+Section make_section(const std::vector<nb::object>& dimensions) {
   std::vector<Indices> indices;
-  for (const auto& dimension : dimensions) {
-    if (const auto* range = std::get_if<RangeTuple>(&dimension))
-      indices.emplace_back(range_of(*range));
-    else indices.emplace_back(std::get<std::vector<std::int64_t>>(dimension));
+  for (const nb::object& dimension : dimensions) {
+    if (nb::isinstance<nb::tuple>(dimension))
+      indices.emplace_back(range_of(nb::cast<RangeTuple>(dimension)));
+    else indices.emplace_back(nb::cast<std::vector<std::int64_t>>(dimension));
   }
   return Section(std::move(indices));
 }

@@ -40,7 +40,8 @@ void check_list(const IndexList& list, std::size_t d, std::int64_t extent) {
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
-    fail(where(d) + ": index " + std::to_string(*twice) + " is listed twice");
+    fail(where(d) + ": index " + std::to_string(*twice) +
+         " is listed twice; list it once, and repeat it in memory");
 }
 
 std::int64_t count_of(const Indices& indices) {

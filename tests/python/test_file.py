@@ -78,7 +78,7 @@ def test_eight_dimensions_and_sections_of_all_forms(tmp_path):
     path = tmp_path / "eight.npy"
     np.save(path, whole)
     with ps.open(path) as f:
-        assert np.array_equal(f.read((0, slice(0, 3, 2), ..., -1, [2, 0])), whole[0, ::2][..., -1, [2, 0]])
+        assert np.array_equal(f.read((0, slice(0, 3, 2), ..., -1, [2, 0])), whole[0, ::2, ..., -1, [2, 0]])
         assert np.array_equal(f.read(ps.section(*[(0, 3, 2)] * 8)), whole[(slice(0, 3, 2),) * 8])
         assert np.array_equal(f.read((0,) * 7 + (np.array([True, False, True]),)), whole[(0,) * 7][[0, 2]])
         assert np.array_equal(f.read(ps.extents([(5, 9), (100, 101)])), whole.ravel()[[5, 6, 7, 8, 100]])
@@ -112,10 +112,13 @@ def test_several_arrays_in_one_file(tmp_path):
 
 
 @pytest.mark.parametrize(("section", "words"), [
-    ((slice(0, 4, 0), 0), "stride 0"), ((slice(0, 4, -1), 0), "stride -1"), ((slice(3, 1), 0), "below lower"),
-    ((slice(0, 11), 0), "out of the array"), ((slice(0, 2), -9), "out of the array"), ((slice(None),), "1 dimensions"),
+    ((slice(0, 4, 0), 0), "stride 0"), (ps.section((3, 1), (0, 1)), "below lower"), (ps.section((0, 4, -1), (0, 1)), "stride -1"),
+    (ps.section((0, 11), (0, 1)), "out of the array"), ((slice(0, 2), -9), "out of the array"), ((0, 0, 0), "3 dimensions"),
     ((np.ones(3, bool), 0), "mask of 3"), (([1, 1], 0), "twice"), ((None, 0), "selects no index"), ((True, 0), "selects no index"),
-     ((2.5, 0), "not an integer"), ((..., ..., 0), "only one"),
+    ((2.5, 0), "not an integer"), ((slice(0, 2.5), 0), "not an integer"), ((..., ..., 0), "only one"), (([0, 10], 0), "out of the array"),
+    (([0, 1], [0, 1]), "np.ix_"), (np.zeros((2, 2), int), "np.ix_"), (([0.5], 0), "list of integers"),
+    (np.ones((10, 4), bool), "a mask of shape"), ((np.ones((10, 5), bool), 0), "must be the first of an index"),
+    ((ps.extents([(0, 1)]), 0), "cannot be a part"),
 ])
 def test_bad_sections(tmp_path, section, words):
     path = tmp_path / "bad.npy"
@@ -298,3 +301,9 @@ def test_direct_falls_back_and_says_so_once(capfd):
     finally:
         os.unlink(path)
     assert capfd.readouterr().err.count("direct I/O does not work") == 1
+
+
+def test_a_list_of_four_indices_is_no_range(tmp_path):
+    np.save(tmp_path / "four.npy", np.arange(9))
+    with ps.open(tmp_path / "four.npy") as f:
+        assert list(f.read(([1, 4, 2, 0],))) == [1, 4, 2, 0] and ps.section([0, 3, 1, 2]).dimensions == [[0, 3, 1, 2]]

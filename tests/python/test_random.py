@@ -11,20 +11,54 @@ METHODS = st.sampled_from(HINTS["method"].choices)
 RULES = st.sampled_from(HINTS["domains"].choices)
 
 
+def bounds(draw, n):
+    """Of a slice: inside the array and outside, from the end, left out."""
+    return draw(st.none() | st.integers(-n - 3, n + 3))
+
+
+def dimension(draw, n, lists):
+    """One entry of an index; lists only where NumPy does not take pairs of several."""
+    kind = draw(st.sampled_from(["integer", "all", "slice", "slice", *lists]))
+    if kind == "integer":
+        return draw(st.integers(-n, n - 1))
+    if kind == "all":
+        return slice(None)
+    if kind == "slice":
+        step = draw(st.none() | st.integers(1, n) | st.integers(-n, -1))
+        return slice(bounds(draw, n), bounds(draw, n), step)
+    if kind == "mask":
+        return np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+    order = draw(st.permutations(range(n)))[: draw(st.integers(0, n))]
+    return [i - n if draw(st.booleans()) else i for i in order]
+
+
+@st.composite
+def indices(draw, shape):
+    form = draw(st.sampled_from(["entries", "entries", "entries", "mesh", "mask"]))
+    if form == "mask":
+        dims = draw(st.integers(1, len(shape)))
+        size = int(np.prod(shape[:dims]))
+        bits = draw(st.lists(st.booleans(), min_size=size, max_size=size))
+        return np.array(bits, bool).reshape(shape[:dims])
+    if form == "mesh":
+        first = draw(st.integers(0, len(shape) - 1))
+        last = draw(st.integers(first + 1, len(shape)))
+        lists = [draw(st.permutations(range(n)))[: draw(st.integers(1, n))] for n in shape[first:last]]
+        return tuple(dimension(draw, n, []) for n in shape[:first]) + np.ix_(*lists)
+    index = []
+    for n in shape:
+        has_list = any(isinstance(entry, (list, np.ndarray)) for entry in index)
+        index.append(dimension(draw, n, [] if has_list else ["list", "mask"]))
+    used = draw(st.integers(0, len(shape)))
+    if draw(st.booleans()):  # what is left out is ":", at the end or where "..." stands
+        return tuple(index[:used])
+    return (*index[:used], ..., *index[draw(st.integers(used, len(shape))):])
+
+
 @st.composite
 def requests(draw):
     shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=5)))
-    index = []
-    for n in shape:
-        kind = draw(st.integers(0, 3))
-        if kind == 0:
-            index.append(draw(st.integers(-n, n - 1)))
-        elif kind == 1:
-            index.append(slice(None))
-        else:
-            lower = draw(st.integers(0, n))
-            index.append(slice(lower, draw(st.integers(lower, n)), draw(st.integers(1, n))))
-    return shape, tuple(index)
+    return shape, draw(indices(shape))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -43,6 +77,29 @@ def test_like_numpy(tmp_path, request, dtype, order, method, rule, buffer, sieve
         f.write(model, ...)
         assert np.array_equal(f.read(index, **hints), model[index])
         model = model.copy()
-        model[index] = np.frombuffer(b"\xfe" * np.dtype(dtype).itemsize, dtype)[0]
-        f.write(np.array(model[index]), index, **hints)
+        new = (np.arange(model[index].size * model.itemsize) % 241 + 7).astype("u1").view(dtype).reshape(model[index].shape)
+        model[index] = new
+        f.write(new, index, **hints)
+    assert np.array_equal(np.load(path), model)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
+          print_blob=True)
+@given(request=requests(), order=st.sampled_from("CF"), number=st.booleans(), strides=st.sampled_from([1, -1, 2]))
+def test_subscripts_like_numpy(tmp_path, request, order, number, strides):
+    shape, index = request
+    model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
+    path = tmp_path / "r.npy"
+    with ps.open(path, "w", shape=shape, dtype="i4", order=order) as f:
+        f[...] = model
+        got, wanted = f[index], model[index]
+        assert np.shape(got) == np.shape(wanted) and np.array_equal(got, wanted)
+        assert isinstance(got, np.ndarray) == isinstance(wanted, np.ndarray)
+        out = np.zeros(tuple(abs(strides) * n for n in np.shape(wanted)), "i4")
+        view = out[(..., *(slice(None, None, strides) for _ in out.shape))]
+        assert f.read(index, out=view) is view and np.array_equal(view, wanted)
+        value = -5 if number else -np.asarray(wanted) - 1
+        model[index] = value
+        f[index] = value
+        assert np.array_equal(f, model)
     assert np.array_equal(np.load(path), model)

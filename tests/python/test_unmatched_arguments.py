@@ -89,10 +89,10 @@ calls("truncate to text", lambda f, u, d: f.truncate("abc" if last else 2000))
 calls("truncate to too much", lambda f, u, d: f.truncate(2**63 if last else 2000))
 calls("truncate to less than nothing", lambda f, u, d: f.truncate(-2**80 if last else 2000))
 calls("truncate to another size", lambda f, u, d: f.truncate(2001 if last else 2000))
-calls("index too big", lambda f, u, d: f.write(u, (slice(0, 2**70), 0) if last else d))
+calls("index too big", lambda f, u, d: f.write(u, (2**70, 0) if last else d))
 calls("index too big, in the background",
-      lambda f, u, d: f.write_begin(u, (slice(0, 2**70), 0) if last else d, background="all").wait())
-calls("section outside", lambda f, u, d: f.write_begin(u, (slice(0, 99), 0) if last else d, background="all").wait())
+      lambda f, u, d: f.write_begin(u, (2**70, 0) if last else d, background="all").wait())
+calls("section outside", lambda f, u, d: f.write_begin(u, (99, 0) if last else d, background="all").wait())
 calls("unknown background", lambda f, u, d: f.write_begin(u, d, background="foo" if last else "storage"))
 calls("unknown background beside all", lambda f, u, d: f.write_begin(u, d, background="foo" if last else "all").wait())
 calls("unknown background on all", lambda f, u, d: f.write_begin(u, d, background="foo"))
@@ -116,7 +116,7 @@ EXPECTED = {
 CALLS = {
     "truncate to text": "ArgumentError", "truncate to too much": "ArgumentError",
     "truncate to less than nothing": "ArgumentError", "truncate to another size": "DisagreementError",
-    "index too big": "ArgumentError", "index too big, in the background": "ArgumentError",
+    "index too big": "SectionError", "index too big, in the background": "SectionError",
     "section outside": "SectionError", "unknown background": "ArgumentError",
     "unknown background beside all": "ArgumentError", "background with surrogate": "ArgumentError",
     "unknown background on all": "ArgumentError",

@@ -1,0 +1,76 @@
+"""Whole arrays: made, written and closed in one call, or opened, read and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+
+from ._core import ArgumentError
+from ._distribution import Distribution
+from ._open import Given, given_for, open, opened
+
+
+def _comm_of(comm: Any, d: Any, call: str) -> Any:
+    if comm is not None or not isinstance(d, Distribution):
+        return comm
+    if d.comm is None and d.ranks > 1:
+        raise ArgumentError(f"{call}: the distribution is the share of one of {d.ranks} ranks, and was made without a "
+                            "communicator; pass comm=")
+    return d.comm
+
+
+def _check_shape(array: np.ndarray, d: Distribution) -> None:
+    if array.shape not in (tuple(d.section.shape), d.local_shape):
+        raise ArgumentError(f"local has shape {array.shape}; the share of rank {d.rank} has shape "
+                            f"{tuple(d.section.shape)}, with halo {d.local_shape}")
+
+
+def save(path: Any, local: Any, d: Optional[Distribution] = None, *, order: Optional[str] = None, comm: Any = None,
+         hints: Optional[Mapping[str, Any]] = None, container: str = "auto") -> None:
+    """Writes one array into a new file, and closes it. Collective.
+
+    Args:
+        path: As in `open`; an old file of that name is replaced.
+        local: This rank's elements: of the shape of ``d.section``, or with halo cells, which are left out.
+        d: Whose share it is. None: ``local`` is all of the array, and one process writes it.
+        order: As in `open`. Default: "C".
+        comm: Default: the communicator that ``d`` was made for.
+        hints: As in `open`.
+        container: As in `open`.
+
+    Raises:
+        ArgumentError, StorageError, DisagreementError: As `open` and `File.write`. After an ArgumentError an old
+            file is as it was.
+    """
+    def give() -> Given:
+        array = np.asarray(local)
+        if d is not None:
+            _check_shape(array, d)
+        return given_for(path, "w", array.shape if d is None else d.shape, array.dtype, order, 0, hints, container)
+
+    with opened(_comm_of(comm, d, "save"), give) as f:
+        f.write(local, ... if d is None else d)
+
+
+def load(path: Any, d: Any = None, *, comm: Any = None, hints: Optional[Mapping[str, Any]] = None) -> np.ndarray:
+    """Reads from the array of a file that tells its shape and dtype (.npy), and closes it. Collective.
+
+    Args:
+        path: As in `open`.
+        d: A Distribution: this rank's share, with its halo cells, which are read too. Or what `File.read` takes as a
+            section. None: all of the array, on every rank.
+        comm: Default: the communicator that ``d`` was made for.
+        hints: As in `open`.
+
+    Returns:
+        A new array; of a Distribution of its `local_shape`.
+
+    Raises:
+        FormatError, SectionError, StorageError, DisagreementError: As `open` and `File.read`.
+    """
+    wanted = ... if d is None else d.with_halo if isinstance(d, Distribution) else d
+    with open(path, comm=_comm_of(comm, d, "load"), hints=hints) as f:
+        result: np.ndarray = f.read(wanted)
+        return result
