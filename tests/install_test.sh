@@ -17,7 +17,7 @@ run_blocks() {
   [ "$size" = $((128 + 512 * 512 * 8)) ] || die "$1: blocks.npy has $size bytes"
 }
 configure() {
-  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc" -DMPI_Fortran_COMPILER="$mpifort"
+  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc" -DMPI_Fortran_COMPILER="$mpifort" "${@:2}"
 }
 
 cmake --install "$build" --prefix "$folder/first" >/dev/null
@@ -32,6 +32,13 @@ for language in "${languages[@]}"; do
   quietly cmake --build "$folder/$language"
   run_blocks "$folder/$language/blocks"
 done
+
+# A program of some size.
+quietly configure jeans -DJEANS_BUILD_TESTS=OFF
+quietly cmake --build "$folder/jeans" --parallel 2
+quietly timeout 60 "$mpiexec" -n 3 "$folder/jeans/jeans" --cells 16,16,16 --iterations 1 --dump-every 1
+size=$(wc -c <restart.dat)
+[ "$size" = $((24 + 6 * 4 * 16 * 16 * 16)) ] || die "jeans: restart.dat has $size bytes"
 
 if command -v pkg-config >/dev/null; then
   pc=$(find "$prefix" -name penstock.pc)

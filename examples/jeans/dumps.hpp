@@ -1,0 +1,74 @@
+// Files of a run, as the paper has them: a header of six reals, then arrays in Fortran order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "gas.hpp"
+#include "trace.hpp"
+
+namespace jeans {
+
+constexpr int header_reals = 6;
+constexpr int pictures = 4;  ///< visualisation files of a dump
+
+struct DumpSettings {
+  std::filesystem::path folder;
+  penstock::Hints hints;
+  penstock::Background background = penstock::Background::none;
+  bool checkpoint = false;  ///< a file in double precision with each dump, too
+};
+
+/// Bytes of all files of a run with so many dumps.
+std::int64_t bytes_of_dumps(const Index3& cells, std::int64_t dumps, bool checkpoint) noexcept;
+
+/// Writes dumps: analysis-N.dat and restart.dat, six arrays each in single precision;
+/// density-N.dat, pressure-N.dat, speed-N.dat and potential-N.dat, one byte a cell; N is the
+/// iteration. The restart file is overwritten in place, the others are new each time.
+/// checkpoint.dat has the six arrays in double precision; it is written under another name, and
+/// takes the place of the last one when it is whole.
+///
+/// With background I/O, or an active buffer, a dump returns before its bytes are in the files; the
+/// next one, or finish(), waits for it. All functions are collective, and throw penstock::Error,
+/// the same on every rank.
+class Dumper {
+ public:
+  Dumper(const Gas& gas, DumpSettings settings, Trace& trace);
+  void dump(const Gas& gas);
+  void finish();
+
+ private:
+  /// An open file, and what is under way in it.
+  struct Pending {
+    penstock::ArrayFile file;
+    std::vector<penstock::Handle> handles;
+    bool closing = false;  ///< the last handle is that of close_begin()
+  };
+  using Header = std::array<double, header_reals>;
+
+  void convert(const Gas& gas);
+  Header draw(const Gas& gas, int picture);
+  template <class T, class Arrays>
+  void write_file(const std::filesystem::path& path, bool in_place, const Header& header,
+                  const Arrays& arrays);
+  void write_arrays(penstock::ArrayFile file, const std::vector<penstock::WriteView>& arrays);
+  void checkpoint(const Gas& gas);
+  bool is_split() const noexcept { return settings_.background != penstock::Background::none; }
+
+  Grid grid_;
+  DumpSettings settings_;
+  Trace& trace_;
+  std::vector<Pending> pending_;
+  std::array<std::vector<float>, arrays> numbers_;
+  std::array<std::vector<std::uint8_t>, pictures> characters_;
+};
+
+/// Collective: continues where a restart file, or a checkpoint, was written; the laws of physics
+/// are the file's. Which of both it is says its size. Throws penstock::Error, the same on every
+/// rank.
+void read_restart(const std::filesystem::path& path, const penstock::Hints& hints, Gas& gas,
+                  Trace& trace);
+
+}  // namespace jeans

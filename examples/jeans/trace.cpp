@@ -1,0 +1,99 @@
+#include "trace.hpp"
+
+#include <array>
+#include <iomanip>
+#include <sstream>
+#include <vector>
+
+namespace jeans {
+namespace {
+
+/// All of them, in one order.
+template <class AnyTrace>
+auto tallies(AnyTrace& trace) {
+  return std::array{&trace.open, &trace.close, &trace.header_open,
+                    &trace.read, &trace.write, &trace.communication};
+}
+constexpr std::array<const char*, 6> names{"open", "close", "header_open",
+                                           "read", "write", "communication"};
+
+std::string json_of(const Tally& tally) {
+  std::ostringstream out;
+  out << std::setprecision(9) << "{\"count\": " << tally.count << ", \"bytes\": " << tally.bytes
+      << ", \"seconds\": " << tally.seconds << ", \"sizes\": {";
+  const char* comma = "";
+  for (const auto& [size, count] : tally.sizes) {
+    out << comma << '"' << size << "\": " << count;
+    comma = ", ";
+  }
+  out << "}}";
+  return out.str();
+}
+
+/// Collective: sizes of all ranks, on rank 0.
+void sum_sizes(MPI_Comm comm, const std::map<std::int64_t, std::int64_t>& mine,
+               std::map<std::int64_t, std::int64_t>& total) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  std::vector<std::int64_t> pairs;
+  for (const auto& [size, count] : mine) pairs.insert(pairs.end(), {size, count});
+  const int words = static_cast<int>(pairs.size());
+  std::vector<int> counts(ranks), places(ranks);
+  MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm);
+  int all = 0;
+  for (int r = 0; r < ranks; ++r) {
+    places[r] = all;
+    all += counts[r];
+  }
+  std::vector<std::int64_t> gathered(rank == 0 ? all : 0);
+  MPI_Gatherv(pairs.data(), words, MPI_INT64_T, gathered.data(), counts.data(), places.data(),
+              MPI_INT64_T, 0, comm);
+  for (std::size_t i = 0; i < gathered.size(); i += 2) total[gathered[i]] += gathered[i + 1];
+}
+
+}  // namespace
+
+void Tally::add(std::int64_t operations, std::int64_t of_bytes, double in_seconds) {
+  count += operations;
+  bytes += of_bytes;
+  seconds += in_seconds;
+  // Those of one call are alike, but for a shorter last one.
+  if (operations > 0) sizes[of_bytes / operations] += operations;
+}
+
+void Trace::add_call(const penstock::Statistics& call) {
+  const std::int64_t operations = call.reads + call.writes;
+  const double share = operations > 0 ? call.time_storage / static_cast<double>(operations) : 0;
+  read.add(call.reads, call.bytes_read, share * static_cast<double>(call.reads));
+  write.add(call.writes, call.bytes_written, share * static_cast<double>(call.writes));
+  communication.count += call.messages;
+  communication.bytes += call.bytes_sent;
+  communication.seconds += call.time_exchange + call.time_copy;
+}
+
+Trace Trace::sum(MPI_Comm comm) const {
+  Trace total = *this;
+  const auto mine = tallies(*this);
+  const auto sums = tallies(total);
+  for (std::size_t t = 0; t < mine.size(); ++t) {
+    *sums[t] = {};
+    MPI_Reduce(&mine[t]->count, &sums[t]->count, 1, MPI_INT64_T, MPI_SUM, 0, comm);
+    MPI_Reduce(&mine[t]->bytes, &sums[t]->bytes, 1, MPI_INT64_T, MPI_SUM, 0, comm);
+    MPI_Reduce(&mine[t]->seconds, &sums[t]->seconds, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+    sum_sizes(comm, mine[t]->sizes, sums[t]->sizes);
+  }
+  MPI_Reduce(&visible, &total.visible, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+  return total;
+}
+
+std::string Trace::json() const {
+  std::ostringstream out;
+  const auto all = tallies(*this);
+  for (std::size_t t = 0; t < all.size(); ++t)
+    out << '"' << names[t] << "\": " << json_of(*all[t]) << ", ";
+  out << std::setprecision(9) << "\"visible\": " << visible << ", \"dumps\": " << dumps;
+  return out.str();
+}
+
+}  // namespace jeans
