@@ -63,9 +63,9 @@ const std::optional<Note>& listen() {
   if (all.heard) return all.heard;
   int there = 0;
   MPI_Message message = MPI_MESSAGE_NULL;
-  Communicator::check(MPI_Improbe(MPI_ANY_SOURCE, note_tag(), MPI_COMM_WORLD, &there, &message,
-                                  MPI_STATUS_IGNORE),
-                      "MPI_Improbe");
+  Communicator::check(
+      MPI_Improbe(MPI_ANY_SOURCE, note_tag(), MPI_COMM_WORLD, &there, &message, MPI_STATUS_IGNORE),
+      "MPI_Improbe");
   if (!there) return all.heard;
   Note note;
   Communicator::check(MPI_Mrecv(&note, sizeof note, MPI_BYTE, &message, MPI_STATUS_IGNORE),

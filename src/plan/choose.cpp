@@ -1,10 +1,9 @@
 // How a plan is chosen. docs/DESIGN.md explains the rules; change them together.
 #include <algorithm>
-#include <cstdio>
-#include <limits>
 
 #include <penstock/error.hpp>
 
+#include "base/human.hpp"
 #include "plan/cost.hpp"
 
 namespace penstock {
@@ -13,15 +12,9 @@ namespace {
 /// What a system call costs, in bytes moved.
 constexpr std::int64_t long_run = 64 * 1024;
 
-std::string milliseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
-  return text;
-}
-
 std::string name_of(const Prediction& p) {
   std::string name(to_string(p.method));
-  if (p.exchange != Exchange::automatic) name += " (" + std::string(to_string(p.exchange)) + ")";
+  if (p.exchange != Exchange::automatic) name += ", " + std::string(to_string(p.exchange));
   return name;
 }
 
@@ -36,9 +29,10 @@ void choose_method(Plan& plan, const Demand& demand, const std::vector<Predictio
   std::stable_sort(eligible.begin(), eligible.end(),
                    [](const Prediction& a, const Prediction& b) { return a.seconds < b.seconds; });
   plan.method = eligible.front().method;
-  plan.reason = "predicted " + milliseconds(eligible.front().seconds);
+  plan.reason = "predicted " + text_of_seconds(eligible.front().seconds);
   if (eligible.size() > 1)
-    plan.reason += "; next best " + name_of(eligible[1]) + ", " + milliseconds(eligible[1].seconds);
+    plan.reason +=
+        "; next best " + name_of(eligible[1]) + ", " + text_of_seconds(eligible[1].seconds);
 }
 
 DomainRule rule_of(Method method, DomainRule asked) {
@@ -50,31 +44,6 @@ Extent span_of(Method method, DomainRule rule, const FileUnits& units, const Dem
   const bool whole_array =
       rule == DomainRule::static_ || (method == Method::two_phase && rule != DomainRule::dynamic);
   return whole_array && !units.all.empty() ? units.all : demand.hull();
-}
-
-/// Between nodes, messages of each rank for itself are quicker where few ranks share a node and
-/// most bytes leave it. Within one they never are.
-Exchange quicker_exchange(const std::vector<Prediction>& ways) {
-  Exchange quickest = Exchange::sparse;
-  double seconds = std::numeric_limits<double>::infinity();
-  for (const Prediction& way : ways) {
-    if (way.method != Method::extended || way.seconds >= seconds) continue;
-    quickest = way.exchange;
-    seconds = way.seconds;
-  }
-  return quickest;
-}
-
-Exchange choose_exchange(Exchange asked, const Machine& machine,
-                         const std::vector<Prediction>& ways) {
-  // The steps of the others send messages to this rank, too: a process alone has no MPI for them.
-  if (machine.ranks == 1) return Exchange::sparse;
-  const bool node_works = machine.shared_memory && machine.ranks > machine.nodes;
-  if (asked == Exchange::automatic && node_works && machine.nodes > 1)
-    return quicker_exchange(ways);
-  if (asked == Exchange::automatic) return node_works ? Exchange::node : Exchange::sparse;
-  if (asked == Exchange::node && !node_works) return Exchange::sparse;
-  return asked;
 }
 
 bool crowded(const Machine& machine) {
@@ -168,12 +137,12 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
   plan.reason = "asked for";
-  const std::vector<Prediction> ways = predict(units, demand, hints, machine, writes);
-  if (plan.method == Method::automatic) choose_method(plan, demand, ways);
+  if (plan.method == Method::automatic)
+    choose_method(plan, demand, predict(units, demand, hints, machine, writes));
   plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
-  plan.exchange = choose_exchange(hints.exchange, machine, ways);
+  plan.exchange = exchange_of(units, demand, hints, machine, writes);
   plan.depth = choose_depth(hints, machine, plan.exchange);
   plan.writers = static_cast<int>(hints.writers);
   plan.buffered = writes && hints.active_buffer_size > 0;

@@ -206,6 +206,52 @@ bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
   return mapped_read(demand, machine) < calls;
 }
 
+namespace {
+
+bool node_works(const Machine& machine) {
+  return machine.shared_memory && machine.ranks > machine.nodes;
+}
+
+/// Between nodes, messages of each rank for itself are quicker where few ranks share a node and
+/// most bytes leave it. Within one they never are.
+Exchange choose_exchange(Exchange asked, const Machine& machine, const Model& model) {
+  // The steps of the others send messages to this rank, too: a process alone has no MPI for them.
+  if (machine.ranks == 1) return Exchange::sparse;
+  if (asked == Exchange::node && !node_works(machine)) return Exchange::sparse;
+  if (asked != Exchange::automatic) return asked;
+  if (!node_works(machine)) return Exchange::sparse;
+  if (machine.nodes == 1) return Exchange::node;
+  const double aggregators = model.aggregators();
+  return model.collective(Exchange::sparse, aggregators) <
+                 model.collective(Exchange::node, aggregators)
+             ? Exchange::sparse
+             : Exchange::node;
+}
+
+void predict_extended(std::vector<Prediction>& all, Exchange asked, Exchange taken,
+                      const Machine& machine, const Model& model) {
+  std::vector<Exchange> shown;
+  if (node_works(machine)) shown.push_back(Exchange::node);
+  shown.push_back(Exchange::sparse);
+  if (std::find(shown.begin(), shown.end(), taken) == shown.end()) shown.push_back(taken);
+  const bool open = asked == Exchange::automatic;
+  const std::string note = open ? "within a node, exchange node is quicker"
+                                : "exchange " + std::string(to_string(taken)) + " is asked for";
+  for (const Exchange exchange : shown) {
+    const bool eligible = exchange == taken || (open && machine.nodes > 1);
+    all.push_back({Method::extended, exchange, model.collective(exchange, model.aggregators()),
+                   eligible, eligible ? "" : note});
+  }
+}
+
+}  // namespace
+
+Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& asked,
+                     const Machine& machine, bool writes) {
+  const Hints hints = resolve_hints(asked, machine, units.grain);
+  return choose_exchange(hints.exchange, machine, Model(units, demand, hints, machine, writes));
+}
+
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,
                                 const Machine& machine, bool writes) {
   const Hints hints = resolve_hints(asked, machine, units.grain);
@@ -218,24 +264,17 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
   const bool cached =
       !writes && machine.costs.maps_files && !demand.slow && demand.bytes <= demand.hull().length();
   const bool apart = alone || demand.ordered;
-  const std::string chance = apart    ? ""
-                             : writes ? "requests may overlap: the highest rank must win"
-                                      : "requests may overlap: no byte is to be read twice";
+  const std::string chance = apart ? "" : "the ranks' bytes interleave or overlap in the file";
   std::vector<Prediction> all;
   const bool left_open = writes && demand.any_winner;
   all.push_back({Method::direct, Exchange::automatic, model.direct(), apart || left_open || cached,
                  left_open || cached ? "" : chance});
   all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
-  const bool shares = machine.shared_memory && machine.ranks > machine.nodes;
-  const Exchange best = shares ? Exchange::node : Exchange::sparse;
-  all.push_back({Method::gather, best, model.collective(best, 1), false, "all through one rank"});
-  all.push_back({Method::two_phase, best, model.collective(best, model.aggregators_in_use()), false,
-                 "as extended, with domains of the whole array"});
-  if (shares)
-    all.push_back({Method::extended, Exchange::node,
-                   model.collective(Exchange::node, model.aggregators()), true, ""});
-  all.push_back({Method::extended, Exchange::sparse,
-                 model.collective(Exchange::sparse, model.aggregators()), true, ""});
+  const Exchange taken = choose_exchange(hints.exchange, machine, model);
+  all.push_back({Method::gather, taken, model.collective(taken, 1), false, "all through one rank"});
+  all.push_back({Method::two_phase, taken, model.collective(taken, model.aggregators_in_use()),
+                 false, "as extended, with domains of the whole array"});
+  predict_extended(all, hints.exchange, taken, machine, model);
   return all;
 }
 

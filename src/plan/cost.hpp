@@ -14,11 +14,16 @@ struct Prediction {
   Exchange exchange;  // of a collective method
   double seconds;
   bool eligible;     // whether auto may choose it
-  std::string note;  // why not, or what it costs most
+  std::string note;  // why not
 };
 
-/// One entry per method, and for `extended` one per exchange that auto considers. `writes`: else a
-/// read.
+/// The exchange of a collective method: the one that is asked for where it works, else the quicker
+/// one.
+Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& hints,
+                     const Machine& machine, bool writes);
+
+/// One entry per method, and for `extended` one per exchange that auto considers or that
+/// is asked for. `writes`: else a read.
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& hints,
                                 const Machine& machine, bool writes);
 

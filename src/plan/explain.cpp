@@ -120,6 +120,27 @@ void add_flows(PlanReport& report, const Plan& plan, const Footprint& request, i
   }
 }
 
+/// Why auto leaves out the ways without an exchange: here all requests are known, and not only
+/// where each rank's begins and ends.
+std::string why_exchange(const std::vector<Footprint>& requests, bool writes) {
+  std::vector<const Footprint*> all;
+  for (const Footprint& footprint : requests) all.push_back(&footprint);
+  const Apart apart = are_apart(all);
+  if (apart == Apart::yes) return "the ranks' bytes interleave in the file";
+  return std::string(apart == Apart::no ? "" : "maybe ") +
+         (writes ? "several ranks write the same bytes: the highest must win"
+                 : "several ranks read the same bytes: none is to be read twice");
+}
+
+void add_alternatives(PlanReport& report, const std::vector<Prediction>& ways,
+                      const std::vector<Footprint>& requests, bool writes) {
+  for (const Prediction& way : ways) {
+    const bool without = way.exchange == Exchange::automatic && !way.note.empty();
+    report.alternatives.push_back({way.method, way.exchange, way.seconds, way.eligible,
+                                   without ? why_exchange(requests, writes) : way.note});
+  }
+}
+
 }  // namespace
 
 PlanReport explain(const RequestDescription& request, const Hints& asked) {
@@ -163,9 +184,8 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
                     {},
                     request.costs};
   if (!demand.empty())
-    for (Prediction& p : predict(units, demand, hints, machine, request.write))
-      report.alternatives.push_back(
-          {p.method, p.exchange, p.seconds, p.eligible, std::move(p.note)});
+    add_alternatives(report, predict(units, demand, hints, machine, request.write), requests,
+                     request.write);
   if (!plan.collective()) return report;
   DomainReport domain(plan, requests, request.write);
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a)

@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <sstream>
+
 #include <penstock/explain.hpp>
+
+#include "base/human.hpp"
 
 using namespace penstock;
 
@@ -58,28 +63,117 @@ TEST(Explain, GoldenText) {
   report.alternatives.resize(1);  // the figures are the cost model's business
   report.alternatives[0].seconds = 0.25;
   EXPECT_EQ(report.to_text(),
-            "method            extended (asked for)\n"
+            "method            extended, node (asked for)\n"
             "bounding section  (0:8, 0:7)\n"
             "predicted, by the cost model:\n"
-            "    direct                    250.000 ms   not by auto: requests may overlap: the "
-            "highest rank must win\n"
+            "    direct                 250 ms   not by auto: the ranks' bytes interleave in the "
+            "file\n"
             "constants (copies assumed, storage assumed):\n"
             "  copying            9.00 GB/s, 6 ns a run\n"
             "  page cache         7.00 GB/s, 1.5 us a call (6 us where ranks queue up)\n"
             "  messages           4.00 GB/s, 12 us each, 60 us between nodes\n"
             "  ranks            15 us a window handed over, 20 us a rank and core to meet\n"
-            "exchange          node\n"
-            "divided bytes     0:63 (63)\n"
-            "file domains      2, rule dynamic, staging buffer 2097152 bytes\n"
-            "  aggregator      from byte        to byte  blocks         wanted  rounds          "
-            "holes  sieved\n"
-            "  rank 0                  0             32       1             24       1             "
-            " 7       1\n"
-            "  rank 1                 32             63       1             24       1             "
-            " 7       1\n"
+            "file domains      2, of bytes 0 to 63 (63 B); rule dynamic; staging buffer 2 MiB\n"
+            "  aggregator      from        to  blocks    wanted  rounds     holes  sieved\n"
+            "  rank 0           0 B      32 B       1      24 B       1       7 B       1\n"
+            "  rank 1          32 B      63 B       1      24 B       1       7 B       1\n"
+            "  together: 48 B wanted, 14 B of holes, in up to 1 rounds\n"
             "bytes between each rank and the aggregators:\n"
-            "  rank 0: 16 in its own memory, 16 with rank 1\n"
-            "  rank 2: 8 with rank 0, 8 with rank 1\n");
+            "  rank 0: 16 B in its own memory, 16 B with rank 1\n"
+            "  rank 2: 8 B with rank 0, 8 B with rank 1\n");
+}
+
+RequestDescription cyclic_rows(int ranks, int nodes, int cores) {
+  RequestDescription request{{100000, 100000}, 4, Order::c, 0, true, cores, {}, nodes};
+  for (int rank = 0; rank < ranks; ++rank)
+    request.sections.push_back({Section{{rank, 100000, ranks}, {0, 100000}}});
+  return request;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The way that the text marks, as "extended, node".
+std::string marked(const std::vector<std::string>& lines) {
+  std::string found;
+  for (const std::string& line : lines)
+    if (line.rfind("  * ", 0) == 0) found += line.substr(4, 20);
+  return found.substr(0, found.find_last_not_of(' ') + 1);
+}
+
+TEST(Explain, HeadlineAndMarkNameTheWayThatIsTaken) {
+  struct Case {
+    int ranks, nodes, cores;
+    Method method;
+    Exchange exchange;
+  };
+  constexpr Method any = Method::automatic;
+  for (const Case& c : {Case{64, 4, 16, any, Exchange::automatic},
+                        {16, 1, 4, any, Exchange::automatic},
+                        {16, 4, 4, any, Exchange::node},
+                        {16, 1, 4, any, Exchange::sparse},
+                        {16, 4, 4, any, Exchange::alltoallw},
+                        {16, 2, 4, Method::two_phase, Exchange::automatic},
+                        {16, 1, 4, Method::gather, Exchange::automatic},
+                        {4, 4, 1, any, Exchange::node},
+                        {1, 1, 1, any, Exchange::automatic}}) {
+    Hints hints;
+    hints.method = c.method;
+    hints.exchange = c.exchange;
+    const PlanReport report = explain(cyclic_rows(c.ranks, c.nodes, c.cores), hints);
+    const auto lines = lines_of(report.to_text());
+    const std::string way = marked(lines);
+    EXPECT_EQ(lines[0].rfind("method            " + way + " (", 0), 0u) << lines[0] << way;
+    if (c.method != any) continue;
+    double least = std::numeric_limits<double>::infinity(), taken = 0;
+    for (const auto& a : report.alternatives) {
+      if (a.eligible) least = std::min(least, a.seconds);
+      if (a.method == report.method &&
+          (a.exchange == Exchange::automatic || a.exchange == report.exchange))
+        taken = a.seconds;
+    }
+    EXPECT_EQ(taken, least) << lines[0];
+    EXPECT_NE(lines[0].find("(predicted " + text_of_seconds(taken)), std::string::npos) << lines[0];
+  }
+}
+
+TEST(Explain, FitsAScreenAt64Ranks) {
+  const PlanReport report = explain(cyclic_rows(64, 4, 16), {});
+  EXPECT_EQ(report.domains.size(), 64u);
+  const std::string text = report.to_text();
+  EXPECT_LE(lines_of(text).size(), 30u) << text;
+  EXPECT_NE(text.find("(37 GiB)"), std::string::npos) << text;
+  EXPECT_NE(text.find("together: 37 GiB wanted, 0 B of holes"), std::string::npos) << text;
+}
+
+TEST(Explain, OnlyRequestsThatOverlapAreSaidTo) {
+  const std::string apart = explain(cyclic_rows(16, 1, 4), {}).to_text();
+  EXPECT_EQ(apart.find("same bytes"), std::string::npos) << apart;
+  EXPECT_NE(apart.find("not by auto: the ranks' bytes interleave"), std::string::npos) << apart;
+  RequestDescription request = cyclic_rows(2, 1, 4);
+  request.sections[1] = request.sections[0];
+  const std::string same = explain(request, {}).to_text();
+  EXPECT_NE(same.find("not by auto: several ranks write the same bytes"), std::string::npos)
+      << same;
+}
+
+TEST(Human, FiguresHaveTwoDigitsAndAUnit) {
+  EXPECT_EQ(text_of_bytes(0), "0 B");
+  EXPECT_EQ(text_of_bytes(1023), "1023 B");
+  EXPECT_EQ(text_of_bytes(1024), "1 KiB");
+  EXPECT_EQ(text_of_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(text_of_bytes((1 << 20) - 1), "1 MiB");
+  EXPECT_EQ(text_of_bytes(40'000'000'000), "37 GiB");
+  EXPECT_EQ(text_of_bytes(std::numeric_limits<std::int64_t>::max()), "8 EiB");
+  EXPECT_EQ(text_of_seconds(0), "0 us");
+  EXPECT_EQ(text_of_seconds(12.34e-6), "12 us");
+  EXPECT_EQ(text_of_seconds(1.32e-3), "1.3 ms");
+  EXPECT_EQ(text_of_seconds(0.9999), "1 s");
+  EXPECT_EQ(text_of_seconds(4070), "4070 s");
 }
 
 TEST(Explain, PredictsWithTheConstantsItIsGiven) {
