@@ -26,6 +26,11 @@ from ._core import (
     StorageError,
     parse_bytes,
 )
+
+# By name only: a program that imports everything from here goes on catching the built-in ones.
+from ._core import FileNotFoundError as FileNotFoundError
+from ._core import IsADirectoryError as IsADirectoryError
+from ._core import PermissionError as PermissionError
 from ._core import version as __version__
 from ._distribution import Distribution, distribute
 from ._explain import explain

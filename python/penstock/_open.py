@@ -89,16 +89,24 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
 
     The same class is raised on every rank, and no file is changed then.
     """
-    return opened(comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container))
+    return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container))
 
 
-def opened(comm: Any, give: Callable[[], Given]) -> File:
+def _name_of(path: Any) -> bytes:
+    """For a message; empty where it is no path."""
+    try:
+        return os.fsencode(path)
+    except (TypeError, ValueError):
+        return b""
+
+
+def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     """Collective: what `give` raises on one rank, all ranks hear of."""
     address = comm_address(comm)  # without a communicator there is nobody to tell
     try:
         given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
-        given, problem = Given(), tellable(error)
+        given, problem = Given(_name_of(path)), tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         warn_of_unknown(given.hints)
     inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,

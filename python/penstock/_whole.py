@@ -50,7 +50,7 @@ def save(path: Any, local: Any, d: Optional[Distribution] = None, *, order: Opti
             _check_shape(array, d)
         return given_for(path, "w", array.shape if d is None else d.shape, array.dtype, order, 0, hints, container)
 
-    with opened(_comm_of(comm, d, "save"), give) as f:
+    with opened(path, _comm_of(comm, d, "save"), give) as f:
         f.write(local, ... if d is None else d)
 
 

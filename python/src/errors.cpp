@@ -1,6 +1,8 @@
 // penstock.Error and its classes: each error class of the engine is a Python class that also is
 // the built-in that Python programmers would look for.
+#include <cerrno>
 #include <cstring>
+#include <map>
 #include <string_view>
 
 #include "module.hpp"
@@ -9,20 +11,33 @@ namespace penstock::python {
 namespace {
 
 PyObject* classes[8] = {};
+std::map<int, PyObject*> classes_by_errno;  // of storage errors that Python has a class for
 
-void add_class(nb::module_& m, ErrorClass cls, const char* name, PyObject* base, PyObject* builtin,
-               const char* doc) {
-  PyObject* bases = builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base);
+PyObject* new_class(nb::module_& m, const char* name, PyObject* base, PyObject* builtin,
+                    const char* doc) {
+  PyObject* bases = PyTuple_Pack(2, base, builtin);
   PyObject* created =
       PyErr_NewExceptionWithDoc(("penstock." + std::string(name)).c_str(), doc, bases, nullptr);
   Py_DECREF(bases);
   if (created == nullptr) throw nb::python_error();
   m.attr(name) = nb::handle(created);
-  classes[static_cast<int>(cls)] = created;
+  return created;
+}
+
+void add_class(nb::module_& m, ErrorClass cls, const char* name, PyObject* base, PyObject* builtin,
+               const char* doc) {
+  classes[static_cast<int>(cls)] = new_class(m, name, base, builtin, doc);
+}
+
+PyObject* class_of(const Error& error) {
+  const auto found = classes_by_errno.find(error.error_number());
+  if (error.error_class() == ErrorClass::storage && found != classes_by_errno.end())
+    return found->second;
+  return classes[static_cast<int>(error.error_class())];
 }
 
 void raise(const Error& error) {
-  PyObject* cls = classes[static_cast<int>(error.error_class())];
+  PyObject* cls = class_of(error);
   // Names of files are any bytes.
   const auto text = [](std::string_view bytes) {
     return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
@@ -66,6 +81,14 @@ void bind_errors(nb::module_& m) {
             "The operating system refused; errno says why, offset how far it got.");
   add_class(m, ErrorClass::internal, "InternalError", base, PyExc_RuntimeError,
             "A defect of Penstock or of the MPI library.");
+  PyObject* storage = classes[static_cast<int>(ErrorClass::storage)];
+  classes_by_errno[ENOENT] = new_class(m, "FileNotFoundError", storage, PyExc_FileNotFoundError,
+                                       "There is no such file, or no such folder.");
+  classes_by_errno[EISDIR] = new_class(m, "IsADirectoryError", storage, PyExc_IsADirectoryError,
+                                       "The path leads to a folder.");
+  classes_by_errno[EACCES] = classes_by_errno[EPERM] =
+      new_class(m, "PermissionError", storage, PyExc_PermissionError,
+                "The file, or its folder, may not be read or written.");
   // OSError would print "[Errno 28] None: path" in place of the words written for the reader.
   nb::handle(classes[static_cast<int>(ErrorClass::storage)]).attr("__str__") =
       nb::handle(PyExc_Exception).attr("__str__");

@@ -159,7 +159,8 @@ ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const s
     if (!order.empty()) spec.order = parse_order(order);
     parsed.set(hints);
   } catch (const Error& found) {
-    error = found;
+    const std::string place = path.empty() ? "" : "'" + path + "', ";
+    error = Error(found.error_class(), place + "open: " + found.what());
   }
   nb::gil_scoped_release without_gil;
   if (error && alone) throw Error(*error);

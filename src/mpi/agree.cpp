@@ -47,6 +47,22 @@ Task<std::string> shared_text(const Channel& channel, int root, std::string text
   co_return text;
 }
 
+/// "'field.npy', write: ", for messages that say neither.
+std::string place_of(const Channel& channel) {
+  if (channel.path.empty()) return {};
+  const bool known = channel.call.kind != CallKind::unknown;
+  return "'" + channel.path + "'" + (known ? ", " + Call{channel.call.kind}.text() : "") + ": ";
+}
+
+/// What is wrong with an argument is known to those who check it, the file and the call here.
+std::string words_of(const Channel& channel, const Error& error) {
+  const std::string words = error.what();
+  const bool of_argument =
+      error.error_class() == ErrorClass::argument || error.error_class() == ErrorClass::section;
+  if (!of_argument || words.find("'" + channel.path + "'") != std::string::npos) return words;
+  return place_of(channel) + words;
+}
+
 /// The same on every rank, the failing one included: people compare outputs of ranks.
 Task<> throw_everywhere(const Channel& channel, int rank, const std::optional<Error>& own) {
   const bool mine = channel.comm.rank() == rank && own;
@@ -54,7 +70,11 @@ Task<> throw_everywhere(const Channel& channel, int rank, const std::optional<Er
   if (mine)
     numbers = {own->offset(), static_cast<std::int64_t>(own->error_class()), own->error_number()};
   co_await broadcast(channel, std::as_writable_bytes(std::span(numbers)), rank);
-  std::string path = mine ? own->path() : "", message = mine ? own->what() : "";
+  std::string path, message;
+  if (mine) {
+    path = own->path().empty() ? channel.path : own->path();
+    message = words_of(channel, *own);
+  }
   path = co_await shared_text(channel, rank, std::move(path));
   message = co_await shared_text(channel, rank, std::move(message));
   if (!channel.comm.alone()) message = "rank " + std::to_string(rank) + ": " + message;
@@ -89,11 +109,13 @@ Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine
   const std::vector<Common> other = unpacked(co_await shared_text(channel, rank, packed(mine)));
   std::size_t i = 0;
   while (i + 1 < std::min(first.size(), other.size()) && first[i].value == other[i].value) ++i;
+  // Where the paths differ, they are what is reported.
+  const std::string place = first[i].name == "path" ? "" : place_of(channel);
   throw Error::from_rank(rank, ErrorClass::disagreement,
-                         "ranks disagree on " + first[i].name + ": rank 0 passed " +
+                         place + "ranks disagree on " + first[i].name + ": rank 0 passed " +
                              first[i].value + ", rank " + std::to_string(rank) + " passed " +
                              other[i].value + "; all ranks of the communicator must pass the same",
-                         "", -1, 0);
+                         place.empty() ? "" : channel.path, -1, 0);
 }
 
 [[noreturn]] void throw_other_call(const Channel& channel, const Ballot& all) {

@@ -139,3 +139,23 @@ same(ps.ArgumentError, "rank 1.*local has shape", lambda: ps.save("w.npy", u[1:]
 same(ps.DisagreementError, "dtype", lambda: ps.save("w.npy", u.astype("f4") if rank == 1 else u, d))
 assert open("w.npy", "rb").read() == before
 """, 3)
+
+
+def test_errors_of_the_system_are_the_built_in_ones(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for path, kind, other in [("absent", FileNotFoundError, ps.FileNotFoundError), ("folder", IsADirectoryError, ps.IsADirectoryError),
+                              ("no/folder", FileNotFoundError, ps.FileNotFoundError)]:
+        with pytest.raises(kind) as caught:
+            ps.open(tmp_path / path, "w" if "/" in path else "r", shape=(2,), dtype="f8")
+        assert isinstance(caught.value, ps.StorageError) and isinstance(caught.value, other)
+        assert caught.value.filename == str(tmp_path / path) and caught.value.errno and caught.value.strerror
+    assert issubclass(ps.PermissionError, PermissionError) and issubclass(ps.PermissionError, ps.StorageError)
+
+
+def test_errors_of_arguments_name_path_and_call(cube):
+    for call, words in [(lambda: cube.write(np.zeros(3), ...), "cube.npy', write: array has dtype"), (lambda: cube[9], "cube.npy', read: section, dim"),
+                        (lambda: cube.read(..., method="fast"), "cube.npy', read: method 'fast'"), (lambda: cube.truncate(-1), "cube.npy', truncate: "),
+                        (lambda: ps.open(cube.path, "rw"), "cube.npy', open: mode 'rw'"), (lambda: ps.open(cube.path, shape="x"), "cube.npy', open: shape 'x'")]:
+        with pytest.raises((ps.ArgumentError, ps.SectionError), match=words) as caught:
+            call()
+        assert "open" in words or caught.value.path == cube.path

@@ -55,7 +55,7 @@ with ps.open("e.npy", "w", shape=(8, 8), dtype="f8", comm=comm) as f:
     d = ps.distribute(f.shape, comm)
     f.write(np.ones(d.section.shape), d)
     good, bad = np.zeros(d.section.shape), np.zeros(3)
-    same(ps.ArgumentError, "rank 2: array has shape", lambda: f.write(bad if last else good, d))
+    same(ps.ArgumentError, "rank 2: 'e.npy', write: array has shape", lambda: f.write(bad if last else good, d))
     same(ps.ArgumentError, "dtype", lambda: f.write(good.astype("i4") if last else good, d))
     same(ps.SectionError, "out of the array", lambda: f.write(good, (99, 0) if last else d))
     same(ps.SectionError, "rank 2.*stride 0", lambda: f.read((slice(0, 4, 0), 0) if last else d))

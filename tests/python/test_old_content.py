@@ -213,4 +213,4 @@ def test_a_size_beyond_what_the_process_may_write(limited, age):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take a right away from one rank")
 @pytest.mark.parametrize("mode", ["w", "r+"])
 def test_one_rank_that_may_not(limited, mode):
-    assert told_alike(limited["may not " + mode]) == ["StorageError", "StorageError", True, False]
+    assert told_alike(limited["may not " + mode]) == ["PermissionError", "PermissionError", True, False]

@@ -110,7 +110,7 @@ EXPECTED = {
     "hint": "DisagreementError", "hint with surrogate": "ArgumentError",
     "hint's name with surrogate": "ArgumentError", "field with surrogate": "DisagreementError",
     "container with surrogate": "ArgumentError", "long name": "StorageError", "all too big": "ArgumentError",
-    "folder": "StorageError", "symlink_loop": "StorageError", "fifo r": "StorageError", "fifo r+": "StorageError",
+    "folder": "IsADirectoryError", "symlink_loop": "StorageError", "fifo r": "StorageError", "fifo r+": "StorageError",
     "fifo w": "StorageError", "intercomm": "ArgumentError",
 }
 CALLS = {
@@ -151,7 +151,7 @@ def test_opens_that_fail_make_no_file(different):
 def test_words_about_long_paths_are_whole(different):
     told = different["long_paths"]
     assert told[0] == told[1] == told[2]
-    assert [kind for kind, _ in told[0]] == ["StorageError", "DisagreementError", "DisagreementError"]
+    assert [kind for kind, _ in told[0]] == ["FileNotFoundError", "DisagreementError", "DisagreementError"]
     assert "a" + "é" * 100 + "/x.npy" in told[0][0][1]
     for _, words in told[0][1:]:
         assert "/x.npy" in words and "/y.npy" in words and "\\x" not in words
@@ -197,7 +197,7 @@ def test_ranks_in_different_folders(tmp_path):
     for name, found in (("with old files", "f.npy"), ("without", "")):
         ranks = told[name]
         kinds = [[kind for kind, _ in rank] for rank in ranks]
-        first_missing = "DisagreementError" if found else "StorageError"
+        first_missing = "DisagreementError" if found else "FileNotFoundError"
         assert kinds == [["DisagreementError", first_missing, first_missing, "", ""]] * 3, ranks
         assert len({str(rank[:3]) for rank in ranks}) == 1, ranks
         assert [rank[3][1] for rank in ranks] == [found] * 3 and all(rank[4][1] for rank in ranks), ranks
@@ -231,7 +231,7 @@ def test_ranks_that_may_not_search_the_folder(tmp_path):
     assert len(told) == 4
     for name, ranks in told.items():
         assert ranks[0] == ranks[1] == ranks[2], ranks
-        assert [kind for kind, _ in ranks[0]] == ["StorageError", "StorageError", "", ""], (name, ranks)
+        assert [kind for kind, _ in ranks[0]] == ["PermissionError", "PermissionError", "", ""], (name, ranks)
         assert "Permission denied" in ranks[0][0][1] and "check the permissions" in ranks[0][0][1]
         assert ranks[0][2:] == [["", "old.npy"], ["", True]]
 
