@@ -9,6 +9,8 @@
 #                           random models with fresh seeds, on a machine kept busy
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
 #   make bench-peers [MPI=...] [ARGS=...]     penstock bench peers, beside that flavour's MPI-IO
+#   make bench-application [MPI=...] [ARGS="--cases small,large,study,film"]  a gas code with dumps, as a
+#                           paper of 1996 measured one; an hour, or ARGS="--cases small"
 #   make bench-opens [MPI=...] [RANKS=16] [ARGS="FILES FOLDER"]  opening and closing files, beside
 #                           MPI_File_open and MPI_File_close
 #   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
@@ -33,8 +35,8 @@ MINUTES ?= 30
 RANKS ?=
 export SAN ONLY WERROR
 
-.PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-opens \
-        bench-simulate bench-mpi-io bench-hosts dropin docs format clean
+.PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-application \
+        bench-opens bench-simulate bench-mpi-io bench-hosts dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -85,6 +87,10 @@ bench: build
 bench-peers: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench peers $(ARGS)
+
+bench-application: setup
+	@scripts/build.sh $(FLAVOUR) _core && scripts/build.sh $(FLAVOUR) jeans
+	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock bench application $(ARGS)
 
 bench-opens: setup
 	@scripts/build.sh $(FLAVOUR) opens

@@ -82,15 +82,18 @@ void on_rank_0(MPI_Comm comm, const std::function<void()>& work) {
   throw Error(static_cast<ErrorClass>(failed[0]), words);
 }
 
-/// By this process alone: the header is written, or read, in one call.
+/// By this process alone: the header is written, or read, in one call. `hints`: of the file.
 template <class Real>
-void move_header(const fs::path& path, bool reading, Header& header, Trace& trace) {
+void move_header(const fs::path& path, bool reading, const penstock::Hints& of_file, Header& header,
+                 Trace& trace) {
   penstock::ArraySpec spec;
   spec.shape = {header_reals};
   spec.element_size = sizeof(Real);
   spec.container = penstock::Container::raw;
   penstock::Hints hints;
   hints.active_buffer_size = 0;
+  hints.storage = of_file.storage;
+  hints.device = of_file.device;
   const Stopwatch watch;
   ArrayFile file =
       ArrayFile::open(MPI_COMM_SELF, path, reading ? Mode::read : Mode::read_write, spec, hints);
@@ -237,7 +240,7 @@ void Dumper::write_file(const fs::path& path, bool in_place, const Header& heade
   if (exists != 0 && file.file_size() != file.end_offset()) file.truncate(file.end_offset());
   on_rank_0(grid_.comm(), [&] {
     Header reals = header;
-    move_header<float>(path, false, reals, trace_);
+    move_header<float>(path, false, settings_.hints, reals, trace_);
   });
   std::vector<penstock::WriteView> views;
   for (const auto& array : arrays_of_it)
@@ -276,7 +279,7 @@ void Dumper::checkpoint(const Gas& gas) {
   on_rank_0(grid_.comm(), [&] {
     Header reals = header_of(gas);
     Trace not_of_the_paper;
-    move_header<double>(unfinished, false, reals, not_of_the_paper);
+    move_header<double>(unfinished, false, settings_.hints, reals, not_of_the_paper);
   });
   const Index3 n = grid_.size();
   for (int a = 0; a < arrays; ++a) {
@@ -305,7 +308,7 @@ void read_arrays(const fs::path& path, const penstock::Hints& hints, Gas& gas, T
   auto file = ArrayFile::open(gas.grid.comm(), path, Mode::read, spec, hints);
   trace.open.add(1, 0, opening.seconds());
   Header header{};
-  on_rank_0(gas.grid.comm(), [&] { move_header<T>(path, true, header, trace); });
+  on_rank_0(gas.grid.comm(), [&] { move_header<T>(path, true, hints, header, trace); });
   MPI_Bcast(header.data(), header_reals, MPI_DOUBLE, 0, gas.grid.comm());
   const Index3 n = gas.grid.size();
   std::vector<T> values(static_cast<std::size_t>(product(n)));

@@ -95,13 +95,13 @@ def kill_session(session: int) -> None:
             pass  # it ended by itself
 
 
-def watched_mpirun(module: str, arguments: list[str], ranks: int, seconds: float, on_line: Callable[[str], None],
+def watched_mpirun(program: list[str], ranks: int, seconds: float, on_line: Callable[[str], None],
                    settings: Mapping[str, str]) -> int:
-    """Like mpirun, but hands over each line of output, and no rank outlives `seconds` or this call.
+    """Runs a program with its arguments; hands over each line of output, and no rank outlives `seconds` or this call.
 
-    Raises TimeoutError.
+    Returns the exit status. Raises TimeoutError.
     """
-    command = [find_mpiexec(), "-n", str(ranks), sys.executable, "-m", module, *arguments]
+    command = [find_mpiexec(), "-n", str(ranks), *program]
     process = subprocess.Popen(command, env={**environment(), **settings}, text=True, start_new_session=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     late = threading.Event()

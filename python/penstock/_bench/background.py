@@ -42,7 +42,7 @@ def split(
            "operations": pick("operation", operations, OPERATIONS), "size": byte_count("size", size),
            "slab": byte_count("slab", slab), "pattern": _pattern(pattern), "repeat": repeat, "patience": patience,
            "sample": sample, "hints": parse_hints(hint or [])}
-    counts, runs = numbers("ranks", ranks), _runs(devices, folder, output)
+    counts, runs = numbers("ranks", ranks), device_runs(devices, folder, output)
     pieces = len(counts) * len(runs) * len(job["experiments"]) * len(job["operations"])
     bench = Bench("penstock._bench.overlap_worker", job, runs, counts, pieces, split_report)
     bench.carry_out(output, folder, mpiexec_timeout)
@@ -78,7 +78,7 @@ def abt(
     if "jacobi" in chosen:
         job["jacobi_ranks"] = numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]
         at_least(max(job["jacobi_ranks"]), "grid", grid)
-    runs = _runs(devices, folder, output)
+    runs = device_runs(devices, folder, output)
     job["sizes"] = _sizes(job["throughput_ranks"], wanted)
     pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
                           + len(job["jacobi_ranks"]) * (1 + len(BUDGETS) * len(job["snapshots"])))
@@ -119,7 +119,7 @@ def _sizes(counts: list[int], wanted: int) -> dict[str, int]:
     return sizes
 
 
-def _runs(devices: str, folder: Optional[Path], output: Path) -> list[Run]:
+def device_runs(devices: str, folder: Optional[Path], output: Path) -> list[Run]:
     """One for each device that there is."""
     from . import devices as known
 

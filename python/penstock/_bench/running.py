@@ -126,7 +126,7 @@ class Bench:
                     name = f"{n} ranks" + (f", {run.name}" if run.name else "")
                     text = json.dumps({**self.job, **places, **run.job, "run": run.name})
                     try:
-                        status = watched_mpirun(self.worker, [text], n, seconds,
+                        status = watched_mpirun([sys.executable, "-m", self.worker, text], n, seconds,
                                                 lambda line: progress.line(name, line), run.settings)
                     except TimeoutError as error:
                         typer.echo(f"penstock bench: {name}: {error}; see --mpiexec-timeout", err=True)
