@@ -235,7 +235,7 @@ void predict_extended(std::vector<Prediction>& all, Exchange asked, Exchange tak
   shown.push_back(Exchange::sparse);
   if (std::find(shown.begin(), shown.end(), taken) == shown.end()) shown.push_back(taken);
   const bool open = asked == Exchange::automatic;
-  const std::string note = open ? "within a node, exchange node is quicker"
+  const std::string note = open ? "within a node auto takes the exchange node"
                                 : "exchange " + std::string(to_string(taken)) + " is asked for";
   for (const Exchange exchange : shown) {
     const bool eligible = exchange == taken || (open && machine.nodes > 1);
