@@ -116,7 +116,7 @@ def test_peers_of_one_kind_of_file(tmp_path):
 def test_steps(tmp_path):
     (tmp_path / "disk").mkdir()
     text = bench("steps", "--ranks", "2,3", "--sizes", "256K,1M", "--steps", "direct,step1,step5", "--patterns",
-                 "block-block,tiles", "--operations", "write", "--hint", "buffer_size=128K", "--device", "disk",
+                 "block-block,tiles", "--operations", "write", "--hint", "buffer_size=128K", "--folder", "disk",
                  *SMALL, cwd=tmp_path)
     assert "write: speed" in text and "read: speed" not in text
     found = records(tmp_path / "penstock-bench" / "steps.jsonl")

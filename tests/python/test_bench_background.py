@@ -11,8 +11,10 @@ import pytest
 
 import penstock as ps
 from penstock._bench import devices
-from penstock._bench.background_report import abt_goals, split_goals
+from penstock._bench.background_report import SPLIT_COLUMNS, abt_goals, split_goals
 from penstock._bench.patterns import CONFORMING, PATTERNS, SLABS
+from penstock._bench.plots import in_words, whiskers
+from penstock._bench.report import table
 from penstock._bench.schedule import snapshot_steps
 
 PACED = "paced:bandwidth=100M,latency=100us"
@@ -33,7 +35,7 @@ def records(path):
 def test_split(tmp_path):
     (tmp_path / "disk").mkdir()
     text = bench("split", "--ranks", "1,3", "--size", "512K", "--slab", "64K", "--repeat", 3, "--sample", 0.01,
-                 "--operations", "write,read", "--devices", f"page-cache,{PACED}", "--folder", "disk",
+                 "--operations", "write,read", "--on", f"page-cache,{PACED}", "--folder", "disk",
                  "--mpiexec-timeout", 100, cwd=tmp_path)
     found = records(tmp_path / "penstock-bench" / "split.jsonl")
     assert len(found) == 2 * 2 * 2 * (4 + 5 + 5)
@@ -55,7 +57,7 @@ def test_split(tmp_path):
 
 def test_without_thread_multiple_the_table_says_so(tmp_path):
     text = bench("split", "--ranks", 2, "--size", "256K", "--experiments", "computation", "--repeat", 1, "--sample", 0,
-                 "--devices", "page-cache", "--mpiexec-timeout", 100, cwd=tmp_path, MPI4PY_RC_THREAD_LEVEL="serialized")
+                 "--on", "page-cache", "--mpiexec-timeout", 100, cwd=tmp_path, MPI4PY_RC_THREAD_LEVEL="serialized")
     found = {r["method"]: r for r in records(tmp_path / "penstock-bench" / "split.jsonl")}
     assert found["all"]["unavailable"] == "needs MPI_THREAD_MULTIPLE" and "seconds" in found["storage"]
     assert "needs MPI_THREAD_MULTIPLE" in text
@@ -63,7 +65,7 @@ def test_without_thread_multiple_the_table_says_so(tmp_path):
 
 def test_abt(tmp_path):
     text = bench("abt", "--ranks", "1,3", "--size", "256K", "--grid", 64, "--iterations", 16, "--snapshots", "1,4",
-                 "--repeat", 3, "--devices", f"page-cache,{PACED}", "--mpiexec-timeout", 100, cwd=tmp_path)
+                 "--repeat", 3, "--on", f"page-cache,{PACED}", "--mpiexec-timeout", 100, cwd=tmp_path)
     found = records(tmp_path / "penstock-bench" / "abt.jsonl")
     throughput = [r for r in found if r["experiment"] == "throughput"]
     assert len(throughput) == 2 * 2 * 2 * 4 and len(found) == len(throughput) + 2 * 7
@@ -85,7 +87,7 @@ def test_abt(tmp_path):
 
 def test_the_buffer_is_told(tmp_path):
     bench("abt", "--experiments", "throughput", "--distributions", "conforming", "--ranks", 2, "--size", "1M", "--repeat", 3,
-          "--devices", PACED, "--mpiexec-timeout", 100, cwd=tmp_path)
+          "--on", PACED, "--mpiexec-timeout", 100, cwd=tmp_path)
     found = {r["method"]: r for r in records(tmp_path / "penstock-bench" / "abt.jsonl")}
     assert found["unbuffered"]["buffer"]["buffer_peak"] == 0 and found["twice"]["buffer"]["buffer_peak"] > 0
     assert found["half"]["buffer"]["buffer_peak"] <= found["half"]["room"]
@@ -93,8 +95,8 @@ def test_the_buffer_is_told(tmp_path):
 
 
 def test_errors_say_what_is_known(tmp_path):
-    for arguments, words in ((["split", "--devices", "tape"], "known are page-cache, o-direct and paced:"),
-                             (["split", "--devices", ","], "name at least one device"),
+    for arguments, words in ((["split", "--on", "tape"], "known are page-cache, o-direct and paced:"),
+                             (["split", "--on", ","], "--on must name one at least"),
                              (["split", "--experiments", "sleep"], "known are independent, computation, communication"),
                              (["split", "--pattern", "tiles"], "known are block-block, column-block, block3"),
                              (["split", "--ranks", "0"], "ranks must be at least 1"),
@@ -169,7 +171,7 @@ def test_devices():
     assert [d.words for d in known[1:3]] == ["O_DIRECT", "paced: bandwidth=1G, latency=2ms, seed=3"]
     assert devices.of_file(SimpleNamespace(device="paced: 1 GiB/s"), known[3]) == "paced: 1 GiB/s"
     assert devices.of_file(SimpleNamespace(), known[0]) == "page cache"
-    with pytest.raises(ps.ArgumentError, match="device 'latency=1ms' is not known"):
+    with pytest.raises(ps.ArgumentError, match="--on 'latency=1ms' is not known"):
         devices.parse("latency=1ms")
 
 
@@ -231,6 +233,7 @@ def test_goals_are_judged_by_the_worst():
     goals = split_goals([split(), split(ranks=16, hidden=0.9, of_none=1.04, slowdown=0.06)])
     assert [g.met for g in goals] == [False, False, False] and "90.0% at worst, 16 ranks" in str(goals[1])
     assert split_goals([split(alone=0.9, hidden=0.5)])[1].met is None  # too short to hide behind
+    assert [split_goals([split(hidden=h)])[1].met for h in (-0.1, 1.2)] == [None, None]  # no part of anything
     cache = split(on="page-cache", device="page cache", hidden=0.0)
     assert [(g.device, g.met) for g in split_goals([cache])] == [("page cache", True)]
 
@@ -243,3 +246,30 @@ def test_goals_are_judged_by_the_worst():
     goals = abt_goals(found)
     assert [g.met for g in goals] == [False, True, True, False]
     assert str(goals[3]).startswith("MISSED") and "1.10 at worst, 4 ranks, 64 snapshots" in str(goals[3])
+
+
+@pytest.mark.parametrize("share, words", [(0.97, "97 %"), (0.0, "0 %"), (1.0, "100 %"), (1.01, "not measurable here"),
+                                          (-0.2, "not measurable here")])
+def test_a_hidden_share_that_is_none_is_not_told_as_one(share, words):
+    column = next(text for name, text in SPLIT_COLUMNS if "hidden" in name)
+    assert column({"hidden": share}) == words and column({}) == ""
+
+
+def test_tables_with_ratios_say_how_they_are_made():
+    record = {"pattern": "block-block", "size": 1024, "ranks": 2, "run": "", "method": "storage", "repeat": 3, "mpi": "MPI",
+              "device": "page cache", "cores": 2}
+    with_ratios = table([record], "split writes", [("x none", lambda r: "1.00")]).title
+    assert "median of 3; ratios: medians of the pairs of a repetition" in with_ratios
+    assert "ratios" not in table([record], "counts", [("messages", lambda r: "1")]).title
+
+
+@pytest.mark.parametrize("method, words", [("romio341", "MPI-IO: ROMIO 3.4.1"), ("ompio", "MPI-IO: OMPIO"),
+                                           ("MPI-IO", "MPI-IO of MPICH 5.0.2"), ("penstock", "penstock"),
+                                           ("step1", "step1")])
+def test_plots_name_mpi_io_in_words(method, words):
+    assert in_words(method, "MPICH 5.0.2") == words
+
+
+def test_whiskers_reach_to_the_quartiles():
+    middle, (below, above) = whiskers([[1, 2, 3, 4, 9], [5, 5, 5]])
+    assert middle == [3, 5] and below == [1, 0] and above == [1, 0]

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from .background_report import experiment, rank_sizes
-from .plots import plt, save
+from .plots import BEFORE_LINES, WHISKERS, plt, save, whiskers
 from .report import MODES, Record, distinct
 
 WAYS = {"memcpy": "plain memory copy", "unbuffered": "unbuffered", "half": "room for half the data",
         "twice": "room for twice the data"}
 COLORS = {"none": "C7", "storage": "C0", "all": "C1", "memcpy": "black", "unbuffered": "C7", "half": "C9", "twice": "C0"}
 WIDTH = 0.8  # of a group of bars
-ON_LINES = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # figures that lines may run behind
 
 
 def _about(r: Record) -> str:
@@ -58,7 +57,8 @@ def split(records: list[Record], folder: Path) -> list[Path]:
         for panel in panels[-1]:
             panel.set_xlabel("ranks")
         _legend(figure, panels)
-        figure.suptitle(f"Split {operation}s beside computation and communication\n{_about(records[0])}", fontsize=11)
+        figure.suptitle(f"Split {operation}s beside computation and communication: medians and quartiles; figures: times "
+                        f"`none`\n{_about(records[0])}", fontsize=11)
         pictures.append(save(figure, folder / f"split-{operation}.png"))
     return pictures
 
@@ -71,9 +71,10 @@ def _split_panel(panel: Any, records: list[Record]) -> None:
             place = _at(group, bar, len(modes))
             r = of_count.get(mode)
             if r is not None and "seconds" in r:
-                drawn = panel.bar(place, 1e3 * r["seconds"], WIDTH / len(modes) * 0.92, color=COLORS[mode],
-                                  label=MODES[mode])
-                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=8, padding=2, bbox=ON_LINES)
+                middle, around = whiskers([[1e3 * seconds for seconds in r["times"]]])
+                drawn = panel.bar(place, middle, WIDTH / len(modes) * 0.92, color=COLORS[mode], label=MODES[mode],
+                                  yerr=around, error_kw=WHISKERS)
+                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=8, padding=2, **BEFORE_LINES)
             elif r is not None:
                 panel.text(place, 0, f" {r['unavailable']}", rotation=90, ha="center", va="bottom", fontsize=7)
         ends = (group - WIDTH / 2, group + WIDTH / 2)
@@ -120,10 +121,11 @@ def _throughput_panel(panel: Any, records: list[Record]) -> None:
         of_method = {r["ranks"]: r for r in records if r["method"] == method}
         places = [_at(group, bar, len(WAYS)) for group, n in enumerate(counts) if n in of_method]
         found = [of_method[n] for n in counts if n in of_method]
-        drawn = panel.bar(places, [r["gb_per_s"] for r in found], WIDTH / len(WAYS) * 0.92, color=COLORS[method],
-                          label=text)
+        middle, around = whiskers([[r["bytes"] / seconds / 1e9 for seconds in r["times"]] for r in found])
+        drawn = panel.bar(places, middle, WIDTH / len(WAYS) * 0.92, color=COLORS[method], label=text, yerr=around,
+                          error_kw=WHISKERS)
         if method != "memcpy":
-            panel.bar_label(drawn, [f"{r['of_memcpy']:.2f}" for r in found], fontsize=7, padding=2, bbox=ON_LINES)
+            panel.bar_label(drawn, [f"{r['of_memcpy']:.2f}" for r in found], fontsize=7, padding=2, **BEFORE_LINES)
     panel.set_xticks(range(len(counts)), [str(n) for n in counts])
     panel.margins(y=0.12)
 
@@ -153,7 +155,9 @@ def _jacobi_panel(panel: Any, records: list[Record]) -> None:
         parts = [r["computation"] for r in found]
         style: dict[str, Any] = {"width": WIDTH / len(methods) * 0.92, "color": COLORS[method]}
         panel.bar(at, parts, alpha=0.35, **style)
-        panel.bar(at, [r["visible"] for r in found], bottom=parts, label=WAYS[method], **style)
+        _, around = whiskers([r["times"] for r in found])  # of the total, where there are repetitions
+        panel.bar(at, [r["visible"] for r in found], bottom=parts, label=WAYS[method], yerr=around, error_kw=WHISKERS,
+                  **style)
     for r in records:
         if not r["snapshots"]:
             panel.axhline(r["seconds"], color="black", linestyle="--", linewidth=1, label="no snapshots")

@@ -19,6 +19,15 @@ def _percent(key: str) -> Callable[[Record], str]:
     return lambda r: f"{100 * r[key]:.0f} %" if key in r else ""
 
 
+def can_be_hidden(r: Record) -> bool:
+    """A part of the I/O. Where it is none, the machine was faster or slower while the parts were measured."""
+    return "hidden" in r and 0 <= r["hidden"] <= 1
+
+
+def _hidden(r: Record) -> str:
+    return "" if "hidden" not in r else _percent("hidden")(r) if can_be_hidden(r) else "not measurable here"
+
+
 def _ms(key: str) -> Callable[[Record], str]:
     return lambda r: f"{1e3 * r[key]:.1f}" if key in r else ""
 
@@ -37,7 +46,7 @@ def _buffer(name: str, text: Callable[[float], str]) -> Callable[[Record], str]:
 
 SPLIT_COLUMNS: list[Column] = [
     ("ms", lambda r: r.get("unavailable") or _ms("seconds")(r)), ("x none", _form("of_none", ".2f")),
-    ("I/O\nhidden", _percent("hidden")), ("foreground\nslower by", _percent("slowdown")),
+    ("I/O\nhidden", _hidden), ("foreground\nslower by", _percent("slowdown")),
     ("begin\nms", _part("begin")), ("wait\nms", _part("wait"))]
 THROUGHPUT_COLUMNS: list[Column] = [
     ("apparent\nGB/s", _form("gb_per_s", ".2f")), ("x memcpy", _form("of_memcpy", ".2f")),
@@ -144,7 +153,7 @@ def split_goals(records: list[Record]) -> list[Goal]:
     storage = [r for r in records if r["method"] == "storage"]
     beside = [r for r in storage if is_paced(r) and r["foreground"] == "computation"]
     # Where the machine was slower while the I/O was measured, there was less to hide behind.
-    long_enough = [r if r["alone"] >= r["io"] else {**r, "hidden": None} for r in beside]
+    long_enough = [r if r["alone"] >= r["io"] and can_be_hidden(r) else {**r, "hidden": None} for r in beside]
     long_enough = [{k: v for k, v in r.items() if v is not None} for r in long_enough]
     noise = {device: max(abs(r["again_of_none"] - 1) for r in storage if r["device"] == device and "again_of_none" in r)
              for device in distinct((r for r in storage if "again_of_none" in r), "device")}

@@ -16,7 +16,7 @@ KNOWN = "page-cache, o-direct and paced:NAME=VALUE,..."
 
 @dataclass(frozen=True)
 class Device:
-    name: str  #: as in --devices
+    name: str  #: as in --on
     hints: dict[str, str]
 
     @property
@@ -33,7 +33,7 @@ def device(name: str) -> Device:
         return Device(name, {"storage": "direct"})
     if name.startswith("paced:"):
         return Device(name, {"device": name})
-    raise ArgumentError(f"device '{name}' is not known; known are {KNOWN}")
+    raise ArgumentError(f"--on '{name}' is not known; known are {KNOWN}")
 
 
 def parse(text: str) -> list[Device]:
@@ -45,7 +45,7 @@ def parse(text: str) -> list[Device]:
         elif part:
             names.append(part)
     if not names:
-        raise ArgumentError(f"name at least one device: {KNOWN}")
+        raise ArgumentError(f"--on must name one at least: {KNOWN}")
     return [device(name) for name in dict.fromkeys(names)]
 
 

@@ -10,6 +10,7 @@ from .ratios import Record, is_penstock, quartiles
 from .report import (
     COUNT_COLUMNS,
     KEYS,
+    OF_PAIRS,
     PHASE_COLUMNS,
     Column,
     console,
@@ -44,7 +45,7 @@ def peers_report(records: list[Record], folder: Path) -> None:
         for size in distinct(records, "size"):
             chosen = [r for r in records if r["ranks"] == n and r["size"] == size]
             if chosen:
-                title = f"{chosen[0]['mpi']}, {in_words('ranks', n)}, {in_words('size', size)}"
+                title = f"{chosen[0]['mpi']}, {in_words('ranks', n)}, {in_words('size', size)} ({OF_PAIRS})"
                 names, rows = summary(chosen)
                 screen.print(_rich(title, names, rows))
                 text.append(_markdown(title, names, rows))

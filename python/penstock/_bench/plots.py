@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,10 @@ from .ratios import Record, is_mpi_io, is_penstock, quartiles  # noqa: E402
 from .report import distinct, size_text  # noqa: E402
 
 MARKERS = "osD^v<>PX*"
+WHISKERS = {"elinewidth": 1, "capsize": 2, "ecolor": "0.25"}
+# Figures stand before lines, on white.
+BEFORE_LINES = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}, "zorder": 5}
+COMPONENTS = {"ompio": "OMPIO"}
 ROD = {"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"}
 
 
@@ -22,6 +28,26 @@ def save(figure: Any, path: Path) -> Path:
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path
+
+
+def in_words(method: str, mpi: str) -> str:
+    """MPI-IO has the name of a component, or none: "romio341" becomes "MPI-IO: ROMIO 3.4.1"."""
+    if method == "MPI-IO":
+        return f"MPI-IO of {mpi}"
+    version = re.fullmatch(r"romio(\d)(\d)(\d)", method)
+    component = f"ROMIO {'.'.join(version.groups())}" if version else COMPONENTS.get(method)
+    return f"MPI-IO: {component}" if component else method
+
+
+def whiskers(values: Sequence[Sequence[float]]) -> tuple[list[float], list[list[float]]]:
+    """Medians, and how far the quartiles are below and above them."""
+    found = [quartiles(v) for v in values]
+    return [q[1] for q in found], [[q[1] - q[0] for q in found], [q[2] - q[1] for q in found]]
+
+
+def _speeds(r: Record) -> list[float]:
+    """MB/s of each repetition."""
+    return [r["bytes"] / seconds / 1e6 for seconds in r["times"]]
 
 
 def _about(records: list[Record]) -> str:
@@ -49,7 +75,7 @@ def steps(records: list[Record], folder: Path) -> list[Path]:
 
 
 def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
-    """MB/s over `key`, a line a method, a panel an operation; bars where `key` has one value."""
+    """MB/s over `key`, a line a method, a panel an operation; bars where `key` has one value. With quartiles."""
     operations, values = distinct(records, "operation"), distinct(records, key)
     figure, panels = plt.subplots(1, len(operations), figsize=(5.2 * len(operations) + 1.6, 5.2), squeeze=False,
                                   layout="constrained")
@@ -63,16 +89,20 @@ def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
     panels[0][0].set_ylabel("MB/s")
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.suptitle(f"{title}\n{_about(records)}", fontsize=11)
+    figure.suptitle(f"{title}, median and quartiles\n{_about(records)}", fontsize=11)
     return save(figure, path)
 
 
 def _draw_lines(panel: Any, records: list[Record], key: str) -> None:
-    for i, method in enumerate(distinct(records, "method")):
-        points = sorted((r[key], r["mb_per_s"]) for r in records if r["method"] == method)
+    methods = distinct(records, "method")
+    for i, method in enumerate(methods):
+        found = sorted((r for r in records if r["method"] == method), key=lambda r: r[key])
+        middle, around = whiskers([_speeds(r) for r in found])
         style = ROD if method == "rod" else {"color": f"C{i - 1}", "marker": MARKERS[(i - 1) % len(MARKERS)],
-                                             "label": method}
-        panel.plot(*zip(*points), markersize=5, **style)
+                                             "label": in_words(method, found[0]["mpi"])}
+        # Whiskers of methods stand beside each other.
+        at = [r[key] * 1.02 ** (i - (len(methods) - 1) / 2) for r in found]
+        panel.errorbar(at, middle, yerr=around, markersize=5, elinewidth=1, capsize=2, **style)
     panel.set(xscale="log", xlabel="ranks" if key == "ranks" else "bytes of all ranks")
     panel.xaxis.set_major_locator(FixedLocator(distinct(records, key)))
     panel.xaxis.set_minor_locator(NullLocator())
@@ -80,10 +110,13 @@ def _draw_lines(panel: Any, records: list[Record], key: str) -> None:
 
 
 def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
-    speeds = {r["method"]: r["mb_per_s"] for r in records}
-    panel.axhline(speeds.pop("rod"), **ROD)
-    drawn = panel.bar(list(speeds), list(speeds.values()), color=[f"C{i}" for i in range(len(speeds))])
-    panel.bar_label(drawn, fmt="%.0f", fontsize=8)
+    speeds = {in_words(r["method"], r["mpi"]): _speeds(r) for r in records}
+    (rod,), ((below,), (above,)) = whiskers([speeds.pop("rod")])
+    panel.axhline(rod, **ROD)
+    panel.axhspan(rod - below, rod + above, color="black", alpha=0.08, linewidth=0)
+    middle, around = whiskers(list(speeds.values()))
+    drawn = panel.bar(list(speeds), middle, yerr=around, error_kw=WHISKERS, color=[f"C{i}" for i in range(len(speeds))])
+    panel.bar_label(drawn, [f"{speed:.0f}" for speed in middle], fontsize=8, padding=2, **BEFORE_LINES)
     panel.tick_params(axis="x", labelrotation=40)
 
 
@@ -102,7 +135,7 @@ def _pairs(records: list[Record]) -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for r in records:
         if is_penstock(r) or is_mpi_io(r):
-            found.setdefault(r["method"], {}).setdefault(r["pattern"], []).extend(r["of_rod_pairs"])
+            found.setdefault(in_words(r["method"], r["mpi"]), {}).setdefault(r["pattern"], []).extend(r["of_rod_pairs"])
     return found
 
 
@@ -129,10 +162,9 @@ def _dots(records: list[Record], operation: str, path: Path) -> Path:
 def _draw_dots(panel: Any, pairs: dict[str, dict[str, list[float]]], methods: list[str], patterns: list[str]) -> None:
     for i, name in enumerate(methods):
         shift = (i - (len(methods) - 1) / 2) * 0.18
-        places = [(k + shift, quartiles(pairs[name][p])) for k, p in enumerate(patterns) if p in pairs.get(name, {})]
-        at, told = [y for y, _ in places], [q for _, q in places]
-        whiskers = [[q[1] - q[0] for q in told], [q[2] - q[1] for q in told]]
-        panel.errorbar([q[1] for q in told], at, xerr=whiskers, fmt=MARKERS[i], color=f"C{i}", markersize=5, capsize=2,
+        known = [(k, pairs[name][p]) for k, p in enumerate(patterns) if p in pairs.get(name, {})]
+        middle, around = whiskers([values for _, values in known])
+        panel.errorbar(middle, [k + shift for k, _ in known], xerr=around, fmt=MARKERS[i], color=f"C{i}", markersize=5, capsize=2,
                        linewidth=1.2, label=name)
     panel.axvline(1, linewidth=1, **ROD)
     panel.set_yticks(range(len(patterns)), patterns)

@@ -85,6 +85,11 @@ SPEED_COLUMNS: list[Column] = [("MB/s", _number("mb_per_s", ".0f")), ("of the\nr
 COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
 
 
+# Titles of columns that have a ratio.
+RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "I/O\nhidden", "foreground\nslower by"}
+OF_PAIRS = "ratios: medians of the pairs of a repetition, not ratios of medians"
+
+
 def in_words(key: str, value: Any) -> str:
     return size_text(value) if key == "size" else f"{value} ranks" if key == "ranks" else str(value)
 
@@ -98,6 +103,8 @@ def table(records: list[Record], title: str, columns: list[Column], keys: tuple[
     fewest, most = (f(r["repeat"] for r in records if "repeat" in r) for f in (min, max))
     repeats = f"{most}" if fewest == most else f"{fewest} to {most}"
     about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
+    if any(name in RATIOS for name, _ in columns):
+        about += f"; {OF_PAIRS}"
     result = Table(title=", ".join([title, *words]) + f"\n({about})")
     for name in [*keys, "method", *(name for name, _ in columns)]:
         result.add_column(name, justify="right" if name in ("size", "ranks", *(n for n, _ in columns)) else "left",

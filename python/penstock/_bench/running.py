@@ -17,7 +17,7 @@ from .. import hints
 
 PATIENCE = typer.Option(60.0, min=0, help="Seconds of repetitions after which three are enough.")
 OUTPUT = typer.Option(Path("penstock-bench"), help="Folder for results and plots.")
-FOLDER = typer.Option(None, "--folder", "--device", exists=True, file_okay=False,
+FOLDER = typer.Option(None, "--folder", exists=True, file_okay=False,
                       help="Folder for the file that is written and read; default: a temporary one in --output.")
 HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for several. There are: "
                           f"{', '.join(hint.name for hint in hints())}.")
