@@ -15,6 +15,7 @@
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
 #include <penstock/file_system.hpp>
+#include <penstock/first_rank.hpp>
 #include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>
@@ -167,6 +168,19 @@ class PENSTOCK_EXPORT ArrayFile {
   void take_part_in_truncate_with_error(const Error& error);
   /// Of an open: all ranks throw it.
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
+
+  /// Collective over `comm`, before a file is opened: rank 0 does something for all. Returns what
+  /// the task's work returned, on every rank. `found`: what this rank has found wrong with its
+  /// arguments; then nobody does anything. Throws Error, the same class with the same words on
+  /// every rank: that of `found`, disagreement where common values differ or ranks are in different
+  /// calls, or what the work threw.
+  static std::string on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
+                                   const FirstRankTask& task, const Error* found = nullptr);
+  /// This process alone; MPI need not be running.
+  static std::string on_first_rank(const std::filesystem::path& path, const FirstRankTask& task,
+                                   const Error* found = nullptr);
+  /// The same by the ranks of an open file. What is on its way to the file stays so.
+  std::string on_first_rank(const FirstRankTask& task, const Error* found = nullptr);
 
   void sync();   ///< collective: the bytes are on the device
   void close();  ///< collective; the bytes are in the file. A second call does nothing

@@ -6,6 +6,7 @@
 #include <penstock/error.hpp>
 #include <penstock/explain.hpp>
 #include <penstock/file_system.hpp>
+#include <penstock/first_rank.hpp>
 #include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/section.hpp>

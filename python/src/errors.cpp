@@ -1,5 +1,7 @@
 // penstock.Error and its classes: each error class of the engine is a Python class that also is
 // the built-in that Python programmers would look for.
+#include <nanobind/stl/string.h>
+
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -58,7 +60,33 @@ void raise(const Error& error) {
   PyErr_SetObject(cls, exception.ptr());
 }
 
+/// What a failed system call of Python's has; 0: nothing.
+int errno_of(nb::handle exception) {
+  nb::object number = nb::getattr(exception, "errno", nb::none());
+  int value = 0;
+  return nb::try_cast(number, value) ? value : 0;
+}
+
 }  // namespace
+
+Error error_of(nb::handle exception) {
+  const auto is_a = [&](nb::handle cls) {
+    return PyErr_GivenExceptionMatches(exception.ptr(), cls.ptr()) != 0;
+  };
+  const auto words = nb::cast<std::string>(
+      nb::str(exception).attr("encode")("utf-8", "backslashreplace").attr("decode")());
+  for (int i = 1; i < 8; ++i)
+    if (i != static_cast<int>(ErrorClass::storage) && is_a(classes[i]))
+      return Error(static_cast<ErrorClass>(i), words);
+  if (!is_a(PyExc_OSError))
+    return Error(ErrorClass::internal,
+                 nb::cast<std::string>(exception.type().attr("__name__")) + ": " + words);
+  const nb::object name = nb::getattr(exception, "filename", nb::none());
+  const auto path = name.is_none() ? nb::bytes("", 0)
+                                   : nb::bytes(nb::module_::import_("os").attr("fsencode")(name));
+  const int number = errno_of(exception);
+  return Error(words, {path.c_str(), path.size()}, -1, number != 0 ? number : EIO);
+}
 
 void bind_errors(nb::module_& m) {
   PyObject* base = PyErr_NewExceptionWithDoc("penstock.Error",

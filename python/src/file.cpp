@@ -169,10 +169,72 @@ ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const s
                              : ArrayFile::open(comm, path, parsed_mode, spec, parsed));
 }
 
+using CommonText = std::vector<std::pair<std::string, std::string>>;
+
+/// What rank 0 does for all: `work` is called there. `problem`: an exception that says what this
+/// rank has found wrong.
+struct PythonTask {
+  FirstRankTask task;
+  std::optional<Error> error;
+
+  PythonTask(const CommonText& common, nb::callable work, bool writes, const nb::object& problem) {
+    task.common = common;
+    task.writes = writes;
+    task.work = [work = std::move(work)] { return called(work); };
+    if (!problem.is_none()) error = error_of(problem);
+  }
+  const Error* found() const { return error ? &*error : nullptr; }
+
+ private:
+  static std::string called(const nb::callable& work) {
+    const nb::gil_scoped_acquire with_gil;
+    try {
+      const nb::bytes result = nb::cast<nb::bytes>(work());
+      return {result.c_str(), result.size()};
+    } catch (const nb::python_error& raised) {
+      throw error_of(raised.value());
+    }
+  }
+};
+
+nb::bytes bytes_of(const std::string& told) {
+  return nb::bytes(told.data(), told.size());
+}
+
+/// Before a file is opened.
+nb::bytes ask_first_rank(std::uintptr_t comm_address, const nb::bytes& name,
+                         const CommonText& common, nb::callable work, bool writes,
+                         const nb::object& problem) {
+  const std::string path(name.c_str(), name.size());
+  const PythonTask task(common, std::move(work), writes, problem);
+  std::string told;
+  {
+    const nb::gil_scoped_release without_gil;
+    told = comm_address == 0 ? ArrayFile::on_first_rank(path, task.task, task.found())
+                             : ArrayFile::on_first_rank(*reinterpret_cast<MPI_Comm*>(comm_address),
+                                                        path, task.task, task.found());
+  }
+  return bytes_of(told);
+}
+
+/// By the ranks of an open file.
+nb::bytes ask_first_rank_of(ArrayFile& file, const CommonText& common, nb::callable work,
+                            bool writes, const nb::object& problem) {
+  const PythonTask task(common, std::move(work), writes, problem);
+  std::string told;
+  {
+    const nb::gil_scoped_release without_gil;
+    told = file.on_first_rank(task.task, task.found());
+  }
+  return bytes_of(told);
+}
+
 }  // namespace
 
 void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership);
+  m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
+        "problem"_a.none());
   nb::class_<PinnedHandle>(m, "_Handle")
       .def("copied",
            [](PinnedHandle& h, bool wait) {
@@ -210,6 +272,8 @@ void bind_file(nb::module_& m) {
              if (!problem) return file.truncate(bytes);
              file.take_part_in_truncate_with_error(Error(ErrorClass::argument, *problem));
            })
+      .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
+           "problem"_a.none())
       .def("abandon", &ArrayFile::abandon, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &ArrayFile::closed)
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })

@@ -10,6 +10,8 @@ namespace nb = nanobind;
 namespace penstock::python {
 
 void bind_errors(nb::module_& m);
+/// An exception of Python as an error of the library: its class and words stay. Needs the GIL.
+Error error_of(nb::handle exception);
 void bind_sections(nb::module_& m);
 void bind_hints(nb::module_& m);
 void bind_statistics(nb::module_& m);

@@ -3,7 +3,6 @@
 #include "container/anew.hpp"
 #include "file/words.hpp"
 #include "mpi/launch.hpp"
-#include "mpi/refusal.hpp"
 #include "plan/plan.hpp"
 
 namespace penstock {
@@ -21,21 +20,11 @@ void ArrayContents::check(const Communicator& comm) {
   if (given_.offset < 0)
     throw Error(ErrorClass::argument,
                 "offset must not be negative, but is " + std::to_string(given_.offset));
-  if (mode_ != Mode::read && comm.alone()) check_alone(comm);
+  if (mode_ != Mode::read) refuse_lone_writer(comm, path_);
   if (mode_ == Mode::create) {
     describe_new(path_, given_);
     check_hints(hints_, given_.element_size, comm.size());
   }
-}
-
-/// Several ranks that each write all of a file alone lose most of it without a word.
-void ArrayContents::check_alone(const Communicator& comm) const {
-  const std::optional<LonelyWriter> lonely = find_other_ranks(comm);
-  if (!lonely) return;
-  if (lonely->of_world) remember_refusal(path_);
-  throw Error(ErrorClass::argument, "'" + path_ + "' is opened for writing " + lonely->who +
-                                        "; each would write all of it, over the others. " +
-                                        lonely->what_to_do);
 }
 
 void ArrayContents::find(Storage& storage) {

@@ -29,8 +29,6 @@ class ArrayContents : public Contents {
   ArrayLayout layout() const;
 
  private:
-  void check_alone(const Communicator& comm) const;
-
   std::string path_;
   Mode mode_;
   ArraySpec given_;

@@ -95,6 +95,17 @@ void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) 
   drive(own, agree_on_opening(channel, entry));
   throw Error(error);
 }
+std::string ArrayFile::on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
+                                     const FirstRankTask& task, const Error* found) {
+  return ask_first_rank(Communicator(comm), path.string(), task, found);
+}
+std::string ArrayFile::on_first_rank(const std::filesystem::path& path, const FirstRankTask& task,
+                                     const Error* found) {
+  return ask_first_rank(Communicator(), path.string(), task, found);
+}
+std::string ArrayFile::on_first_rank(const FirstRankTask& task, const Error* found) {
+  return impl_->bytes().on_first_rank(task, found);
+}
 void ArrayFile::abandon() noexcept {
   impl_->bytes().abandon();
 }

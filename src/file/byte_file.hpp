@@ -11,6 +11,7 @@
 #include <string>
 
 #include <penstock/file_system.hpp>
+#include <penstock/first_rank.hpp>
 
 #include "file/contents.hpp"
 #include "file/device.hpp"
@@ -58,6 +59,10 @@ class ByteFile {
   void allocate(std::int64_t bytes, const std::optional<Error>& found);
   /// The ranks meet, and compare what all must pass alike, for a call that does not touch the file.
   void agree(CallKind kind, const std::vector<Common>& common, const std::optional<Error>& found);
+
+  /// The ranks meet, and rank 0 does something for all; what it returned. `found`: what is wrong
+  /// with this rank's arguments.
+  std::string on_first_rank(const FirstRankTask& task, const Error* found);
 
   /// Not collective but for what is in flight: what this rank has buffered is in the file when this
   /// returns, or something went wrong.
@@ -138,5 +143,9 @@ class ByteFile {
   std::optional<InFlight> in_flight_;
   Statistics total_, last_;
 };
+
+/// The ranks of `comm` meet before a file is open, and rank 0 does something for all.
+std::string ask_first_rank(Communicator comm, const std::string& path, const FirstRankTask& task,
+                           const Error* found);
 
 }  // namespace penstock

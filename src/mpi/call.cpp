@@ -27,6 +27,7 @@ constexpr std::array names{"none",
                            "set_info",
                            "set_atomicity",
                            "seek_shared",
+                           "on_first_rank",
                            "open without a communicator",
                            "a call with arguments that cannot be read"};
 

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <span>
+
+#include <penstock/error.hpp>
+
+#include "mpi/refusal.hpp"
 
 namespace penstock {
 namespace {
@@ -62,8 +67,15 @@ constexpr const char* pass_one =
     "Pass the communicator of all that write it (comm=MPI.COMM_WORLD), or MPI_COMM_SELF "
     "(comm=MPI.COMM_SELF) if this process alone is meant to";
 
-}  // namespace
+/// One of several processes that would write a file alone.
+struct LonelyWriter {
+  std::string who;         // "without a communicator by one of the 4 ranks of MPI"
+  std::string what_to_do;  // a sentence
+  bool of_world;           // MPI itself says that there are several
+};
 
+/// Whether `comm`, which has one rank, is probably not all that the program runs on; nothing:
+/// it is, or the program says so with MPI_COMM_SELF.
 std::optional<LonelyWriter> find_other_ranks(const Communicator& comm) {
   const int world = world_size();
   if (world > 1) {
@@ -87,6 +99,18 @@ std::optional<LonelyWriter> find_other_ranks(const Communicator& comm) {
       "Start them with the mpiexec of " + library_version() +
           ", or pass MPI_COMM_SELF (comm=MPI.COMM_SELF) if this process alone is meant to write it",
       false};
+}
+
+}  // namespace
+
+void refuse_lone_writer(const Communicator& comm, const std::string& path) {
+  if (!comm.alone()) return;
+  const std::optional<LonelyWriter> lonely = find_other_ranks(comm);
+  if (!lonely) return;
+  if (lonely->of_world) remember_refusal(path);
+  throw Error(ErrorClass::argument, "'" + path + "' is opened for writing " + lonely->who +
+                                        "; each would write all of it, over the others. " +
+                                        lonely->what_to_do);
 }
 
 }  // namespace penstock

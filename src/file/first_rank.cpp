@@ -1,0 +1,54 @@
+// What rank 0 does for all: the ranks compare their arguments first, and learn what it came to
+// before any of them goes on.
+#include "file/byte_file.hpp"
+#include "mpi/drive.hpp"
+#include "mpi/launch.hpp"
+
+namespace penstock {
+namespace {
+
+std::vector<Common> common_of(const FirstRankTask& task) {
+  std::vector<Common> common;
+  for (const auto& [name, value] : task.common) common.push_back({name, value});
+  return common;
+}
+
+/// In a channel in which the ranks have met.
+std::string tell(const Channel& channel, const FirstRankTask& task) {
+  std::string told;
+  std::optional<Error> error;
+  if (channel.comm.rank() == 0) error = attempt([&] { told = task.work(); });
+  drive(channel.comm, agree_and_tell(channel, error, told));
+  return told;
+}
+
+}  // namespace
+
+std::string ask_first_rank(Communicator comm, const std::string& path, const FirstRankTask& task,
+                           const Error* found) {
+  const Channel channel{comm, path, {CallKind::open}};
+  const InCall in(comm, path, channel.call);
+  comm.connect();
+  const std::vector<Common> common = common_of(task);
+  const std::optional<Error> error = attempt([&] {
+    if (found != nullptr) throw Error(*found);
+    if (task.writes) refuse_lone_writer(comm, path);
+  });
+  const Entry entry{common, {}, error};
+  drive(comm, agree_on_opening(channel, entry));
+  return tell(channel, task);
+}
+
+std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* found) {
+  require_open();
+  const Channel channel = file_->next_channel(CallKind::on_first_rank);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel, common_of(task), attempt([&] {
+         if (found != nullptr) throw Error(*found);
+         if (task.writes && !writable())
+           throw Error(ErrorClass::state, "'" + path_ + "' is open for reading only");
+       }));
+  return tell(channel, task);
+}
+
+}  // namespace penstock
