@@ -35,6 +35,7 @@ from ._core import version as __version__
 from ._distribution import Distribution, distribute
 from ._explain import explain
 from ._file import File
+from ._formats.dataset import DatasetFile
 from ._handle import Handle
 from ._hints import hints
 from ._open import open
@@ -44,6 +45,7 @@ from ._whole import load, save
 __all__ = [
     "__version__",
     "ArgumentError",
+    "DatasetFile",
     "DisagreementError",
     "Distribution",
     "Error",

@@ -12,6 +12,8 @@ import numpy as np
 from . import _core
 from ._core import ArgumentError
 from ._file import File
+from ._formats.dataset import open_dataset
+from ._formats.wanted import Wanted, container_of
 from ._hints import hint_text, plain_text, warn_of_unknown
 from ._values import comm_address, descr_of, tellable, whole_number
 
@@ -30,6 +32,7 @@ class Given:
     offset: int = 0
     container: str = "auto"
     hints: dict[str, str] = field(default_factory=dict)
+    wanted: Optional[Wanted] = None  #: of a dataset in a file of another library
 
 
 def _extents(shape: Any) -> list[int]:
@@ -57,13 +60,37 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
     return given
 
 
+def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wanted:
+    if given.order not in ("", "C"):
+        raise ArgumentError(f"order {given.order!r}: datasets lie in order 'C'; turn the dimensions round for 'F'")
+    if given.offset != 0:
+        raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
+    if given.mode not in ("r", "r+", "w"):
+        raise ArgumentError(f"mode {given.mode!r} is none of 'r', 'r+', 'w'")
+    return Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
+                  how["dims"], how["units"], how["decode"])
+
+
+def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
+    """What is wanted of a dataset; None: the file is one of another container."""
+    container = container_of(given.name, given.container, how["dataset"])
+    if container is not None:
+        return _wanted_dataset(given, container, how)
+    for name in ("dims", "units", "decode"):
+        if how[name]:
+            raise ArgumentError(f"{name}={how[name]!r} is for datasets of HDF5 and netCDF-4: give dataset=, too")
+    return None
+
+
 def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto") -> File:
+         container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
+         decode: Any = False) -> File:
     """Opens an array in a file. Collective over ``comm``.
 
     Args:
-        path: The file. A name that ends in .npy is (to be) a NumPy file; others hold bare elements.
+        path: The file. A name that ends in .npy is (to be) a NumPy file, in .h5, .hdf5 or .he5 an HDF5 file, in
+            .nc or .nc4 a netCDF-4 file; others hold bare elements.
         mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
             "w" (made anew, its old content dropped).
         shape: Extents of the array, 1 to 8, in elements.
@@ -75,11 +102,19 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
             are. A name that is not known has no effect and is warned of once.
-        container: "raw" (bare elements), "npy", or "auto": by the name of a new file and by the content
-            of others.
+        container: "raw" (bare elements), "npy", "hdf5", "netcdf", or "auto": by the name of a new file and by the
+            content of others.
+        dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
+            name that is not there it is made beside the others. May be left out where a file has one only.
+        dims: Names of the dimensions of a dataset, as ("z", "y", "x"), or a mapping of these names to the
+            coordinates, or to None. A netCDF-4 file needs them.
+        units: The attribute of that name of a dataset.
+        decode: What to do about a dataset whose bytes cannot be read in place (in chunks, compressed...).
+            False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
+            A folder: the same, the temporary file there.
 
     Returns:
-        The open file. Close it, or use it as a context manager.
+        The open file. Close it, or use it as a context manager. A `DatasetFile` for a dataset.
 
     Raises:
         ArgumentError: For a value that no file takes.
@@ -89,7 +124,12 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
 
     The same class is raised on every rank, and no file is changed then.
     """
-    return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container))
+    def give() -> Given:
+        given = given_for(path, mode, shape, dtype, order, offset, hints, container)
+        given.wanted = _dataset_or_array(given, {"dataset": dataset, "dims": dims, "units": units, "decode": decode})
+        return given
+
+    return opened(path, comm, give)
 
 
 def _name_of(path: Any) -> bytes:
@@ -109,6 +149,9 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
         given, problem = Given(_name_of(path)), tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         warn_of_unknown(given.hints)
+    ranks = 1 if comm is None else comm.Get_size()
+    if given.wanted is not None:
+        return open_dataset(address, ranks, given.hints, given.wanted)
     inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,
                         given.offset, given.container, given.hints, problem)
-    return File(inner, os.fsdecode(given.name), given.mode, given.dtype, 1 if comm is None else comm.Get_size())
+    return File(inner, os.fsdecode(given.name), given.mode, given.dtype, ranks)

@@ -1,0 +1,212 @@
+"""Opening a dataset of an HDF5 or netCDF-4 file.
+
+1. Rank 0 looks for it, and tells all ranks where its bytes are. A new file it makes at once.
+2. Where a dataset has to be made in a file that is there: all ranks open that file first, so that nothing has changed
+   if one of them cannot; then rank 0 makes the dataset.
+3. All ranks open these bytes of the file. Where that fails, rank 0 takes away what it has made.
+
+HDF5's own library never has the file open meanwhile, so that nothing of it is cached or locked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import _core
+from .._core import ArgumentError, FormatError
+from .._file import File
+from .._first_rank import ask_first_rank
+from .._values import descr_of
+from . import hdf5
+from .attributes import Attributes, Keeper
+from .decode import decode
+from .hdf5 import Hdf5, told_in_words
+from .wanted import Found, Wanted
+
+
+class DatasetFile(File):
+    """A dataset of an HDF5 or netCDF-4 file. `penstock.open` makes one where it is asked for a ``dataset``."""
+
+    dataset: str  #: its name, with its groups, as "/run/u"
+    dims: Optional[tuple[str, ...]]  #: names of its dimensions; None where they have none
+
+    def __init__(self, inner: Any, ranks: int, wanted: Wanted, found: Found, kind: Hdf5):
+        super().__init__(inner, wanted.path, wanted.mode, found.dtype, ranks)
+        self.container, self.dataset, self.dims = wanted.container, found.name, found.dims
+        self._attrs = Attributes(inner, wanted.path, dict(found.attrs), Keeper(kind, wanted.path, found.name))
+
+    @property
+    def attrs(self) -> MutableMapping[str, Any]:
+        """Its attributes: a mapping of names to texts, numbers and arrays.
+
+        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
+        when that returns.
+        """
+        return self._attrs
+
+
+@dataclass
+class Opening:
+    """What is passed on while a file is opened."""
+
+    comm: int
+    name: bytes
+    hints: dict[str, str]
+    wanted: Wanted
+    kind: Hdf5
+
+    def ask(self, work: Any) -> Any:
+        def in_words() -> Any:
+            with told_in_words(self.wanted.path, "open"):
+                return work()
+
+        return ask_first_rank(self.comm, self.name, self.wanted.common(), in_words, self.wanted.mode != "r")
+
+    def open_bytes(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, offset: int, copy: str = "") -> Any:
+        name = os.fsencode(copy) or self.name
+        return _core._open(self.comm, name, mode, list(shape), descr_of(dtype), dtype.itemsize, "C", offset, "raw",
+                           self.hints, None)
+
+
+def kind_of(container: str) -> Hdf5:
+    if container == "netcdf":
+        from .netcdf import NetCdf
+
+        return NetCdf()
+    return Hdf5()
+
+
+def open_dataset(comm: int, ranks: int, hints: dict[str, str], wanted: Wanted) -> File:
+    """Collective. The arguments have been looked at; whether all ranks have the same is found out here."""
+    opening = Opening(comm, os.fsencode(wanted.path), hints, wanted, kind_of(wanted.container))
+    made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
+    found: Optional[Found] = opening.ask(lambda: _look(opening, made))
+    if found is None:
+        assert wanted.dtype is not None
+        opening.open_bytes("r+", (0,), wanted.dtype, 0).close()
+        found = opening.ask(lambda: _make_in_file(opening, made))
+    assert found is not None
+    try:
+        inner = opening.open_bytes("r" if wanted.mode == "r" else "r+", found.shape, found.dtype, found.offset,
+                                   found.copy)
+    except Exception:
+        _take_away(opening, made)
+        raise
+    if "copy" in made:
+        os.unlink(found.copy)
+    return DatasetFile(inner, ranks, wanted, found, opening.kind)
+
+
+def _look(opening: Opening, made: list[str]) -> Optional[Found]:
+    """On rank 0. None: the dataset has to be made, in a file that is there."""
+    wanted, kind = opening.wanted, opening.kind
+    hdf5.import_or_refuse("h5py")
+    there = hdf5.check_regular(wanted.path)
+    if wanted.mode != "w" and not there:
+        raise hdf5.refused_by_system(wanted.path, 2, "open")
+    if wanted.mode != "w":
+        hdf5.check_signature(wanted.path)
+        found = _find(opening, made)
+        if found is not None:
+            return found
+    _check_can_be_made(wanted, kind)
+    if there:
+        hdf5.check_lock(wanted.path)
+        if wanted.mode == "r+":
+            kind.check_beside(wanted.path, wanted)
+        return None
+    return _make(opening, "x", "file", made)
+
+
+def _check_can_be_made(wanted: Wanted, kind: Hdf5) -> None:
+    """Raises where it cannot, before anything is changed."""
+    assert wanted.dtype is not None
+    hdf5.check_type(wanted.dtype)
+    if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.shape):
+        raise ArgumentError(f"shape {wanted.shape} must have 1 to 8 dimensions, of 0 elements or more")
+    try:
+        kind.make(wanted.path, "w", wanted, dry=True)
+    except Exception as error:  # what h5py says of arguments
+        raise ArgumentError(f"'{wanted.path}': dataset {wanted.dataset} of shape {wanted.shape} cannot be made: "
+                            f"{error}") from None
+
+
+def _find(opening: Opening, made: list[str]) -> Optional[Found]:
+    """On rank 0: the dataset, if it is there. None: it has to be made."""
+    import h5py
+
+    wanted = opening.wanted
+    with h5py.File(wanted.path, "r") as file:
+        name = wanted.dataset or hdf5.only_dataset(file, wanted.path)
+        dataset = hdf5.dataset_in(file, opening.kind.name_in_file(file, name), wanted.path)
+        if dataset is None and wanted.mode == "r+" and wanted.can_make:
+            return None
+        if dataset is None:
+            raise hdf5.missing(file, name, wanted.path)
+        found = hdf5.found_in(dataset, opening.kind.dims_of(dataset))
+        _check_against(wanted, found, dataset)
+        if not found.refused:
+            return found
+        if wanted.decode:
+            decoded = decode(dataset, wanted.path, found, wanted.decode)
+            made[:] = ["copy", decoded.copy]
+            return decoded
+    raise FormatError(f"'{wanted.path}': dataset {found.name} {found.refused}, so that its elements do not lie in the "
+                      "file one after the other as they are in memory. With decode=True rank 0 decodes it "
+                      "into a temporary file for all, or make it contiguous (h5repack -l CONTI)")
+
+
+def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
+    """What the program gave must be what the file says."""
+    dtype = np.dtype(dataset.dtype)
+    pairs = [("shape", wanted.shape or None, found.shape), ("dtype", wanted.dtype, dtype),
+             ("dims", wanted.dim_names, found.dims), ("units", wanted.units, found.attrs.get("units"))]
+    for what, given, there in pairs:
+        if given is not None and given != there:
+            raise FormatError(f"'{wanted.path}': dataset {found.name} has {what} {there}, not {given}")
+
+
+def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
+    import h5py
+
+    wanted = opening.wanted
+    assert wanted.dataset is not None
+    try:
+        made.append(what)
+        opening.kind.make(wanted.path, mode, wanted)
+        with h5py.File(wanted.path, "r") as file:
+            dataset = file[opening.kind.name_in_file(file, wanted.dataset)]
+            found = hdf5.found_in(dataset, wanted.dim_names)
+    except Exception:
+        _take_away(opening, made)
+        raise
+    assert wanted.dtype is not None
+    found.dtype = wanted.dtype
+    return found
+
+
+def _make_in_file(opening: Opening, made: list[str]) -> Found:
+    if opening.wanted.mode == "w":
+        return _make(opening, "w", "content", made)
+    return _make(opening, "r+", "dataset", made)
+
+
+def _take_away(opening: Opening, made: list[str]) -> None:
+    """On the rank that has made something which no rank can open."""
+    if not made:
+        return
+    what, path = made[0], opening.wanted.path
+    try:
+        if what == "file":
+            os.unlink(path)
+        elif what == "copy":
+            os.unlink(made[1])
+        elif what == "dataset":
+            opening.kind.remove(path, opening.wanted)
+    except Exception:
+        pass  # what is raised is why it could not be opened

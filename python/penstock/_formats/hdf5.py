@@ -1,0 +1,345 @@
+"""HDF5: h5py, on rank 0, makes and finds contiguous datasets. h5py's serial build will do."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from .._core import ArgumentError, Error, FormatError, StorageError
+from .wanted import Found, Wanted
+
+if TYPE_CHECKING:
+    import h5py
+
+#: Attributes by which HDF5 and netCDF-4 keep dimensions: none of the program's.
+STRUCTURE = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "DIMENSION_LABELS", "REFERENCE_LIST", "_Netcdf4Dimid",
+                       "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict"})
+MOST_TOLD = 20  # names in a message
+
+
+def import_or_refuse(module: str) -> Any:
+    """An optional package, where it is installed."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        extra = "hdf5" if module == "h5py" else "netcdf"
+        raise ArgumentError(f"the package {module} is needed for such files, and cannot be imported ({error}): "
+                            f"pip install {module}, or penstock[{extra}]") from None
+
+
+def refused_by_system(path: str, number: int, doing: str) -> StorageError:
+    error = StorageError(f"cannot {doing} '{path}': {os.strerror(number)}")
+    error.errno, error.filename = number, path
+    return error
+
+
+@contextmanager
+def told_in_words(path: str, doing: str) -> Iterator[None]:
+    """What HDF5 raises, as one of Penstock's errors: of the system where there is an errno, else of the format."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        if error.errno == errno.EAGAIN:
+            raise locked(path) from None
+        if error.errno:
+            raise refused_by_system(path, error.errno, doing) from None
+        raise FormatError(f"'{path}' is damaged, or no file of this kind: {error}") from None
+    except Exception as error:  # whatever h5py makes of a damaged file
+        raise FormatError(f"cannot {doing} '{path}': {type(error).__name__}: {error}") from None
+
+
+def locked(path: str) -> StorageError:
+    error = StorageError(f"'{path}' is open in another program (or in this one, by h5py), which has locked it: "
+                         "close it there first")
+    error.errno, error.filename = errno.EAGAIN, path
+    return error
+
+
+def check_regular(path: str) -> bool:
+    """Whether it is there. Raises where it is none that can hold datasets."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise refused_by_system(path, error.errno or errno.EIO, "open") from None
+    if os.path.isdir(path):
+        raise refused_by_system(path, errno.EISDIR, "open")
+    if not os.path.isfile(path):
+        raise StorageError(f"cannot open '{path}': it is no regular file (mode {status.st_mode:o})")
+    return True
+
+
+def check_lock(path: str) -> None:
+    """Raises where another program has the file open: HDF5 would truncate it before it finds that out."""
+    with _descriptor(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise locked(path) from None
+        except OSError:
+            pass  # a file system without locks: HDF5 goes on without, too
+
+
+@contextmanager
+def _descriptor(path: str) -> Iterator[int]:
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise refused_by_system(path, error.errno or errno.EIO, "open") from None
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def check_signature(path: str) -> None:
+    h5py = import_or_refuse("h5py")
+    with open(path, "rb") as file:
+        begin = file.read(8)
+    if h5py.is_hdf5(path):
+        return
+    if begin[:3] == b"CDF":
+        raise FormatError(f"'{path}' is a netCDF-3 (classic) file, which is no HDF5: convert it "
+                          "(nccopy -k nc4), or read it with another library")
+    what = "is empty" if not begin else f"is none: it begins with {begin!r}"
+    raise FormatError(f"'{path}' should be an HDF5 or netCDF-4 file, but {what}")
+
+
+# ---- what is in a file
+
+
+def datasets_of(file: h5py.File) -> list[str]:
+    import h5py
+
+    names: list[str] = []
+    file.visititems(lambda name, item: names.append("/" + name) if isinstance(item, h5py.Dataset) else None)
+    return names
+
+
+def _named(names: list[str]) -> str:
+    text = ", ".join(names[:MOST_TOLD]) or "none"
+    return text + (f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else "")
+
+
+def only_dataset(file: h5py.File, path: str) -> str:
+    names = datasets_of(file)
+    wanted = [name for name in names if not file[name].is_scale] if len(names) > 1 else names
+    if len(wanted) == 1:
+        return wanted[0]
+    raise ArgumentError(f"'{path}': dataset= is needed to say which one is meant; it has {_named(names)}")
+
+
+def dataset_in(file: h5py.File, name: str, path: str) -> Optional[h5py.Dataset]:
+    """None where nothing has that name."""
+    import h5py
+
+    parts = name.strip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        part = "/" + "/".join(parts[:depth])
+        link = file.get(part, getlink=True)
+        if link is None:
+            return None
+        try:
+            item = file[part]
+        except KeyError:
+            raise FormatError(f"'{path}': {part} is a link that leads nowhere") from None
+        if depth < len(parts) and not isinstance(item, h5py.Group):
+            raise FormatError(f"'{path}': {part} is a {type(item).__name__.lower()}, so that there is no {name}")
+    if not isinstance(item, h5py.Dataset):
+        raise FormatError(f"'{path}': {name} is a {type(item).__name__.lower()}, no dataset; "
+                          f"it has the datasets {_named(datasets_of(file))}")
+    if os.path.realpath(item.file.filename) != os.path.realpath(path):
+        raise FormatError(f"'{path}': {name} is a link to '{item.file.filename}': open that file")
+    return item
+
+
+def missing(file: h5py.File, name: str, path: str) -> FormatError:
+    return FormatError(f"'{path}' has no dataset {name}; it has {_named(datasets_of(file))} "
+                       "(to make it, open with 'r+' and give shape= and dtype=)")
+
+
+def refusal_of(dataset: h5py.Dataset) -> str:
+    """Why its bytes cannot be used in place; empty: they can."""
+    import h5py
+
+    layout = dataset.id.get_create_plist().get_layout()
+    if layout == h5py.h5d.CHUNKED:
+        filters = f", through the filter {dataset.compression}" if dataset.compression else ""
+        return f"is stored in chunks of {dataset.chunks}{filters}"
+    if layout == h5py.h5d.COMPACT:
+        return "is stored within its header (compact)"
+    if layout != h5py.h5d.CONTIGUOUS:
+        return "is a virtual dataset, put together of others"
+    if dataset.external:
+        return f"is stored in another file ('{dataset.external[0][0]}')"
+    return _refusal_of_type(dataset)
+
+
+def _refusal_of_type(dataset: h5py.Dataset) -> str:
+    import h5py
+
+    in_file = dataset.id.get_type()
+    try:
+        dtype = dataset.dtype
+        in_memory = h5py.h5t.py_create(dtype, logical=True)
+    except TypeError as error:
+        return f"has elements that NumPy does not know ({error})"
+    if dtype.hasobject or dtype.subdtype is not None or not in_file.equal(in_memory):
+        return f"has elements that h5py has to convert (to {dtype})"
+    return ""
+
+
+def plain_attributes(attributes: Any) -> dict[str, Any]:
+    """Those of the program, but for references, which mean something in an open file only."""
+    import h5py
+
+    plain: dict[str, Any] = {}
+    for name in attributes:
+        if name in STRUCTURE:
+            continue
+        value = attributes[name]
+        if isinstance(value, h5py.Empty):
+            value = np.empty(0, value.dtype)
+        if isinstance(value, (h5py.Reference, h5py.RegionReference)):
+            continue
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            if not all(isinstance(one, (str, bytes)) for one in value.flat):
+                continue
+            value = np.array(value.tolist(), dtype=object).reshape(value.shape)
+        plain[name] = value
+    return plain
+
+
+def scale_names(dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
+    """Of its scales or labels; None where a dimension has neither."""
+    names = []
+    for d in range(dataset.ndim):
+        scales = dataset.dims[d].keys() if len(dataset.dims[d]) else []
+        scale = dataset.dims[d][0].name.rpartition("/")[2] if scales else ""
+        names.append(dataset.dims[d].label or scale)
+    return tuple(names) if names and all(names) else None
+
+
+def plain_type(dtype: np.dtype) -> np.dtype:
+    """Without what h5py notes in it of texts and enumerations."""
+    return dtype if dtype.fields or dtype.metadata is None else np.dtype(dtype.str)
+
+
+def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
+    offset = dataset.id.get_offset()
+    refused = refusal_of(dataset)
+    if not refused and not dataset.shape:
+        refused = "is a single value, with no dimension"
+    if not refused and offset is None and dataset.size:
+        refused = "was never written, and has no space in the file yet"
+    dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
+    return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
+                 plain_attributes(dataset.attrs), refused)
+
+
+# ---- making
+
+
+def contiguous(allocated: bool) -> Any:
+    """Properties of a dataset that is one stretch of the file, which nobody fills.
+
+    `allocated`: it has its space as soon as it is made.
+    """
+    from h5py import h5d, h5p
+
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_layout(h5d.CONTIGUOUS)
+    properties.set_alloc_time(h5d.ALLOC_TIME_EARLY if allocated else h5d.ALLOC_TIME_LATE)
+    properties.set_fill_time(h5d.FILL_TIME_NEVER)
+    return properties
+
+
+def check_type(dtype: np.dtype) -> None:
+    from h5py import h5t
+
+    try:
+        made = h5t.py_create(dtype, logical=True)
+    except TypeError:
+        made = None
+    if made is not None and not dtype.hasobject and made.get_size() == dtype.itemsize and made.dtype == dtype:
+        return
+    instead = {"U": "; encode it, as bytes of a fixed size: dtype 'S8'", "M": "; view it as 'i8', with units=",
+               "m": "; view it as 'i8', with units="}.get(dtype.kind, "")
+    raise ArgumentError(f"dtype {dtype} has no type of HDF5 with the same bytes{instead}")
+
+
+class Hdf5:
+    """Datasets of HDF5 files. All of it runs on rank 0, and leaves the file closed."""
+
+    def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
+        """Makes the dataset and the groups of its path. `dry`: in memory alone, to find out whether it can be."""
+        h5py = import_or_refuse("h5py")
+        assert wanted.dataset is not None and wanted.dtype is not None
+        how = {"driver": "core", "backing_store": False} if dry else {}
+        with h5py.File(path, mode, **how) as file:
+            dataset = file.create_dataset(wanted.dataset, wanted.shape, wanted.dtype, dcpl=contiguous(not dry))
+            if wanted.units is not None:
+                dataset.attrs["units"] = wanted.units
+            for d, (name, values) in enumerate(wanted.dims or ()):
+                dataset.dims[d].label = name
+                if values is not None:
+                    dataset.dims[d].attach_scale(self._scale(dataset.parent, name, values))
+
+    @staticmethod
+    def _scale(group: h5py.Group, name: str, values: np.ndarray) -> h5py.Dataset:
+        if name not in group:
+            group.create_dataset(name, data=values).make_scale(name)
+        return group[name]
+
+    def check_beside(self, path: str, wanted: Wanted) -> None:
+        """Raises where the dataset cannot be made beside what is in the file."""
+        import h5py
+
+        assert wanted.dataset is not None
+        group = wanted.dataset.rpartition("/")[0]
+        with h5py.File(path, "r") as file:
+            for name, values in wanted.dims or ():
+                scale = file.get(f"{group}/{name}")
+                if values is None or scale is None:
+                    continue
+                if not isinstance(scale, h5py.Dataset) or not np.array_equal(scale[()], values):
+                    raise FormatError(f"'{path}': {group}/{name} is there already, with other coordinates")
+
+    def remove(self, path: str, wanted: Wanted) -> None:
+        """A dataset that could be made and not be opened."""
+        import h5py
+
+        with h5py.File(path, "r+") as file:
+            if wanted.dataset in file:
+                del file[wanted.dataset]
+
+    def dims_of(self, dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
+        """The names of its dimensions."""
+        return scale_names(dataset)
+
+    def name_in_file(self, file: h5py.File, name: str) -> str:
+        """How the dataset is called there."""
+        return name
+
+    def set_attribute(self, path: str, dataset: str, name: str, value: Any) -> None:
+        import h5py
+
+        with h5py.File(path, "r+") as file:
+            file[dataset].attrs[name] = value
+
+    def delete_attribute(self, path: str, dataset: str, name: str) -> None:
+        import h5py
+
+        with h5py.File(path, "r+") as file:
+            del file[dataset].attrs[name]

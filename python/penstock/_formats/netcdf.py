@@ -1,0 +1,126 @@
+"""netCDF-4: h5netcdf, on rank 0, makes contiguous variables in HDF5 files that netCDF's programs read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from .._core import ArgumentError, FormatError
+from .hdf5 import Hdf5, contiguous, import_or_refuse
+from .wanted import Wanted
+
+if TYPE_CHECKING:
+    import h5netcdf
+    import h5py
+
+#: What h5netcdf puts before the name of a variable that is called like a dimension and is no coordinate of it.
+NOT_A_COORDINATE = "_nc4_non_coord_"
+
+
+def check_names(wanted: Wanted) -> None:
+    names = wanted.dim_names
+    if names is None:
+        raise ArgumentError(f"'{wanted.path}': dims= is needed for a netCDF variable: a name for each dimension, "
+                            f"as dims=({', '.join(repr(n) for n in 'tzyx'[-len(wanted.shape):])},)")
+    for name, values in wanted.dims or ():
+        if values is not None and values.dtype.kind not in "iuf":
+            raise ArgumentError(f"dimension {name!r}: coordinates of netCDF must be numbers, not {values.dtype}")
+
+
+def check_element_type(dtype: np.dtype) -> None:
+    """NetCDF-4 has integers of 1 to 8 bytes, float and double; and compounds of these, which few programs read."""
+    if dtype.kind in "iu" and dtype.itemsize <= 8 or dtype.kind == "f" and dtype.itemsize in (4, 8):
+        return
+    instead = {"b": "'u1' or 'i1'", "c": "two variables, or an extent of 2 more", "f": "'f4' or 'f8'"}
+    raise ArgumentError(f"dtype {dtype} is none of netCDF's (integers, 'f4', 'f8', of either byte order); "
+                        f"use {instead.get(dtype.kind, 'one of these')}, or container='hdf5'")
+
+
+class NetCdf(Hdf5):
+    """Variables of netCDF-4 files. All of it runs on rank 0, and leaves the file closed."""
+
+    def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
+        h5netcdf = import_or_refuse("h5netcdf")
+        check_names(wanted)
+        assert wanted.dataset is not None and wanted.dtype is not None
+        check_element_type(wanted.dtype)
+        how = {"driver": "core", "backing_store": False} if dry else {}
+        with h5netcdf.File(path, {"x": "w-", "r+": "a"}.get(mode, mode), **how) as file:
+            groups, _, name = wanted.dataset.strip("/").rpartition("/")
+            group = self._group(file, groups)
+            self._make_dimensions(group, wanted)
+            variable = group.create_variable(name, wanted.dim_names, wanted.dtype, dcpl=contiguous(not dry))
+            if wanted.units is not None:
+                variable.attrs["units"] = wanted.units
+
+    @staticmethod
+    def _group(file: h5netcdf.File, path: str) -> h5netcdf.Group:
+        group = file
+        for name in filter(None, path.split("/")):
+            group = group.groups[name] if name in group.groups else group.create_group(name)
+        return group
+
+    @staticmethod
+    def _make_dimensions(group: h5netcdf.Group, wanted: Wanted) -> None:
+        for (name, values), extent in zip(wanted.dims or (), wanted.shape):
+            if name not in group.dimensions:
+                group.dimensions[name] = extent
+                if values is not None:
+                    group.create_variable(name, (name,), values.dtype, data=values)
+
+    def check_beside(self, path: str, wanted: Wanted) -> None:
+        h5netcdf = import_or_refuse("h5netcdf")
+        with h5netcdf.File(path, "r") as file:
+            group: Any = file
+            for name in (wanted.dataset or "").strip("/").split("/")[:-1]:
+                group = group.groups[name] if name in group.groups else {}
+                if not group:
+                    return
+            for (name, values), extent in zip(wanted.dims or (), wanted.shape):
+                self._check_dimension(group, path, name, extent, values)
+
+    @staticmethod
+    def _check_dimension(group: h5netcdf.Group, path: str, name: str, extent: int, values: Any) -> None:
+        if name not in group.dimensions:
+            return
+        dimension = group.dimensions[name]
+        if dimension.isunlimited():
+            raise FormatError(f"'{path}': dimension {name!r} is unlimited, so that its variables are in chunks; "
+                              "take another name for this one's")
+        if dimension.size != extent:
+            raise FormatError(f"'{path}': dimension {name!r} has {dimension.size} elements, not {extent}")
+        if values is None:
+            return
+        if name not in group.variables or not np.array_equal(group.variables[name][...], values):
+            raise FormatError(f"'{path}': dimension {name!r} is there already, with other coordinates or none")
+
+    def dims_of(self, dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
+        """As netCDF has them: a variable called like its first dimension is a scale itself."""
+        h5netcdf = import_or_refuse("h5netcdf")
+        with h5netcdf.File(dataset.file.filename, "r", phony_dims="access") as file:
+            names = self._variable(file, dataset.name).dimensions
+        return tuple(names) if names else None
+
+    def name_in_file(self, file: h5py.File, name: str) -> str:
+        group, _, last = name.rpartition("/")
+        renamed = f"{group}/{NOT_A_COORDINATE}{last}"
+        return renamed if renamed in file else name
+
+    def set_attribute(self, path: str, dataset: str, name: str, value: Any) -> None:
+        h5netcdf = import_or_refuse("h5netcdf")
+        with h5netcdf.File(path, "a") as file:
+            self._variable(file, dataset).attrs[name] = value
+
+    def delete_attribute(self, path: str, dataset: str, name: str) -> None:
+        h5netcdf = import_or_refuse("h5netcdf")
+        with h5netcdf.File(path, "a") as file:
+            del self._variable(file, dataset).attrs[name]
+
+    @staticmethod
+    def _variable(file: h5netcdf.File, dataset: str) -> h5netcdf.Variable:
+        group: Any = file
+        *groups, name = dataset.strip("/").split("/")
+        for part in groups:
+            group = group.groups[part]
+        return group.variables[name.removeprefix(NOT_A_COORDINATE)]

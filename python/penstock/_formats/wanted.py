@@ -1,0 +1,144 @@
+"""What a program wants of a dataset, and what was found in the file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from .._core import ArgumentError
+
+#: By the end of a file's name.
+CONTAINERS = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf", ".nc4": "netcdf"}
+
+Coordinates = Optional[np.ndarray]
+
+
+def container_of(path: Any, container: str, dataset: Any) -> Optional[str]:
+    """ "hdf5" or "netcdf"; None: another container."""
+    if container in ("hdf5", "netcdf"):
+        return container
+    if container != "auto":
+        if dataset is not None:
+            raise ArgumentError(f"dataset={dataset!r} is for container 'hdf5' or 'netcdf', not {container!r}")
+        return None
+    ending = os.path.splitext(os.fsdecode(path))[1].lower()
+    return CONTAINERS.get(ending, "hdf5" if dataset is not None else None)
+
+
+def _checked_name(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip("/") or "\0" in value:
+        raise ArgumentError(f"{what} must be a name, not {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{what} {value!r} is no text that can be told") from None
+    return value
+
+
+def _dimension(name: Any, values: Any) -> tuple[str, Coordinates]:
+    checked = _checked_name(name, "a dimension of dims")
+    if "/" in checked:
+        raise ArgumentError(f"dimension {checked!r}: a name of a dimension has no '/'")
+    if values is None:
+        return checked, None
+    coordinates = np.asarray(values)
+    if coordinates.ndim != 1 or coordinates.dtype.kind not in "iufS":
+        raise ArgumentError(f"dimension {checked!r}: its coordinates must be numbers in one dimension, not an "
+                            f"array of {coordinates.dtype} of shape {coordinates.shape}")
+    return checked, coordinates
+
+
+@dataclass
+class Wanted:
+    """What `open` was asked for. Every rank has the same, or the ranks find out that they do not."""
+
+    path: str
+    mode: str
+    container: str
+    dataset: Optional[str]  # None: the only one
+    shape: tuple[int, ...]  # (): whatever it has
+    dtype: Optional[np.dtype]
+    dims: Optional[tuple[tuple[str, Coordinates], ...]] = None
+    units: Optional[str] = None
+    decode: Any = False  # or True, or the folder of the temporary file
+
+    def __post_init__(self) -> None:
+        if self.dataset is not None:
+            self.dataset = "/" + _checked_name(self.dataset, "dataset").strip("/")
+        if self.dims is not None:
+            self.set_dims(self.dims)
+        if self.units is not None:
+            self.units = _checked_name(self.units, "units")
+        if self.dtype is not None and self.dtype.subdtype is not None:
+            raise ArgumentError(f"dtype {self.dtype} is an array: append its extents to shape, and give the type "
+                                f"of its elements, {self.dtype.base}")
+        if self.mode == "w":
+            self.check_new()
+        if not isinstance(self.decode, (bool, str, os.PathLike)):
+            raise ArgumentError(f"decode must be True, False or a folder, not {self.decode!r}")
+        if self.decode and self.mode != "r":
+            raise ArgumentError(f"decode={self.decode!r} is for reading (mode 'r'), not for mode {self.mode!r}")
+
+    def set_dims(self, dims: Any) -> None:
+        pairs = dims.items() if isinstance(dims, Mapping) else [(name, None) for name in dims]
+        if isinstance(dims, str):
+            raise ArgumentError(f"dims must be names, one for each dimension, as ({dims!r},), not one text")
+        self.dims = tuple(_dimension(name, values) for name, values in pairs)
+        names = [name for name, _ in self.dims]
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"dims {tuple(names)} has a name twice; each dimension has a name of its own")
+        if not self.shape:
+            return
+        if len(names) != len(self.shape):
+            raise ArgumentError(f"dims has {len(names)} names for {len(self.shape)} dimensions of shape {self.shape}")
+        for (name, values), extent in zip(self.dims, self.shape):
+            if values is not None and len(values) != extent:
+                raise ArgumentError(f"dimension {name!r} has {len(values)} coordinates and {extent} elements")
+
+    def check_new(self) -> None:
+        """What is needed to make a dataset."""
+        for name, given in (("dataset", self.dataset), ("shape", self.shape or None), ("dtype", self.dtype)):
+            if given is None:
+                raise ArgumentError(f"'{self.path}': {name}= is needed to make a dataset in a file of container "
+                                    f"{self.container!r} (for bare bytes say container='raw')")
+
+    @property
+    def can_make(self) -> bool:
+        return self.dataset is not None and bool(self.shape) and self.dtype is not None
+
+    @property
+    def dim_names(self) -> Optional[tuple[str, ...]]:
+        return None if self.dims is None else tuple(name for name, _ in self.dims)
+
+    def common(self) -> dict[str, str]:
+        """In the order and with the names of what all ranks pass alike where any array is opened."""
+        dtype = "" if self.dtype is None else str(self.dtype)
+        sums = [(name, None if values is None else digest(values)) for name, values in self.dims or ()]
+        return {"path": f"'{self.path}'", "mode": self.mode, "shape": str(self.shape), "dtype": dtype,
+                "container": self.container, "dataset": str(self.dataset), "dims": str(sums),
+                "units": repr(self.units), "decode": str(self.decode)}
+
+
+@dataclass
+class Found:
+    """A dataset in a file. Travels from rank 0 to all ranks."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    offset: int  #: byte of the file where the first element is
+    dims: Optional[tuple[str, ...]] = None
+    attrs: dict[str, Any] = field(default_factory=dict)
+    refused: str = ""  #: why its bytes cannot be read in place
+    copy: str = ""  #: a temporary file that has them decoded
+
+
+def digest(array: np.ndarray) -> str:
+    """The same text for the same elements, of the same type and shape."""
+    content = repr(array.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array).tobytes()
+    return f"{array.dtype.str}{array.shape} {hashlib.sha256(content).hexdigest()[:16]}"

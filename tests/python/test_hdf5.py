@@ -1,0 +1,513 @@
+"""Datasets of HDF5 files: what Penstock writes h5py reads, and the other way round."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import penstock as ps
+from conftest import run_ranks, tell_cases
+from scripts import CASES, HEAD
+
+h5py = pytest.importorskip("h5py")
+
+TYPES = ["u1", "i8", "?", "f2", "<f4", ">f8", ">i2", "c8", ">c16", "S7", "V5", "g",
+         [("a", "<f4"), ("b", ">i2", (3,))], {"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 24}]
+
+
+def random_array(shape, dtype, seed=3):
+    dtype = np.dtype(dtype)
+    raw = np.random.default_rng(seed).integers(0, 2, size=(*shape, dtype.itemsize), dtype="u1")
+    return raw.view(dtype).reshape(shape)
+
+
+def same(one, other):  # h5py leaves the gaps between fields out
+    return np.array_equal(one, other) if one.dtype.fields else one.tobytes() == other.tobytes()
+
+
+def contiguous(dataset):
+    return dataset.chunks is None and dataset.id.get_offset() is not None
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types_are_those_of_h5py(tmp_path, dtype):
+    whole, path = random_array((4, 5), dtype), tmp_path / "t.h5"
+    with ps.open(path, "w", dataset="/deep/er/u", shape=(4, 5), dtype=dtype) as f:
+        assert (f.container, f.dataset, f.dims) == ("hdf5", "/deep/er/u", None)
+        f.write(whole, ...)
+    with h5py.File(path) as file:
+        made = file["deep/er/u"]
+        beside = h5py.File("x", "w", driver="core", backing_store=False).create_dataset("u", data=whole)
+        assert made.id.get_type().equal(beside.id.get_type()) and contiguous(made)
+        assert made[()].tobytes() == whole.tobytes()
+    with ps.open(path, dataset="/deep/er/u") as f:
+        assert f.dtype == np.dtype(dtype) and f.read(...).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_what_h5py_wrote_is_read_and_written(tmp_path, dtype):
+    whole, path = random_array((6, 3), dtype), tmp_path / "t.h5"
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["g/u"] = whole
+    other = random_array((6, 3), dtype, 4)
+    with ps.open(path, "r+") as f:  # the only dataset
+        assert f.dataset == "/g/u" and same(f.read((slice(1, 6, 2), 0)), whole[1:6:2, 0])
+        f.write(other[2:4], (slice(2, 4), slice(None)))
+    whole[2:4] = other[2:4]
+    with h5py.File(path) as file:
+        assert same(file["g/u"][()], whole)
+
+
+@pytest.mark.parametrize("dtype", ["U3", "M8[ns]", "m8[s]", [("a", "U2")], ("f4", (2,))])
+def test_types_that_hdf5_does_not_have(tmp_path, dtype):
+    path = tmp_path / "t.h5"
+    with pytest.raises(ps.ArgumentError, match="dtype"):
+        ps.open(path, "w", dataset="u", shape=(4,), dtype=dtype)
+    assert not path.exists()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_sections_of_several_datasets(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("random") / "many.h5"
+    wholes = {}
+    for n in range(data.draw(st.integers(1, 3))):
+        shape = tuple(data.draw(st.lists(st.integers(0, 7), min_size=1, max_size=4)))
+        wholes[f"g{n}/u"] = random_array(shape, data.draw(st.sampled_from(TYPES)), n)
+    for n, (name, whole) in enumerate(wholes.items()):
+        with ps.open(path, "r+" if n else "w", dataset=name, shape=whole.shape, dtype=whole.dtype) as f:
+            f.write(whole, ...)
+    with h5py.File(path) as file:
+        for name, whole in wholes.items():
+            assert file[name].shape == whole.shape and file[name][()].tobytes() == whole.tobytes()
+    name = data.draw(st.sampled_from(sorted(wholes)))
+    whole = wholes[name]
+    at = tuple(slice(low, data.draw(st.integers(low, n)), data.draw(st.integers(1, 3)))
+               for n in whole.shape for low in [data.draw(st.integers(0, n))])
+    with ps.open(path, dataset=name) as f:
+        assert f.read(at).tobytes() == whole[at].tobytes()
+
+
+# ---- dimensions and attributes
+
+
+def test_dimensions_units_and_attributes(tmp_path):
+    path = tmp_path / "a.h5"
+    with ps.open(path, "w", dataset="g/u", shape=(2, 3), dtype="f8", dims={"y": [10.0, 20.0], "x": None}, units="K") as f:
+        assert f.dims == ("y", "x") and dict(f.attrs) == {"units": "K"}
+        f.write(np.arange(6.0).reshape(2, 3), ...)
+        f.attrs.update({"who": "ü", "n": 3, "v": [1, 2.5], "names": ["a", "bc"], "raw": b"xyz"})
+        del f.attrs["n"]
+        told = dict(f.attrs)
+    with h5py.File(path) as file:
+        u = file["g/u"]
+        assert [d.label for d in u.dims] == ["y", "x"] and np.array_equal(u.dims[0]["y"][()], [10, 20])
+        assert np.array_equal(u[()], np.arange(6.0).reshape(2, 3))
+        assert u.attrs["who"] == "ü" and "n" not in u.attrs and list(u.attrs["names"]) == ["a", "bc"]
+    with ps.open(path, dataset="g/u", dims=("y", "x"), units="K") as f:
+        assert f.dims == ("y", "x") and set(f.attrs) == set(told)
+        assert all(np.array_equal(f.attrs[name], told[name]) for name in ("who", "v", "names", "units"))
+        with pytest.raises(ps.StateError, match="reading only"):
+            f.attrs["n"] = 1
+
+
+@pytest.mark.parametrize("name,value", [(3, 1), ("", 1), ("CLASS", "x"), ("a", object()), ("a", {"b": 1}), ("a", "x\0y"),
+                                        ("a", np.zeros(8000)), ("a", np.datetime64("2020-01-01"))])
+def test_attributes_that_cannot_be(tmp_path, name, value):
+    path = tmp_path / "a.h5"
+    with ps.open(path, "w", dataset="u", shape=(2,), dtype="f8") as f:
+        with pytest.raises(ps.ArgumentError):
+            f.attrs[name] = value
+        assert not f.attrs and f.read(...).tolist() == [0, 0]
+
+
+def test_attributes_of_others_need_not_be_understood(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        u = file.create_dataset("u", data=np.zeros(3))
+        u.attrs["ref"], u.attrs["empty"], u.attrs["kept"] = u.ref, h5py.Empty("f4"), 7
+    with ps.open(path) as f:
+        assert f.attrs["kept"] == 7 and f.attrs["empty"].size == 0 and "ref" not in f.attrs
+
+
+# ---- what is refused
+
+
+def foreign(path, kind):
+    if kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "text":
+        path.write_bytes(b"hello " * 1000)
+    elif kind == "classic netCDF":
+        path.write_bytes(b"CDF\1" + bytes(100))
+    else:
+        with h5py.File(path, "w") as file:
+            file["u"] = np.arange(1000.0)
+        content = bytearray(path.read_bytes())
+        if kind == "cut":
+            path.write_bytes(content[: len(content) // 2])
+        else:
+            content[96:800] = b"\x5a" * 704
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("kind", ["empty", "text", "classic netCDF", "cut", "overwritten"])
+def test_foreign_and_damaged_files(tmp_path, kind, mode):
+    path = tmp_path / "f.h5"
+    foreign(path, kind)
+    content = path.read_bytes()
+    with pytest.raises(ps.FormatError, match="f.h5") as caught:
+        ps.open(path, mode, dataset="u", shape=(1000,), dtype="f8")
+    assert path.read_bytes() == content
+    if kind == "classic netCDF":
+        assert "nccopy" in str(caught.value)
+
+
+def others(path):
+    """A file with all that cannot be used in place."""
+    with h5py.File(path, "w") as file:
+        file["plain"] = np.arange(12.0).reshape(3, 4)
+        file.create_dataset("chunked", data=np.arange(5000).reshape(100, 50), chunks=(7, 9))
+        file.create_dataset("gzip", data=np.arange(5000.0).reshape(100, 50), chunks=(7, 50), compression="gzip")
+        layout = h5py.VirtualLayout((3, 4), "f8")
+        layout[...] = h5py.VirtualSource(path, "plain", (3, 4))
+        file.create_virtual_dataset("virtual", layout)
+        file.create_dataset("external", (4,), "i4", external=[(str(path) + ".ext", 0, 16)])[...] = [1, 2, 3, 4]
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_layout(h5py.h5d.COMPACT)
+        file.create_dataset("compact", data=np.arange(4), dcpl=properties)
+        file.create_dataset("unwritten", (5,), "f4", fillvalue=7)
+        padded = h5py.h5t.C_S1.copy()
+        padded.set_size(4)
+        padded.set_strpad(h5py.h5t.STR_SPACEPAD)
+        space = h5py.h5s.create_simple((2,))
+        h5py.h5d.create(file.id, b"padded", padded, space).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"c"], "S4"))
+        file["scalar"], file["text"] = 3.5, ["vlen", "text"]
+        file["group/x"] = [1]
+        file["dangling"] = h5py.SoftLink("/nowhere")
+        file["elsewhere"] = h5py.ExternalLink(str(path) + ".other", "/u")
+    with h5py.File(str(path) + ".other", "w") as file:
+        file["u"] = [1, 2]
+    return path
+
+
+DECODED = {"chunked": "chunks of", "gzip": "gzip", "virtual": "virtual", "external": "another file",
+           "compact": "compact", "unwritten": "never written", "padded": "convert"}
+
+
+@pytest.mark.parametrize("name", DECODED)
+def test_datasets_that_are_not_in_one_piece(tmp_path, name):
+    path = others(tmp_path / "o.h5")
+    before = path.read_bytes()
+    with pytest.raises(ps.FormatError, match=f"/{name} .*{DECODED[name]}.*decode=True"):
+        ps.open(path, dataset=name)
+    with h5py.File(path) as file:
+        whole = file[name][()]
+    listing = sorted(os.listdir(tmp_path))
+    with ps.open(path, dataset=name, decode=True) as f:
+        assert f.dtype == whole.dtype and np.array_equal(f.read(...), whole)
+        assert np.array_equal(f.read((slice(1, None, 2), ...)), whole[1::2])
+        assert sorted(os.listdir(tmp_path)) == listing
+    assert path.read_bytes() == before
+
+
+def test_a_large_dataset_is_decoded_piece_by_piece(tmp_path, monkeypatch):
+    from penstock._formats import decode
+
+    path = others(tmp_path / "o.h5")
+    monkeypatch.setattr(decode, "SLAB", 1000)
+    os.mkdir(tmp_path / "scratch")
+    with ps.open(path, dataset="chunked", decode=tmp_path / "scratch") as f:
+        assert np.array_equal(f.read(...), np.arange(5000).reshape(100, 50))
+    with pytest.raises(ps.StorageError, match="decode='FOLDER'"):
+        ps.open(path, dataset="chunked", decode=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name,words", [("scalar", "single value"), ("text", "no fixed size"), ("group", "no dataset"),
+                                        ("dangling", "leads nowhere"), ("elsewhere", "other"), ("plain/x", "is a dataset"),
+                                        ("nothing", "/chunked, /compact, .*/group/x, .*/virtual")])
+def test_names_that_lead_to_no_array(tmp_path, name, words):
+    path = others(tmp_path / "o.h5")
+    with pytest.raises(ps.FormatError, match=words):
+        ps.open(path, dataset=name, decode=True)
+
+
+@pytest.mark.parametrize("how,kind,words", [
+    ({"shape": (4, 3)}, ps.FormatError, r"shape \(3, 4\), not \(4, 3\)"),
+    ({"dtype": "f4"}, ps.FormatError, "dtype float64, not float32"),
+    ({"dims": ("a", "b")}, ps.FormatError, "dims None, not"),
+    ({"units": "m"}, ps.FormatError, "units None, not m"),
+    ({"order": "F"}, ps.ArgumentError, "order 'F'"),
+    ({"offset": 8}, ps.ArgumentError, "offset 8"),
+    ({"container": "raw"}, ps.ArgumentError, "for container 'hdf5'"),
+    ({"dataset": ""}, ps.ArgumentError, "must be a name"),
+    ({"dataset": None}, ps.ArgumentError, "dataset= is needed .*/chunked"),
+    ({"mode": "r+", "decode": True}, ps.ArgumentError, "for reading"),
+    ({"decode": 3}, ps.ArgumentError, "folder"),
+    ({"mode": "a"}, ps.ArgumentError, "mode 'a'"),
+])
+def test_arguments_that_do_not_fit(tmp_path, how, kind, words):
+    path = others(tmp_path / "o.h5")
+    before = path.read_bytes()
+    with pytest.raises(kind, match=words):
+        ps.open(path, **{"dataset": "plain", **how})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("how,words", [
+    ({"dataset": None}, "dataset= is needed"), ({"shape": None}, "shape= is needed"), ({"dtype": None}, "dtype= is needed"),
+    ({"shape": (1,) * 9, "dims": None}, "1 to 8"), ({"dims": "xy"}, "one text"), ({"dims": ("x",)}, "1 names for 2"),
+    ({"dims": ("x", "x")}, "twice"), ({"dims": {"x": [1, 2], "y": None}}, "2 coordinates and 3"),
+    ({"dims": {"x": [[1]], "y": None}}, "one dimension"), ({"units": 3}, "units"), ({"dataset": "a\0b"}, "name"),
+    ({"dataset": "\udc80"}, "no text"),
+])
+def test_what_a_new_dataset_needs(tmp_path, how, words):
+    path = tmp_path / "n.h5"
+    good = {"dataset": "u", "shape": (3, 4), "dtype": "f8", "dims": ("x", "y")}
+    with pytest.raises(ps.ArgumentError, match=words):
+        ps.open(path, "w", **{**good, **how})
+    assert not path.exists()
+    ps.open(path, "w", **good).close()
+    before = path.read_bytes()
+    with pytest.raises(ps.ArgumentError, match=words):
+        ps.open(path, "w", **{**good, **how})
+    assert path.read_bytes() == before
+
+
+def test_opens_that_the_system_refuses(tmp_path):
+    how = {"dataset": "u", "shape": (3,), "dtype": "f8"}
+    for path, mode, number in ((tmp_path / "no.h5", "r", 2), (tmp_path / "no.h5", "r+", 2), (tmp_path, "w", 21),
+                               (tmp_path / "no" / "x.h5", "w", 2)):
+        with pytest.raises(ps.StorageError, match=os.path.basename(path)) as caught:
+            ps.open(path, mode, container="hdf5", **how)
+        assert caught.value.errno == number
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_that_another_program_has_open(tmp_path):
+    path = tmp_path / "l.h5"
+    with h5py.File(path, "w") as file:
+        file["u"] = np.arange(3.0)
+        file.flush()
+        size = path.stat().st_size
+        for mode in ("w", "r+"):
+            with pytest.raises(ps.StorageError, match="open in another program"):
+                ps.open(path, mode, dataset="v", shape=(3,), dtype="f8")
+        assert path.stat().st_size == size
+    with h5py.File(path) as file:
+        assert file["u"][()].tolist() == [0, 1, 2]
+
+
+def test_a_file_that_cannot_be_opened_is_taken_away(tmp_path):
+    path = tmp_path / "h.h5"
+    how = {"shape": (3,), "dtype": "f8", "hints": {"buffer_size": "3"}}
+    with pytest.raises(ps.ArgumentError, match="buffer_size"):
+        ps.open(path, "w", dataset="u", **how)
+    assert not path.exists()
+    with h5py.File(path, "w") as file:
+        file["old"] = [1, 2]
+    before = path.read_bytes()
+    for mode in ("w", "r+"):
+        with pytest.raises(ps.ArgumentError, match="buffer_size"):
+            ps.open(path, mode, dataset="u", **how)
+        assert path.read_bytes() == before
+
+
+def test_without_h5py(tmp_path):
+    script = f"""
+import sys
+sys.modules["h5py"] = None
+import penstock as ps
+for mode in "r", "w":
+    try:
+        ps.open({str(tmp_path / 'x.h5')!r}, mode, dataset="u", shape=(2,), dtype="f8")
+    except ps.ArgumentError as error:
+        assert "pip install h5py" in str(error), error
+    else:
+        raise SystemExit("opened")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert not (tmp_path / "x.h5").exists()
+
+
+# ---- several ranks
+
+TOGETHER = HEAD + """
+import h5py
+shape = (37, 23)
+whole = np.arange(37 * 23, dtype="i4").reshape(shape)
+def mine(d): return whole[tuple(slice(low, up, step) for low, up, step, _ in d.section.dimensions)]
+for n, name in enumerate(("/u", "/run/1/v", "/run/1/w")):
+    with ps.open("t.h5", "r+" if n else "w", dataset=name, shape=shape, dtype="i4", comm=comm, units="m") as f:
+        d = ps.distribute(shape, comm, kind=("block", "block"))
+        f.write(mine(d) + n, d)
+        f.attrs["number"] = n
+        f.write(np.full((1, 23), -n, "i4") if rank == size - 1 else None, (slice(3, 4), slice(None)) if rank == size - 1 else None)
+for n, name in enumerate(("/u", "/run/1/v", "/run/1/w")):
+    expected = whole + n
+    expected[3] = -n
+    with ps.open("t.h5", dataset=name, comm=comm) as f:
+        assert np.array_equal(f.read(...), expected) and f.attrs["number"] == n and f.attrs["units"] == "m"
+    if rank == 0:
+        with h5py.File("t.h5") as file:
+            assert np.array_equal(file[name][()], expected)
+if rank == 0:
+    with h5py.File("t.h5", "r+") as file:
+        file.create_dataset("z", data=whole, chunks=(5, 5), compression="gzip")
+comm.Barrier()
+with ps.open("t.h5", dataset="z", comm=comm, decode=True) as f:
+    assert np.array_equal(f.read(d), mine(d))
+comm.Barrier()
+assert os.listdir() == ["script.py", "t.h5"] or sorted(os.listdir()) == ["script.py", "t.h5"], os.listdir()
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_ranks_write_datasets_together(mpirun, ranks):
+    mpirun(TOGETHER, ranks)
+
+
+DIFFERENT = CASES + """
+import h5py
+def make(name="s.h5", **how):
+    return ps.open(name, **{"mode": "w", "dataset": "u", "shape": (4, 4), "dtype": "f8", "comm": comm, **how})
+def opens(name, /, **by_last):
+    cases[name] = lambda: tell(lambda: make(**(by_last if last else {})))
+opens("dataset", dataset="v")
+opens("no dataset", dataset=None)
+opens("dataset is no name", dataset=3)
+opens("container", container="raw", dataset=None)
+opens("path", name="other.h5")
+opens("mode", mode="r+")
+opens("shape", shape=(4, 5))
+opens("dtype", dtype="f4")
+opens("dtype of objects", dtype=object)
+opens("dims", dims=("a", "b"))
+opens("dims twice", dims=("a", "a"))
+opens("units", units="m")
+opens("order", order="F")
+opens("hint", hints={"method": "direct"})
+cases["hint without sense"] = lambda: tell(lambda: make(hints={"buffer_size": "3"}))
+opens("decode", decode=True)
+cases["type that HDF5 has not"] = lambda: tell(lambda: make(dtype="M8[s]"))
+cases["not there"] = lambda: tell(lambda: make(mode="r"))
+@case
+def nothing_is_left():
+    comm.Barrier()
+    tell(lambda: " ".join(n for n in sorted(os.listdir()) if ".h5" in n))
+@case
+def attributes():
+    f = make("a.h5")
+    def put(name, value):
+        f.attrs[name] = value
+    def remove(name):
+        del f.attrs[name]
+    tell(lambda: put("a", 1 if last else 2))
+    tell(lambda: put("b" if last else "a", 1))
+    tell(lambda: put("a", object() if last else 1))
+    tell(lambda: remove("a"))
+    tell(lambda: put("a", 1) if last else f.sync())
+    tell(lambda: put("a", 1))
+    tell(lambda: remove("b" if last else "a"))
+    tell(lambda: str(dict(f.attrs)))
+    tell(f.close)
+    tell(lambda: put("b", 1))
+@case
+def another_call():
+    tell(lambda: make("a.h5", mode="r") if last else ps.open("x.npy", "w", shape=(4, 4), dtype="f8", comm=comm))
+def two(first, name, **how):
+    if rank == 0:
+        first()
+    comm.Barrier()
+    tell(lambda: make(name, **how))
+def text():
+    open("text.h5", "w").write("no HDF5")
+cases["foreign"] = lambda: two(text, "text.h5", mode="r")
+@case
+def rights():
+    if rank == 0:
+        with h5py.File("old.h5", "w") as file:
+            file["old"] = np.full(5, 7.0)
+        os.chmod(".", 0o755)
+        os.chmod("old.h5", 0o600)
+    comm.Barrier()
+    if last:
+        os.seteuid(65534)
+    for mode in ("w", "r+"):
+        tell(lambda: make("old.h5", mode=mode))
+    os.seteuid(0)
+    comm.Barrier()
+    tell(lambda: h5py.File("old.h5")["old"][()].tolist() == [7] * 5 and "u" not in h5py.File("old.h5"))
+"""
+
+EXPECTED = {
+    "dataset": "DisagreementError", "no dataset": "ArgumentError", "dataset is no name": "ArgumentError",
+    "container": "DisagreementError", "path": "DisagreementError", "mode": "DisagreementError",
+    "shape": "DisagreementError", "dtype": "DisagreementError", "dtype of objects": "ArgumentError",
+    "dims": "DisagreementError", "dims twice": "ArgumentError", "units": "DisagreementError", "order": "ArgumentError",
+    "hint": "DisagreementError", "hint without sense": "ArgumentError", "decode": "ArgumentError",
+    "type that HDF5 has not": "ArgumentError", "foreign": "FormatError",
+    "another_call": "DisagreementError",
+}
+
+
+@pytest.fixture(scope="module")
+def different(tmp_path_factory):
+    return tell_cases(tmp_path_factory.mktemp("different"), DIFFERENT)[0]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_open_that_fails(different, name):
+    told = different[name]
+    assert [rank[0][0] for rank in told] == [EXPECTED[name]] * 3, told
+    assert len({rank[0][1] for rank in told}) == 1, told
+
+
+def test_a_file_that_is_not_there(different):
+    told = different["not there"]
+    assert told[0] == told[1] == told[2] and told[0][0][0] in ("StorageError", "FileNotFoundError"), told
+    assert "s.h5" in told[0][0][1] and "No such file" in told[0][0][1]
+
+
+def test_opens_that_fail_make_no_file(different):
+    assert different["nothing_is_left"] == [[["", ""]]] * 3
+
+
+def test_attributes_are_set_by_all_ranks_or_none(different):
+    told = different["attributes"]
+    assert told[0] == told[1] == told[2], told
+    assert [kind for kind, _ in told[0]] == ["DisagreementError", "DisagreementError", "ArgumentError", "ArgumentError",
+                                             "DisagreementError", "", "ArgumentError", "", "", "StateError"], told[0]
+    assert told[0][7][1] == "{'a': np.int64(1)}" or told[0][7][1] == "{'a': 1}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take a right away from a rank")
+def test_a_rank_without_rights(different):
+    told = different["rights"]
+    assert told[0] == told[1] == told[2] and [kind for kind, _ in told[0]][2] == "", told
+    assert all("Permission denied" in words for _, words in told[0][:2]), told
+    assert told[0][2] == ["", True]
+
+
+KILLED = HEAD + """
+with ps.open("k.h5", "w", dataset="g/u", shape=(400, 400), dtype="f8", comm=comm, units="K") as f:
+    d = ps.distribute(f.shape, comm)
+    f.write(np.full(d.section.shape, rank + 1.0), d)
+    f.attrs["step"] = 1
+    f.sync()
+    f.write(np.full(d.section.shape, -1.0), d)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_synced_survives_a_kill(tmp_path):
+    run_ranks(tmp_path, KILLED, 3, expect=None)
+    with h5py.File(tmp_path / "k.h5") as file:
+        u = file["g/u"]
+        assert u.attrs["units"] == "K" and u.attrs["step"] == 1
+        rows = np.repeat([1.0, 2, 3], [134, 133, 133])
+        assert ((u[()] == rows[:, None]) | (u[()] == -1)).all() and contiguous(u)

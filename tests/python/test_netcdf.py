@@ -1,0 +1,154 @@
+"""Variables of netCDF-4 files, as netCDF's own programs and xarray see them."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from conftest import tell_cases
+from scripts import CASES, HEAD
+
+h5py = pytest.importorskip("h5py")
+h5netcdf = pytest.importorskip("h5netcdf")
+xarray = pytest.importorskip("xarray")
+
+
+def write(path, whole, mode="w", **how):
+    how = {"dataset": "u", "dims": ("y", "x"), **how}
+    with ps.open(path, mode, shape=whole.shape, dtype=whole.dtype, **how) as f:
+        f.write(whole, ...)
+        return f
+
+
+def test_xarray_shows_names_dimensions_units(tmp_path):
+    path, whole = tmp_path / "run.nc", np.arange(12.0).reshape(3, 4)
+    with ps.open(path, "w", dataset="u", shape=(3, 4), dtype="f8", dims={"y": [5.0, 6.0, 7.0], "x": None}, units="K") as f:
+        assert (f.container, f.dataset, f.dims) == ("netcdf", "/u", ("y", "x"))
+        f.write(whole, ...)
+        f.attrs["long_name"], f.attrs["range"], f.attrs["n"] = "Temperatur in Übersee", [1.5, 2.5], 3
+        del f.attrs["n"]
+    write(path, whole.astype(">i2"), "r+", dataset="v", units="m")
+    with xarray.open_dataset(path) as seen:
+        assert seen["u"].dims == seen["v"].dims == ("y", "x") and dict(seen.sizes) == {"y": 3, "x": 4}
+        assert np.array_equal(seen["u"], whole) and np.array_equal(seen["v"], whole)
+        assert seen["y"].values.tolist() == [5, 6, 7] and "x" not in seen.coords
+        assert seen["u"].attrs["units"] == "K" and seen["u"].attrs["long_name"] == "Temperatur in Übersee"
+        assert seen["u"].attrs["range"].tolist() == [1.5, 2.5] and "n" not in seen["u"].attrs
+        assert seen["v"].attrs == {"units": "m"}
+    with ps.open(path, dataset="v", dims=("y", "x"), units="m") as f:
+        assert f.dtype == np.dtype(">i2") and np.array_equal(f.read(...), whole)
+
+
+@pytest.mark.skipif(shutil.which("ncdump") is None, reason="ncdump is not installed")
+def test_ncdump_shows_the_same(tmp_path):
+    path = tmp_path / "run.nc"
+    write(path, np.arange(6, dtype="i4").reshape(2, 3), units="K", dims={"y": [1.0, 2.0], "x": None})
+    write(path, np.arange(6, dtype="f4").reshape(2, 3), "r+", dataset="g/v")
+    shown = subprocess.run(["ncdump", path], capture_output=True, text=True, check=True).stdout
+    for line in ("y = 2 ;", "x = 3 ;", "int u(y, x) ;", 'u:units = "K" ;', "double y(y) ;", "y = 1, 2 ;", "0, 1, 2,",
+                 "3, 4, 5 ;", "group: g {", "float v(y, x) ;"):
+        assert line in shown, shown
+    header = subprocess.run(["ncdump", "-hs", path], capture_output=True, text=True, check=True).stdout
+    assert 'u:_Storage = "contiguous" ;' in header, header
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "u2", "i4", ">u4", "i8", "u8", "f4", ">f8"])
+def test_types(tmp_path, dtype):
+    path, whole = tmp_path / "t.nc", np.arange(6).reshape(2, 3).astype(dtype)
+    write(path, whole)
+    with xarray.open_dataset(path) as seen:
+        assert seen["u"].dtype.newbyteorder("=") == np.dtype(dtype).newbyteorder("=") and np.array_equal(seen["u"], whole)
+    with ps.open(path) as f:
+        assert f.dtype == np.dtype(dtype) and np.array_equal(f.read(...), whole)
+
+
+@pytest.mark.parametrize("dtype", ["?", "c16", "f2", "g", "S4", "U3", "M8[s]", [("a", "f4")]])
+def test_types_that_netcdf_does_not_have(tmp_path, dtype):
+    path = tmp_path / "t.nc"
+    with pytest.raises(ps.ArgumentError, match="dtype"):
+        ps.open(path, "w", dataset="u", shape=(2,), dtype=dtype, dims=("x",))
+    assert not path.exists()
+
+
+def test_files_of_h5netcdf(tmp_path):
+    path, whole = tmp_path / "x.nc", np.random.default_rng(1).random((5, 6))
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions = {"y": 5, "x": 6, "t": None}
+        file.create_variable("u", ("y", "x"), "f8", data=whole).attrs["units"] = "K"
+        file.create_variable("packed", ("y", "x"), "f8", data=whole, chunks=(2, 2), compression="gzip")
+        file.create_variable("grow", ("t", "x"), "f8")
+        file.create_variable("x", ("y", "x"), "f8", data=whole + 1)
+    with ps.open(path, "r+", dataset="u") as f:
+        assert f.dims == ("y", "x") and f.attrs["units"] == "K"
+        f.write(whole[:, 0] * 2, (slice(None), 0))
+    whole[:, 0] *= 2
+    with xarray.open_dataset(path, drop_variables=["x"]) as seen:
+        assert np.array_equal(seen["u"], whole)
+    with ps.open(path, dataset="x") as f:  # has another name in HDF5, since it is no coordinate
+        assert np.array_equal(f.read(...)[:, 1], whole[:, 1] + 1)
+    with pytest.raises(ps.FormatError, match="gzip"):
+        ps.open(path, dataset="packed")
+    with pytest.raises(ps.FormatError, match="unlimited"):
+        ps.open(path, "r+", dataset="w", shape=(3,), dtype="f8", dims=("t",))
+
+
+@pytest.mark.parametrize("how,kind,words", [
+    ({"dims": None}, ps.ArgumentError, "dims= is needed"),
+    ({"shape": (3, 5)}, ps.FormatError, "dimension 'x' has 4 elements, not 5"),
+    ({"dims": {"y": [1.0, 2, 4], "x": None}}, ps.FormatError, "'y' is there already, with other coordinates"),
+    ({"dims": {"y": None, "x": [1.0, 2, 3, 4]}}, ps.FormatError, "'x' is there already, with other coordinates"),
+    ({"dims": {"y": None, "z": np.array([b"a"] * 4)}}, ps.ArgumentError, "must be numbers"),
+    ({"dataset": "u/v"}, ps.FormatError, "/u is a dataset"),
+    ({"order": "F"}, ps.ArgumentError, "order"),
+])
+def test_variables_that_cannot_be_made(tmp_path, how, kind, words):
+    path = tmp_path / "x.nc"
+    write(path, np.zeros((3, 4)), dims={"y": [1.0, 2.0, 3.0], "x": None})
+    before = path.read_bytes()
+    with pytest.raises(kind, match=words):
+        ps.open(path, "r+", **{"dataset": "v", "shape": (3, 4), "dtype": "f8", "dims": ("y", "x"), **how})
+    assert path.read_bytes() == before
+
+
+TOGETHER = HEAD + """
+import h5py, xarray
+whole = np.arange(20 * 30, dtype="f4").reshape(20, 30)
+for n, name in enumerate(("u", "g/v")):
+    with ps.open("t.nc", "r+" if n else "w", dataset=name, shape=whole.shape, dtype="f4", comm=comm,
+                 dims={"y": np.arange(20.0), "x": None}, units="m") as f:
+        d = ps.distribute(f.shape, comm)
+        f.write(whole[tuple(slice(low, up) for low, up, _, _ in d.section.dimensions)] + n, d)
+        f.attrs["n"] = n
+if rank == 0:
+    for n, (name, group) in enumerate((("u", "/"), ("v", "g"))):
+        with xarray.open_dataset("t.nc", group=group) as seen:
+            assert np.array_equal(seen[name], whole + n) and seen[name].dims == ("y", "x")
+            assert seen[name].attrs["units"] == "m" and seen[name].attrs["n"] == n
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_ranks_write_variables_together(mpirun, ranks):
+    mpirun(TOGETHER, ranks)
+
+
+DIFFERENT = CASES + """
+def make(**how):
+    return ps.open("s.nc", **{"mode": "w", "dataset": "u", "shape": (4, 4), "dtype": "f8", "comm": comm, "dims": ("y", "x"), **how})
+cases["dims"] = lambda: tell(lambda: make(dims=("y", "z") if last else ("y", "x")))
+cases["coordinates"] = lambda: tell(lambda: make(dims={"y": np.arange(4) + last, "x": None}))
+cases["no dims"] = lambda: tell(lambda: make(dims=None))
+cases["type"] = lambda: tell(lambda: make(dtype="c16"))
+cases["container"] = lambda: tell(lambda: make(container="hdf5" if last else "netcdf"))
+"""
+
+
+def test_ranks_that_differ(tmp_path):
+    told, _ = tell_cases(tmp_path, DIFFERENT)
+    expected = {"dims": "DisagreementError", "coordinates": "DisagreementError", "no dims": "ArgumentError",
+                "type": "ArgumentError", "container": "DisagreementError"}
+    for name, kind in expected.items():
+        assert [rank[0][0] for rank in told[name]] == [kind] * 3 and len({rank[0][1] for rank in told[name]}) == 1, told[name]
+    assert not (tmp_path / "s.nc").exists()
