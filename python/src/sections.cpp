@@ -71,7 +71,7 @@ nb::object index_of(const Section& section) {
   return nb::module_::import_("numpy").attr("ix_")(*lists);
 }
 
-using Pickled = std::tuple<bool, std::vector<IndicesArgument>, Runs>;
+using Pickled = std::tuple<bool, std::vector<nb::object>, Runs>;
 
 /// What a section is made of, as objects that travel: ranks send each other what they have.
 nb::tuple pickled(const Section& section) {
