@@ -175,7 +175,7 @@ void Dumper::finish() {
     for (auto& handle : pending.handles) handle.wait();
     const Stopwatch closing;
     if (!pending.closing) {
-      trace_.add_call(pending.file.statistics());
+      trace_.add(pending.file.statistics());
       pending.file.close();
       trace_.close.add(1, 0, closing.seconds());
     }

@@ -19,15 +19,19 @@ namespace {
 void check_room(const Options& options) {
   const std::int64_t dumps = options.dump_every > 0 ? options.iterations / options.dump_every : 0;
   const std::int64_t wanted = bytes_of_dumps(options.cells, dumps, options.dumps.checkpoint);
+  const std::string folder = options.dumps.folder.string();
   std::error_code failed;
   const auto space = std::filesystem::space(options.dumps.folder, failed);
+  if (greatest(MPI_COMM_WORLD, failed ? 1 : 0) > 0)
+    throw penstock::Error(
+        penstock::ErrorClass::argument,
+        "--folder '" + folder + "' is not there, or cannot be looked at; make it before the run");
   // Ranks of several machines may see different devices: the least counts.
-  double room = failed ? 0.0 : -static_cast<double>(space.available);
-  room = -greatest(MPI_COMM_WORLD, failed ? 0.0 : room);
+  const double room = -greatest(MPI_COMM_WORLD, -static_cast<double>(space.available));
   if (wanted > 0 && room < static_cast<double>(wanted))
     throw penstock::Error(penstock::ErrorClass::argument,
                           "the dumps need " + std::to_string(wanted >> 20) + " MiB, and folder '" +
-                              options.dumps.folder.string() + "' has " +
+                              folder + "' has " +
                               std::to_string(static_cast<std::int64_t>(room) >> 20) +
                               " MiB; take another --folder, fewer cells, or fewer dumps");
 }

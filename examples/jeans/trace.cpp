@@ -58,18 +58,21 @@ void Tally::add(std::int64_t operations, std::int64_t of_bytes, double in_second
   count += operations;
   bytes += of_bytes;
   seconds += in_seconds;
-  // Those of one call are alike, but for a shorter last one.
-  if (operations > 0) sizes[of_bytes / operations] += operations;
+}
+
+void Trace::add(const penstock::Statistics& done) {
+  const std::int64_t operations = done.reads + done.writes;
+  const double share = operations > 0 ? done.time_storage / static_cast<double>(operations) : 0;
+  read.add(done.reads, done.bytes_read, share * static_cast<double>(done.reads));
+  write.add(done.writes, done.bytes_written, share * static_cast<double>(done.writes));
+  communication.add(done.messages, done.bytes_sent, done.time_exchange + done.time_copy);
 }
 
 void Trace::add_call(const penstock::Statistics& call) {
-  const std::int64_t operations = call.reads + call.writes;
-  const double share = operations > 0 ? call.time_storage / static_cast<double>(operations) : 0;
-  read.add(call.reads, call.bytes_read, share * static_cast<double>(call.reads));
-  write.add(call.writes, call.bytes_written, share * static_cast<double>(call.writes));
-  communication.count += call.messages;
-  communication.bytes += call.bytes_sent;
-  communication.seconds += call.time_exchange + call.time_copy;
+  add(call);
+  // Those of one call are alike, but for a shorter last one.
+  if (call.reads > 0) read.sizes[call.bytes_read / call.reads] += call.reads;
+  if (call.writes > 0) write.sizes[call.bytes_written / call.writes] += call.writes;
 }
 
 Trace Trace::sum(MPI_Comm comm) const {

@@ -17,7 +17,7 @@ namespace jeans {
 struct Tally {
   std::int64_t count = 0, bytes = 0;
   double seconds = 0;
-  std::map<std::int64_t, std::int64_t> sizes;  ///< how many of which size, in bytes
+  std::map<std::int64_t, std::int64_t> sizes;  ///< how many of which size, in bytes, where known
 
   void add(std::int64_t operations, std::int64_t of_bytes, double in_seconds);
 };
@@ -42,7 +42,9 @@ struct Trace {
   double visible = 0;   ///< seconds of the program's time in reads and writes of any kind
   std::int64_t dumps = 0;
 
-  /// What a file tells of a call, or of all.
+  /// What a file tells of all that was done with it.
+  void add(const penstock::Statistics& done);
+  /// What it tells of one call, without anything in the background: sizes are known, too.
   void add_call(const penstock::Statistics& call);
   /// Collective: on rank 0 the sum over the ranks; sizes too.
   Trace sum(MPI_Comm comm) const;
