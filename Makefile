@@ -15,6 +15,7 @@
 #                           MPI_File_open and MPI_File_close
 #   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
 #                           MPI library's own
+#   make bench-formats [MPI=...] [RANKS=4] [ARGS=...]  HDF5 and netCDF-4 files beside bare bytes
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make bench-hosts [MPI=...] [ARGS="--layouts 2x1,2x2,2x4"]  every exchange between hosts, which are made on
 #                           this machine, beside what auto takes
@@ -36,7 +37,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-application \
-        bench-opens bench-simulate bench-mpi-io bench-hosts dropin docs format clean
+        bench-opens bench-formats bench-simulate bench-mpi-io bench-hosts dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -106,6 +107,11 @@ bench-hosts: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
 	  python bench/hosts.py tests/hosts/hosts.py $(ARGS)
+
+bench-formats: setup
+	@scripts/build.sh $(FLAVOUR) _core
+	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
+	  python bench/formats.py --ranks $(or $(RANKS),4) $(ARGS)
 
 bench-simulate: setup
 	@scripts/build.sh $(FLAVOUR) simulate

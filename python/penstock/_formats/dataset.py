@@ -11,7 +11,8 @@ HDF5's own library never has the file open meanwhile, so that nothing of it is c
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -114,24 +115,25 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
         found = _find(opening, made)
         if found is not None:
             return found
-    _check_can_be_made(wanted, kind)
-    if there:
-        hdf5.check_lock(wanted.path)
-        if wanted.mode == "r+":
-            kind.check_beside(wanted.path, wanted)
-        return None
-    return _make(opening, "x", "file", made)
-
-
-def _check_can_be_made(wanted: Wanted, kind: Hdf5) -> None:
-    """Raises where it cannot, before anything is changed."""
-    assert wanted.dtype is not None
-    hdf5.check_type(wanted.dtype)
-    if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.shape):
-        raise ArgumentError(f"shape {wanted.shape} must have 1 to 8 dimensions, of 0 elements or more")
-    try:
+    kind.check_new(wanted)
+    if not there:
+        return _make(opening, "x", "file", made)
+    hdf5.check_lock(wanted.path)
+    with _refused(wanted):
         kind.make(wanted.path, "w", wanted, dry=True)
-    except Exception as error:  # what h5py says of arguments
+    if wanted.mode == "r+":
+        kind.check_beside(wanted.path, wanted)
+    return None
+
+
+@contextmanager
+def _refused(wanted: Wanted) -> Iterator[None]:
+    """What h5py says of arguments; what the system says stays as it is."""
+    try:
+        yield
+    except (ArgumentError, OSError):
+        raise
+    except Exception as error:
         raise ArgumentError(f"'{wanted.path}': dataset {wanted.dataset} of shape {wanted.shape} cannot be made: "
                             f"{error}") from None
 
@@ -178,10 +180,14 @@ def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
     assert wanted.dataset is not None
     try:
         made.append(what)
-        opening.kind.make(wanted.path, mode, wanted)
+        with _refused(wanted):
+            opening.kind.make(wanted.path, mode, wanted)
         with h5py.File(wanted.path, "r") as file:
             dataset = file[opening.kind.name_in_file(file, wanted.dataset)]
             found = hdf5.found_in(dataset, wanted.dim_names)
+    except FileExistsError:  # somebody else has made it since it was looked for
+        made.clear()
+        raise
     except Exception:
         _take_away(opening, made)
         raise

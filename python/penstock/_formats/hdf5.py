@@ -282,6 +282,13 @@ def check_type(dtype: np.dtype) -> None:
 class Hdf5:
     """Datasets of HDF5 files. All of it runs on rank 0, and leaves the file closed."""
 
+    def check_new(self, wanted: Wanted) -> None:
+        """Raises for a dataset that no file can have."""
+        assert wanted.dtype is not None
+        check_type(wanted.dtype)
+        if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.shape):
+            raise ArgumentError(f"shape {wanted.shape} must have 1 to 8 dimensions, of 0 elements or more")
+
     def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
         """Makes the dataset and the groups of its path. `dry`: in memory alone, to find out whether it can be."""
         h5py = import_or_refuse("h5py")

@@ -40,11 +40,17 @@ def check_element_type(dtype: np.dtype) -> None:
 class NetCdf(Hdf5):
     """Variables of netCDF-4 files. All of it runs on rank 0, and leaves the file closed."""
 
+    def check_new(self, wanted: Wanted) -> None:
+        """Raises for a variable that no file can have."""
+        super().check_new(wanted)
+        check_names(wanted)
+        assert wanted.dtype is not None
+        check_element_type(wanted.dtype)
+        import_or_refuse("h5netcdf")
+
     def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
         h5netcdf = import_or_refuse("h5netcdf")
-        check_names(wanted)
-        assert wanted.dataset is not None and wanted.dtype is not None
-        check_element_type(wanted.dtype)
+        assert wanted.dataset is not None
         how = {"driver": "core", "backing_store": False} if dry else {}
         with h5netcdf.File(path, {"x": "w-", "r+": "a"}.get(mode, mode), **how) as file:
             groups, _, name = wanted.dataset.strip("/").rpartition("/")

@@ -1,0 +1,35 @@
+"""The programs of docs/formats.md do what the page says; the bench of containers prints what it measures."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import run_ranks
+from penstock._launch import environment
+
+for package in ("h5py", "h5netcdf", "xarray"):
+    pytest.importorskip(package)
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = re.findall(r"<!-- run: ranks=(\d) -->\n```python\n(.*?)```", (ROOT / "docs/formats.md").read_text(), re.DOTALL)
+
+
+def test_the_page_has_a_program_for_each_format():
+    assert len(PROGRAMS) == 4
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_programs_of_the_page(tmp_path, number):
+    ranks, text = PROGRAMS[number]
+    run_ranks(tmp_path, text, int(ranks))
+
+
+def test_the_bench_measures_all_containers(tmp_path):
+    command = [sys.executable, ROOT / "bench/formats.py", "--ranks", "2", "--mebibytes", "1", "--repeat", "2", "--folder", tmp_path]
+    shown = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True).stdout
+    for name in ("raw", "npy", "hdf5", "netcdf"):
+        assert re.search(rf"^\| {name} \| [\d.]+ \([\d.]+ ±[\d.]+\) \|", shown, re.MULTILINE), shown
+    assert list(tmp_path.iterdir()) == []
