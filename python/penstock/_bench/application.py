@@ -18,7 +18,7 @@ from typing import Any, Optional
 import typer
 
 from .. import ArgumentError
-from .background import device_runs
+from .background import runs_on
 from .command import app
 from .devices import Device, device
 from .running import FOLDER, HINT, OUTPUT, TIMEOUT, Progress, at_least, parse_hints
@@ -132,7 +132,7 @@ def application(
     names = pick("method", methods, _methods())
     at_least(5, "iterations", iterations)
     settings, place = parse_hints(hint or []), folder or output
-    on = [device(run.job["on"]) for run in device_runs(devices, folder, output)]
+    on = [device(run.job["on"]) for run in runs_on(devices, folder, output)]
     sized = [_fitting(case, place) for case in wanted]
     runs = Runs(find_program(program).resolve(), output, settings, repeat, mpiexec_timeout, _works(sized, on, names))
     raise typer.Exit(runs.carry_out(place))

@@ -16,14 +16,14 @@ EXPERIMENTS = ["independent", "computation", "communication"]
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
-_on = "What the I/O goes to: any of page-cache, o-direct and paced:NAME=VALUE,..., a modelled shared file system."
+ON = "What the I/O goes to: any of page-cache, o-direct and paced:NAME=VALUE,..., a modelled shared file system."
 
 
 @app.command()
 def split(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}: without exchange beside computation; "
                                                 "collective beside computation; beside communication."),
-    on: str = typer.Option("page-cache,o-direct,paced:bandwidth=100M,latency=1ms", help=_on),
+    on: str = typer.Option("page-cache,o-direct,paced:bandwidth=100M,latency=1ms", help=ON),
     ranks: str = _ranks,
     size: str = typer.Option("64M", help="Bytes that all ranks write together, collectively."),
     slab: str = typer.Option("4M", help="Bytes that each rank writes without exchange."),
@@ -42,7 +42,7 @@ def split(
            "operations": pick("operation", operations, OPERATIONS), "size": byte_count("size", size),
            "slab": byte_count("slab", slab), "pattern": _pattern(pattern), "repeat": repeat, "patience": patience,
            "sample": sample, "hints": parse_hints(hint or [])}
-    counts, runs = numbers("ranks", ranks), device_runs(on, folder, output)
+    counts, runs = numbers("ranks", ranks), runs_on(on, folder, output)
     pieces = len(counts) * len(runs) * len(job["experiments"]) * len(job["operations"])
     bench = Bench("penstock._bench.overlap_worker", job, runs, counts, pieces, split_report)
     bench.carry_out(output, folder, mpiexec_timeout)
@@ -51,7 +51,7 @@ def split(
 @app.command()
 def abt(
     experiments: str = typer.Option("all", help="Any of throughput and jacobi."),
-    on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=_on),
+    on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=ON),
     ranks: str = _ranks,
     size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short."),
     distributions: str = typer.Option("all", help=f"Of the throughput: any of {', '.join(DISTRIBUTIONS)}."),
@@ -78,7 +78,7 @@ def abt(
     if "jacobi" in chosen:
         job["jacobi_ranks"] = numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]
         at_least(max(job["jacobi_ranks"]), "grid", grid)
-    runs = device_runs(on, folder, output)
+    runs = runs_on(on, folder, output)
     job["sizes"] = _sizes(job["throughput_ranks"], wanted)
     pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
                           + len(job["jacobi_ranks"]) * (1 + len(BUDGETS) * len(job["snapshots"])))
@@ -119,7 +119,7 @@ def _sizes(counts: list[int], wanted: int) -> dict[str, int]:
     return sizes
 
 
-def device_runs(on: str, folder: Optional[Path], output: Path) -> list[Run]:
+def runs_on(on: str, folder: Optional[Path], output: Path) -> list[Run]:
     """One for each device that there is."""
     from . import devices as known
 

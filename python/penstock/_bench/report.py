@@ -130,6 +130,8 @@ def plots(records: list[Record], folder: Path) -> list[Path]:
         return []
     from . import background_plots as background
     from . import plots as drawing
+    from .sections_plots import sections
 
-    draw = {"steps": drawing.steps, "peers": drawing.peers, "split": background.split, "abt": background.abt}
+    draw = {"steps": drawing.steps, "peers": drawing.peers, "split": background.split, "abt": background.abt,
+            "sections": sections}
     return draw[records[0]["command"]](records, folder)

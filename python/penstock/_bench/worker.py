@@ -7,7 +7,6 @@ every method has a turn; the turns are taken and timed in C++ (`_core._Race`).
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,14 +15,14 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .._core import Statistics, _Race
+from .._core import _Race
 from .devices import has_o_direct
-from .methods import COLUMNS, Engine, Memory, MpiIo, Rod
+from .methods import Engine, Memory, MpiIo, Rod
 from .patterns import PATTERNS, Pattern
-from .ranks import LEAST_REPEATS, BenchError, Worker, main
+from .ranks import BenchError, Worker, main
 from .ratios import compare_methods
 from .report import PHASES, size_text
-from .schedule import turns
+from .rounds import counts_of, time_rounds
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Bench(Worker):
         racing = [i for i, method in enumerate(methods) if operation == "write" or not method.writes_only]
         for i in racing:
             self.check(case, i, operation, new, paths[i])
-        times, phases = self.time_all(case.race, racing, operation, new)
+        times, phases = time_rounds(self, case.race, racing, operation == "write", self.fresh if new else None)
         if not new:
             case.race.close_files()
         self.record(case, racing, {"operation": operation, "file": file}, times, phases)
@@ -122,27 +121,6 @@ class Bench(Worker):
             raise BenchError(f"{method.name}: {operation} of {place} went wrong: rank {wrong.index(True)} has not what is "
                              "in the file, or memory beside it changed")
 
-    def time_all(self, race: _Race, racing: list[int], operation: str, new: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds of [repetition, method, open or call or close], and this rank's phases likewise.
-
-        A first round is not counted; a slow machine gets fewer.
-        """
-        start, rounds = time.monotonic(), []
-        for repetition in range(-1, self.job["repeat"]):
-            order = turns(max(repetition, 0), len(racing))
-            told = race.round([racing[k] for k in order], operation == "write", self.fresh if new else None)
-            if repetition >= 0:
-                rounds.append(np.reshape(told, (len(racing), COLUMNS))[np.argsort(order)])
-            late = time.monotonic() - start > self.job["patience"] and len(rounds) >= LEAST_REPEATS
-            if self.comm.bcast(late):
-                break
-        stamps = np.array(rounds)
-        begin, end = stamps[..., 0:6:2], stamps[..., 1:6:2]
-        # On several machines, which have a clock each: of the rank that took longest.
-        longest = np.ascontiguousarray(end - begin)
-        self.comm.Allreduce(MPI.IN_PLACE, longest, MPI.MAX)
-        return self.spans(begin, end, longest), stamps[..., 6:]
-
     def record(self, case: Case, racing: list[int], series: dict[str, str], times: np.ndarray, phases: np.ndarray) -> None:
         part, slowest, lines = case.memory.part, np.zeros_like(phases), []
         self.comm.Reduce(np.ascontiguousarray(phases), slowest, MPI.MAX)
@@ -166,10 +144,8 @@ class Bench(Worker):
             self.append(line)
 
     def told_by_engine(self, case: Case, i: int) -> dict[str, Any]:
-        told = self.comm.allgather(case.race.last_call(i))
         return {"hints": case.methods[i].hints, "carried_out_by": case.race.carried_out_by(i),
-                "counts": {f.name: sum(getattr(one, f.name) for one in told) for f in Statistics.fields()
-                           if f.unit != "seconds" and not f.peak}}
+                "counts": counts_of(self.comm, case.race, i)}
 
 
 if __name__ == "__main__":
