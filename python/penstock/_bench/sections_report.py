@@ -120,7 +120,9 @@ def _table(cases: Sequence[Case], title: str, columns: Sequence[Column]) -> Any:
 
     first, sizes = _any(cases[0]), distinct([_any(case) for case in cases], "size")
     words = ", ".join(f"{n} x {n}" for n in sizes)
-    result = Table(title=f"{title}\n({first['mpi']}, {first['cores']} cores; {words} elements of 4 bytes)")
+    rounds = sorted({r["repeat"] for case in cases for r in case.values() if "repeat" in r})
+    result = Table(title=f"{title}\n({first['mpi']}, {first['cores']} cores; {words} elements of 4 bytes; median of "
+                         f"{' to '.join(str(n) for n in dict.fromkeys((rounds[0], rounds[-1])))})")
     result.add_column("row", no_wrap=True)
     for name, _ in columns:
         result.add_column(name, justify="right")
