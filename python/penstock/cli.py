@@ -11,7 +11,7 @@ from typing import Any, Optional
 import typer
 
 from . import Error, __version__, hints
-from ._bench.sections import app as bench
+from ._bench.everything import app as bench
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Collective reads and writes of array sections in shared files.")

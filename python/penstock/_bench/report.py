@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Optional
 
@@ -21,10 +23,26 @@ COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisatio
           ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
 
 
+_screen: ContextVar[Any] = ContextVar("screen")  # where reports go, if not to the terminal
+
+
 def console() -> Any:
+    """Where a report's tables and words go: the terminal, but within `shown_on`."""
     from rich.console import Console
 
+    if _screen.get(None) is not None:
+        return _screen.get()
     return Console(width=max(Console().width, 150))  # a narrow terminal wraps tables, but nothing is cut
+
+
+@contextmanager
+def shown_on(screen: Any) -> Iterator[None]:
+    """What reports print goes to `screen.print` meanwhile."""
+    token = _screen.set(screen)
+    try:
+        yield
+    finally:
+        _screen.reset(token)
 
 
 def size_text(size: int) -> str:

@@ -1,0 +1,50 @@
+"""What `penstock bench all` runs: one entry for each experiment.
+
+An entry names a command of `penstock bench`, with what it is to measure there, and says what of its
+records is compared with a paper. The command leaves NAME.jsonl and its plots in its --output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .background_findings import abt_findings, split_findings
+from .background_report import abt_report, split_report
+from .findings import Finding
+from .peers_report import peers_report
+from .ratios import Record
+from .report import report
+from .sections_report import findings as sections_findings
+from .sections_report import sections_report
+from .steps_findings import peers_findings, steps_findings
+
+Report = Callable[[list[Record], Path], None]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str  #: of the command and of its results
+    title: str
+    arguments: str  #: of a run on few cores, in minutes
+    small: str  #: of one that only shows that everything works, in seconds
+    report: Report  #: prints its tables, and draws
+    findings: Callable[[list[Record]], list[Finding]]
+
+
+_PATTERNS = "block-block,column-block,block3,block4,halo,gaps,element-gaps,tiles"
+
+EXPERIMENTS = {e.name: e for e in (
+    Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
+               "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --devices page-cache,paced:bandwidth=1G,latency=100us",
+               sections_report, sections_findings),
+    Experiment("steps", "The steps of the two-phase exchange", "--ranks 4,16 --sizes 64M --repeat 7 --patience 8",
+               "--ranks 2,4 --sizes 1M --repeat 1 --operations write", report, steps_findings),
+    Experiment("peers", "Beside the MPI library's own MPI-IO", f"--ranks 4 --size 32M --patterns {_PATTERNS} --repeat 5 --patience 3",
+               "--ranks 2 --size 1M --patterns gaps --repeat 1", peers_report, peers_findings),
+    Experiment("split", "Split collectives", "--ranks 4 --size 32M --repeat 3 --patience 8",
+               "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --devices page-cache", split_report, split_findings),
+    Experiment("abt", "Active buffering", "--ranks 4 --size 16M --grid 2048 --iterations 128 --snapshots 1,4,16 --repeat 3 --patience 8",
+               "--ranks 2 --size 1M --grid 64 --iterations 4 --snapshots 1 --repeat 1 --devices page-cache", abt_report, abt_findings),
+)}

@@ -1,0 +1,144 @@
+"""`penstock bench all`: its page, its table of experiments, and what ^C leaves."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from penstock._bench import everything
+from penstock._bench.background_findings import abt_findings, split_findings
+from penstock._bench.experiments import EXPERIMENTS, Experiment
+from penstock._bench.findings import Finding
+from penstock._bench.page import Sheet, findings_table
+from penstock._bench.report import shown_on
+from penstock._bench.steps_findings import peers_findings, steps_findings
+
+ALL = [sys.executable, "-m", "penstock", "bench", "all"]
+
+
+def test_an_unknown_experiment_lists_the_known_ones(tmp_path):
+    done = subprocess.run([*ALL, "--experiments", "steps,magic"], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 2
+    assert "experiment 'magic' is not known; known are sections, steps, peers, split, abt" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_of_all(tmp_path):
+    done = subprocess.run([*ALL, "--small", "--out", "o"], cwd=tmp_path, text=True, capture_output=True, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = (tmp_path / "o" / "index.html").read_text()
+    for experiment in EXPERIMENTS.values():
+        part = html[html.index(f"<h2 id='{escape(experiment.title)}'>") :].split("<h2", 2)[1]
+        assert "src='data:image/png;base64," in part and part.count("<caption>") >= 2, experiment.name
+        assert f"penstock bench {experiment.name} {experiment.small.split()[0]}" in part
+        assert re.search("holds|DOES NOT HOLD|met|MISSED", part), experiment.name
+        assert f"{experiment.name}: took" in done.stdout
+    # Nothing else is needed to read it.
+    assert "not run yet" not in html and not re.search(r"(src|href)='(?!data:|#)", html)
+    for words in ("cores", "file system", "Penstock", "Table 1, I", "Thakur and Choudhary", "section 4.1, Figure 2"):
+        assert words in html
+
+
+def is_alive(pid):
+    return (Path("/proc") / str(pid)).exists()
+
+
+def descendants(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children] + [d for child in children for d in descendants(child)]
+
+
+def test_interrupting_ends_all_ranks_and_keeps_what_is_there(tmp_path):
+    process = subprocess.Popen([*ALL, "--experiments", "sections,steps", "--out", "o"], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in process.stdout:
+        if "Table 1, II" in line:  # one row is measured, others are under way
+            break
+    ranks = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 130, errors
+    assert len(ranks) > 16
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in ranks if is_alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left
+    assert "sections: interrupted" in errors and "Traceback" not in errors
+    out = tmp_path / "o"
+    records = [json.loads(line) for line in (out / "sections" / "sections.jsonl").read_text().splitlines()]
+    assert records and {r["cited"] for r in records} >= {"Table 1, I"}
+    html = (out / "index.html").read_text()
+    assert "interrupted: only what was measured until then is here" in html
+    assert "Table 1, I</td>" in html and "not run yet" in html  # steps
+    assert not [p for p in (out / "sections").iterdir() if p.is_dir()]  # the file that was read
+
+
+def test_one_that_fails_is_told_and_others_go_on(tmp_path, monkeypatch, capsys):
+    broken = Experiment("steps", "Broken", "--steps magic", "--steps magic", print, lambda records: [])
+    fine = EXPERIMENTS["peers"]
+    monkeypatch.setattr(everything, "EXPERIMENTS", {"steps": broken, "peers": fine})
+    with pytest.raises(everything.typer.Exit) as leaving:
+        everything.everything(tmp_path / "o", "all", small=True)
+    assert leaving.value.exit_code == 1
+    assert "steps: ended with status 2" in capsys.readouterr().err
+    html = (tmp_path / "o" / "index.html").read_text()
+    assert "step &#x27;magic&#x27; is not known" in html and "of the\nrod" in html and "nothing was measured" in html
+
+
+def test_findings_and_tables_are_text_and_not_markup():
+    from rich.table import Table
+
+    table = Table(title="a < b")
+    table.add_column("x", justify="right")
+    table.add_row("<script>")
+    sheet = Sheet()
+    with shown_on(sheet):
+        from penstock._bench.report import console
+
+        console().print(table)
+    assert "<th class='right'>x</th>" in sheet.html and "&lt;script&gt;" in sheet.html and "a &lt; b" in sheet.html
+    html = findings_table([Finding("a", "b <c>", "d", "e", None), Finding("f", "", "d", "g", False)])
+    assert "not measured" in html and "MISSED" in html and "b &lt;c&gt;" in html
+
+
+def test_findings_of_the_steps_are_computed():
+    def writes(**times):
+        return [{"operation": "write", "pattern": "p", "ranks": 16, "device": "d", "method": name, "times": [t] * 3}
+                for name, t in times.items()]
+
+    found = steps_findings(writes(direct=8.0, step1=4.0, step2=2.0, step3=2.5, step4=1.5, step5=1.0))
+    assert [f.holds for f in found] == [True, True, True, False, True]
+    assert found[0].here == "+100 %" and "-20 % against step 2" in found[3].here
+    assert [f.holds for f in steps_findings(writes(direct=1.0, step1=4.0))] == [False, None, None, None, None]
+    record = {"command": "peers", "method": "penstock", "operation": "read", "pattern": "p", "file": "existing", "ranks": 4}
+    assert [f.holds for f in peers_findings([{**record, "of_mpi_io": 2.0}])] == [True]
+    slower = peers_findings([{**record, "of_mpi_io": 2.0}, {**record, "pattern": "q", "of_mpi_io": 0.5}])
+    assert [f.holds for f in slower] == [False] and "slower: q, existing file (0.50)" in slower[0].here
+
+
+def test_findings_of_the_background_are_computed():
+    def split(experiment, method, of_none):
+        return {"operation": "write", "device": "d", "ranks": 4, "experiment": experiment, "method": method, "of_none": of_none}
+
+    tie = split_findings([split("computation", "storage", 0.5), split("computation", "all", 0.5),
+                          split("communication", "storage", 0.5)])
+    assert [f.holds for f in tie] == [True, True, False] and "whole 0.50 of none, write alone 0.50 of none" in tie[1].here
+    assert [f.holds for f in split_findings([split("computation", "all", 0.5)])] == [None] * 3
+
+    def write(method, gb_per_s):
+        return {"experiment": "throughput", "pattern": "block3", "device": "d", "ranks": 4, "method": method, "gb_per_s": gb_per_s}
+
+    def jacobi(method, seconds, visible):
+        return {"experiment": "jacobi", "pattern": "b", "device": "d", "ranks": 4, "method": method, "snapshots": 4,
+                "seconds": seconds, "visible": visible}
+
+    found = abt_findings([write("unbuffered", 1.0), write("half", 0.9), write("twice", 6.0),
+                          jacobi("unbuffered", 10.0, 8.0), jacobi("twice", 4.0, 2.0)])
+    assert [f.holds for f in found] == [True, False, True]
+    assert found[0].here == "6.00 times" and found[2].here == "up to 60% shorter (4 snapshots), with 25% of the visible I/O"
