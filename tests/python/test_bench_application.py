@@ -37,7 +37,7 @@ def records(folder):
 
 
 def test_the_small_case_has_the_papers_counts(tmp_path):
-    text = bench("--cases", "small", "--scale", 8, "--devices", "page-cache", cwd=tmp_path)
+    text = bench("--cases", "small", "--scale", 8, "--on", "page-cache", cwd=tmp_path)
     found = {r["way"]: r for r in records(tmp_path)}
     assert set(found) == set(application_report.WAYS)
     r = found["two-phase, as in the paper"]
@@ -62,7 +62,7 @@ def test_the_small_case_has_the_papers_counts(tmp_path):
 def test_study_and_film(tmp_path):
     (tmp_path / "disk").mkdir()
     text = bench("--cases", "study,film", "--scale", 8, "--small-ranks", 2, "--iterations", 5, "--film-iterations", 6,
-                 "--methods", "direct", "--devices", "paced:bandwidth=1G,latency=100us", "--folder", "disk",
+                 "--methods", "direct", "--on", "paced:bandwidth=1G,latency=100us", "--folder", "disk",
                  cwd=tmp_path)
     found = records(tmp_path)
     study = [r for r in found if r["case"] == "study"]
@@ -101,13 +101,13 @@ def test_wrong_arguments(tmp_path):
                              (["--hint", "bufer_size=1M"], "is not a hint")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("penstock: ") and words in text
-    text = bench("--cases", "small", "--scale", 8, "--small-ranks", 64, "--devices", "page-cache", cwd=tmp_path, expect=1)
+    text = bench("--cases", "small", "--scale", 8, "--small-ranks", 64, "--on", "page-cache", cwd=tmp_path, expect=1)
     assert text.count("jeans: 16 x 16 x 8 cells on 64 ranks") == 1
 
 
 def test_interrupted(tmp_path):
     running = subprocess.Popen([*COMMAND, "--cases", "study", "--scale", "8", "--small-ranks", "2", "--iterations", "5",
-                                "--devices", "page-cache", "--repeat", "100"], cwd=tmp_path, text=True,
+                                "--on", "page-cache", "--repeat", "100"], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                env={**os.environ, "PYTHONUNBUFFERED": "1"})
     results = tmp_path / "penstock-bench" / "application.jsonl"

@@ -94,7 +94,7 @@ def test_a_wrong_file_is_found(tmp_path):
 
 
 def test_a_small_run(tmp_path):
-    text = bench("--tables", "1,4,6", "--rows", "I,VI", "--ranks", "2,4", "--size", "640", "--repeat", 2, "--devices",
+    text = bench("--tables", "1,4,6", "--rows", "I,VI", "--ranks", "2,4", "--size", "640", "--repeat", 2, "--on",
                  "page-cache,paced:bandwidth=1G,latency=100us", "--longest", "2", "--mpiexec-timeout", 100, cwd=tmp_path)
     out = tmp_path / "penstock-bench"
     found = [json.loads(line) for line in (out / "sections.jsonl").read_text().splitlines()]
@@ -116,7 +116,7 @@ def test_a_small_run(tmp_path):
 
 
 def test_what_takes_too_long_is_left_out_in_words(tmp_path):
-    text = bench("--tables", "5", "--rows", "I", "--ranks", "16", "--size", "4096", "--devices",
+    text = bench("--tables", "5", "--rows", "I", "--ranks", "16", "--size", "4096", "--on",
                  "paced:bandwidth=10G,latency=1ms", "--longest", "3", "--methods", "direct,dynamic", "--repeat", 1, cwd=tmp_path)
     assert "65536 requests, one after the other, take 66 s at least (--longest 3)" in text and "> 6.55e+04" in text
     found = [json.loads(line) for line in (tmp_path / "penstock-bench" / "sections.jsonl").read_text().splitlines()]
@@ -130,7 +130,7 @@ def test_errors_say_what_is_known(tmp_path):
                              (["--tables", "1", "--operations", "write"], "tables 1 have no rows that write"),
                              (["--methods", "magic"], "known are direct, paper-static, paper-dynamic, static, dynamic, auto"),
                              (["--size", "16"], "no row fits"),
-                             (["--devices", "tape"], "device 'tape' is not known")):
+                             (["--on", "tape"], "device 'tape' is not known")):
         assert words in bench(*arguments, cwd=tmp_path, expect=2)
     assert not list(tmp_path.glob("penstock-bench/*"))
 

@@ -260,7 +260,7 @@ def test_a_section_travels_and_indexes_arrays(tmp_path):
     runs = ps.extents([(3, 9), (20, 21)])
     assert pickle.loads(pickle.dumps(runs)) == runs
     with pytest.raises(ps.SectionError, match="runs along the file"):
-        runs.index
+        print(runs.index)
 
 
 def test_distribute_matches_its_sections():

@@ -18,7 +18,7 @@ from typing import Any, Optional
 import typer
 
 from .. import ArgumentError
-from .background import runs_on
+from .background import ON, runs_on
 from .command import app
 from .devices import Device, device
 from .running import FOLDER, HINT, OUTPUT, TIMEOUT, Progress, at_least, parse_hints
@@ -108,8 +108,7 @@ def find_program(given: Optional[Path]) -> Path:
 def application(
     cases: str = typer.Option("small,large,study", help="Any of small, large (Tables 1 to 12 of the paper), study (background modes x "
                                                         "active buffering x methods) and film (slices of the density)."),
-    devices: str = typer.Option("page-cache,paced:bandwidth=200M,latency=1ms",
-                                help="Any of page-cache, o-direct and paced:NAME=VALUE,...: a modelled shared file system."),
+    on: str = typer.Option("page-cache,paced:bandwidth=200M,latency=1ms", help=ON),
     methods: str = typer.Option("auto,extended,two-phase,gather,sieved,direct", help="Of the study."),
     scale: int = typer.Option(1, min=1, help="Cells in each dimension are the paper's over this."),
     small_ranks: int = typer.Option(SMALL.ranks, min=1, help="MPI processes of small, study and film."),
@@ -132,9 +131,9 @@ def application(
     names = pick("method", methods, _methods())
     at_least(5, "iterations", iterations)
     settings, place = parse_hints(hint or []), folder or output
-    on = [device(run.job["on"]) for run in runs_on(devices, folder, output)]
+    devices = [device(run.job["on"]) for run in runs_on(on, folder, output)]
     sized = [_fitting(case, place) for case in wanted]
-    runs = Runs(find_program(program).resolve(), output, settings, repeat, mpiexec_timeout, _works(sized, on, names))
+    runs = Runs(find_program(program).resolve(), output, settings, repeat, mpiexec_timeout, _works(sized, devices, names))
     raise typer.Exit(runs.carry_out(place))
 
 

@@ -37,14 +37,14 @@ _PATTERNS = "block-block,column-block,block3,block4,halo,gaps,element-gaps,tiles
 
 EXPERIMENTS = {e.name: e for e in (
     Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
-               "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --devices page-cache,paced:bandwidth=1G,latency=100us",
+               "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
     Experiment("steps", "The steps of the two-phase exchange", "--ranks 4,16 --sizes 64M --repeat 7 --patience 8",
                "--ranks 2,4 --sizes 1M --repeat 1 --operations write", report, steps_findings),
     Experiment("peers", "Beside the MPI library's own MPI-IO", f"--ranks 4 --size 32M --patterns {_PATTERNS} --repeat 5 --patience 3",
                "--ranks 2 --size 1M --patterns gaps --repeat 1", peers_report, peers_findings),
     Experiment("split", "Split collectives", "--ranks 4 --size 32M --repeat 3 --patience 8",
-               "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --devices page-cache", split_report, split_findings),
+               "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --on page-cache", split_report, split_findings),
     Experiment("abt", "Active buffering", "--ranks 4 --size 16M --grid 2048 --iterations 128 --snapshots 1,4,16 --repeat 3 --patience 8",
-               "--ranks 2 --size 1M --grid 64 --iterations 4 --snapshots 1 --repeat 1 --devices page-cache", abt_report, abt_findings),
+               "--ranks 2 --size 1M --grid 64 --iterations 4 --snapshots 1 --repeat 1 --on page-cache", abt_report, abt_findings),
 )}

@@ -11,8 +11,8 @@ from typing import Any, Optional
 import typer
 
 from .. import ArgumentError
-from .background import ON, runs_on
 from .application import app
+from .background import ON, runs_on
 from .command import OPERATIONS, UNBUFFERED
 from .devices import available_memory
 from .paper_tables import ELEMENT, ROWS, TABLES, Row
