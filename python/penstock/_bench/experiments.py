@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .application_findings import application_findings
+from .application_report import application_report
 from .background_findings import abt_findings, split_findings
 from .background_report import abt_report, split_report
 from .findings import Finding
@@ -47,4 +49,6 @@ EXPERIMENTS = {e.name: e for e in (
                "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --on page-cache", split_report, split_findings),
     Experiment("abt", "Active buffering", "--ranks 4 --size 16M --grid 2048 --iterations 128 --snapshots 1,4,16 --repeat 3 --patience 8",
                "--ranks 2 --size 1M --grid 64 --iterations 4 --snapshots 1 --repeat 1 --on page-cache", abt_report, abt_findings),
+    Experiment("application", "A production application", "--cases small,study --on paced:bandwidth=200M,latency=1ms --methods auto,direct",
+               "--cases small,study --scale 8 --small-ranks 2 --methods auto --on page-cache", application_report, application_findings),
 )}
