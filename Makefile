@@ -16,6 +16,7 @@
 #   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
 #                           MPI library's own
 #   make bench-formats [MPI=...] [RANKS=4] [ARGS=...]  HDF5 and netCDF-4 files beside bare bytes
+#   make bench-trace [MPI=...] [ARGS="FOLDER BLOCKS"]  what PENSTOCK_TRACE costs requests of 4 KiB and 4 MiB
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make bench-hosts [MPI=...] [ARGS="--layouts 2x1,2x2,2x4"]  every exchange between hosts, which are made on
 #                           this machine, beside what auto takes
@@ -37,7 +38,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-application \
-        bench-opens bench-formats bench-simulate bench-mpi-io bench-hosts dropin docs format clean
+        bench-opens bench-formats bench-simulate bench-trace bench-mpi-io bench-hosts dropin docs format clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -112,6 +113,10 @@ bench-formats: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@. build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
 	  python bench/formats.py --ranks $(or $(RANKS),4) $(ARGS)
+
+bench-trace: setup
+	@scripts/build.sh $(FLAVOUR) trace_cost
+	@build/$(FLAVOUR)/bench/trace_cost $(ARGS)
 
 bench-simulate: setup
 	@scripts/build.sh $(FLAVOUR) simulate

@@ -4,6 +4,7 @@
 //   2. windows are exchanged and moved, see exchanges.hpp
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "engine/operation.hpp"
 #include "engine/rounds.hpp"
@@ -16,6 +17,7 @@ namespace {
 Task<> exchange_messages(Context& context, Requester& requester, Aggregator& aggregator,
                          Slots& mine, Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
+  std::int64_t told = 0;  // of the bytes sent
   for (;;) {
     requester.post();
     aggregator.post();
@@ -23,11 +25,13 @@ Task<> exchange_messages(Context& context, Requester& requester, Aggregator& agg
     completed.clear();
     bool under_way = true;
     {
-      const Timed watch(context.record, Phase::exchange);
+      Timed watch(context.record, Phase::exchange);
       co_await until(Expect::messages, [&] {
         under_way = test_some({&mine, &others}, completed);
         return !under_way || !completed.empty();
       });
+      const std::int64_t sent = mine.bytes_sent() + others.bytes_sent();
+      watch.set_bytes(sent - std::exchange(told, sent));
     }
     if (!under_way) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
     for (const auto& [pool, slot] : completed)

@@ -157,7 +157,8 @@ struct OpenFile {
 struct Context : std::enable_shared_from_this<Context> {
   Context(OpenFile& file, const Channel& channel, Buffers& buffers)
       : file(file),
-        storage(file.storage, storage_counts, file.background_storage),
+        storage(file.storage, storage_counts, file.background_storage, file.listener,
+                channel.call.number),
         comm(file.comm),
         background(file.background),
         units(file.units),

@@ -70,8 +70,10 @@ void Operation::tell() {
 
 /// The turns are left in any case: nobody may wait for an operation that has failed.
 Task<> Operation::run() {
-  const Timed whole(context_->record, Phase::operation, access_.file.bytes(),
-                    access_.file.empty() ? -1 : access_.file.hull().begin);
+  // A blocking call is as long as its operation.
+  const Phase blocking = access_.writes() ? Phase::write_call : Phase::read_call;
+  const Timed whole(context_->record, asked_.background ? Phase::in_flight : blocking,
+                    access_.file.bytes(), access_.file.empty() ? -1 : access_.file.hull().begin);
   try {
     if (company_ == Company::collective) co_await begin();
     else co_await begin_alone();

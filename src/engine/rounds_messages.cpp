@@ -71,7 +71,9 @@ void Messenger::make_room(Round& round) {
 
 Task<> Messenger::begin(Round& round) {
   make_room(round);
-  const Timed watch(context_.record, Phase::exchange);
+  std::int64_t sent = 0;
+  for (const Parcel& parcel : round.outgoing) sent += parcel.bytes;
+  const Timed watch(context_.record, Phase::exchange, sent);
   switch (exchange_) {
     case Exchange::step1:
     case Exchange::step2: co_await ring(round); break;

@@ -24,6 +24,24 @@ void resize(Storage& storage, const std::string& path, std::int64_t bytes) {
     throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path, code);
 }
 
+namespace {
+
+/// Of a call that begins to read or write.
+class WatchedBegin {
+ public:
+  WatchedBegin(Listener* listener, const Request& request, std::int64_t call)
+      : watched_(listener,
+                 request.access.writes() ? Phase::begin_write_call : Phase::begin_read_call, call) {
+    const Footprint& file = request.access.file;
+    watched_.moves(file.bytes(), file.empty() ? -1 : file.hull().begin);
+  }
+
+ private:
+  Watched watched_;
+};
+
+}  // namespace
+
 Call ByteFile::call_of(const Request& request, std::optional<Background> background) const {
   const CallKind kind = Operation::kind(request.access.direction, background);
   return {kind, request.company == Company::collective ? file_->calls + 1 : 0};
@@ -42,6 +60,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::transfer(Request request) {
 std::shared_ptr<InFlight::Begun> ByteFile::begin(Request request, Background background) {
   require_open();
   const InCall in(comm_, path_, call_of(request, background));
+  const WatchedBegin watched(listener_, request, in.call().number);
   const Hints& hints = hints_of(request);
   const auto begun = in_flight_->begin(std::move(request), hints, background);
   if (background == Background::all) return begun;
@@ -53,6 +72,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::begin(Request request, Background bac
 std::shared_ptr<InFlight::Begun> ByteFile::post(Request request) {
   require_open();
   const InCall in(comm_, path_, call_of(request, Background::storage));
+  const WatchedBegin watched(listener_, request, in.call().number);
   const Hints& hints = hints_of(request);
   return in_flight_->post(std::move(request), hints);
 }
@@ -70,6 +90,7 @@ void ByteFile::end(Begun& begun) {
     if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
     return;
   }
+  const Watched watched(listener_, Phase::wait_call, begun.operation->call());
   const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
   last_ = std::exchange(begun.counts, {});
   if (error) throw Error(*error);
@@ -90,6 +111,7 @@ void ByteFile::meet(const Channel& channel, const std::vector<Common>& common,
 
 void ByteFile::sync() {
   require_open();
+  const Watched watched(listener_, Phase::sync_call);
   drain();
   const Channel channel = file_->next_channel(CallKind::sync);
   const InCall in(comm_, path_, channel.call);
@@ -97,6 +119,7 @@ void ByteFile::sync() {
   const std::optional<Error> error = attempt([&] {
     if (!writable()) return;
     ++counts_.other_calls;
+    const Watched access(listener_, Phase::file_sync);
     const std::int64_t code = storage_->sync();
     if (code < 0) throw_errno("syncing", path_, code);
   });
@@ -106,6 +129,7 @@ void ByteFile::sync() {
 
 std::int64_t ByteFile::size() {
   require_open();
+  const Watched watched(listener_, Phase::other_call);
   drain();
   const Channel channel = file_->next_channel(CallKind::file_size);
   const InCall in(comm_, path_, channel.call);
@@ -124,6 +148,7 @@ std::int64_t ByteFile::size() {
 void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                                std::int64_t (Storage::*change)(std::int64_t)) {
   require_open();
+  const Watched watched(listener_, Phase::other_call);
   drain();
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
@@ -157,6 +182,7 @@ void ByteFile::allocate(std::int64_t bytes, const std::optional<Error>& found) {
 void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
                      const std::optional<Error>& found) {
   require_open();
+  const Watched watched(listener_, Phase::other_call);
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
   meet(channel, common, found);
@@ -202,9 +228,10 @@ std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<st
 void ByteFile::close() {
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
+  const Watched watched(listener_, Phase::close_call);
   const bool begins = !closing_;
   if (begins) begin_close();
-  const std::optional<Error> error = attempt([&] { finish_close(); });
+  const std::optional<Error> error = attempt([&] { finish_closing(); });
   // Where ranks are in other calls nothing is done: the file is as open as before.
   if (storage_ && begins) closing_ = false;
   if (error) throw Error(*error);
@@ -213,6 +240,11 @@ void ByteFile::close() {
 void ByteFile::finish_close() {
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
+  const Watched watched(listener_, Phase::close_call);
+  finish_closing();
+}
+
+void ByteFile::finish_closing() {
   in_flight_->end_everything();
   buffered_->drain();
   // Ranks wait for each other, so that whoever opens the file next sees all of it.

@@ -45,6 +45,7 @@ class ByteFile {
   void end(Begun& begun);
   /// Not collective.
   bool is_copied(Begun& begun, bool wait) {
+    const Watched watched(wait ? listener_ : nullptr, Phase::wait_call, begun.operation->call());
     return !storage_ || in_flight_->is_copied(begun, wait);
   }
   bool is_ready(Begun& begun) { return !storage_ || in_flight_->is_ready(begun); }
@@ -74,6 +75,14 @@ class ByteFile {
   /// Else nothing is done, and nothing returned. Fewer bytes: the file ends.
   std::optional<std::int64_t> move_now(Direction direction, std::span<std::byte> memory,
                                        std::int64_t offset);
+  /// Tells who listens of what it has moved, for callers that look at the clock anyway.
+  void tell_moved(Direction direction, Extent range, Span::Clock::time_point begin,
+                  Span::Clock::time_point end) const noexcept {
+    if (listener_ == nullptr) return;
+    const bool writes = direction == Direction::write;
+    listener_->take({0, writes ? Phase::simple_write : Phase::simple_read, range.length(),
+                     range.begin, begin, end});
+  }
 
   /// The first half of close: from here on the file counts as closed.
   void begin_close() {
@@ -120,6 +129,7 @@ class ByteFile {
   }
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
+  void finish_closing();
   void let_go() noexcept;
   void resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                        std::int64_t (Storage::*change)(std::int64_t));
@@ -129,6 +139,7 @@ class ByteFile {
   Communicator comm_;
   std::string path_;
   OpenFlag flag_;
+  Listener* listener_ = nullptr;  // to what happens; null: nobody
   Hints hints_;
   Device device_;
   std::shared_ptr<PaceClock> clock_;

@@ -15,6 +15,7 @@
 #include "file/announcement.hpp"
 #include "file/byte_file.hpp"
 #include "file/costs.hpp"
+#include "file/process.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/finalize.hpp"
 #include "plan/hint_table.hpp"
@@ -88,8 +89,10 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
       comm_(std::move(comm)),
       path_(path.string()),
       flag_(flag),
+      listener_(listener_of(path_)),
       hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
+  const Watched watched(listener_, Phase::open_call);
   if (!comm_.is_null()) finish_before_mpi_does(background_);
   comm_.connect();
   agree_to_open(contents);
@@ -134,6 +137,7 @@ void ByteFile::complete(const Contents& contents) {
   hints_ = resolve_hints(hints_, machine(), units.grain);
   file_.emplace(*storage_, comm_, background_, std::move(units), machine());
   file_->buffered = buffered_;
+  file_->listener = listener_;
   file_->cache_speed = cache_speed_;
   if (Team* const team = comm_.team()) {
     buffered_->publish(team->own_mailbox().pending);

@@ -4,6 +4,9 @@
 
 #include <cstdlib>
 
+#include "mpi/communicator.hpp"
+#include "trace/trace.hpp"
+
 namespace penstock {
 
 BackgroundIo& background_of_process() {
@@ -16,6 +19,18 @@ BackgroundIo& background_of_process() {
     return new BackgroundIo;
   }();
   return *background;
+}
+
+Listener* listener_of(const std::string& path) {
+  trace::Trace* const trace = trace::of_process();
+  if (trace == nullptr) return nullptr;
+  int rank = -1, ranks = 0;
+  if (Communicator::mpi_is_running()) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    trace->set_rank(rank, ranks);
+  }
+  return trace->listener(path);
 }
 
 }  // namespace penstock

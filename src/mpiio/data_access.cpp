@@ -167,12 +167,15 @@ bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
   if (!individual && access.at != DataAccess::At::explicit_offset) return false;
   const auto begin = std::chrono::steady_clock::now();
   std::byte* const buffer = memory_at(access.buffer, layout->nest.place());
+  const std::int64_t offset = view_.byte_offset(individual ? position_ : access.offset);
   const std::optional<std::int64_t> moved =
-      bytes_->move_now(access.direction, {buffer, static_cast<std::size_t>(bytes)},
-                       view_.byte_offset(individual ? position_ : access.offset));
+      bytes_->move_now(access.direction, {buffer, static_cast<std::size_t>(bytes)}, offset);
   if (!moved) return false;
+  const auto end = std::chrono::steady_clock::now();
   if (individual) position_ += etypes_of(*moved);
-  report_.count_simple(access.direction, *moved, seconds_since(begin));
+  report_.count_simple(access.direction, *moved,
+                       std::chrono::duration<double>(end - begin).count());
+  bytes_->tell_moved(access.direction, {offset, offset + *moved}, begin, end);
   set_status(status, *moved);
   return true;
 }

@@ -12,7 +12,7 @@ double* sum_of(Phase phase, Statistics& counts) noexcept {
     case Phase::storage: return &counts.time_storage;
     case Phase::wait: return &counts.time_wait;
     case Phase::room: return &counts.time_room;
-    case Phase::operation: break;
+    default: break;
   }
   return nullptr;
 }

@@ -9,26 +9,46 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace penstock {
 
 /// What the time of a span went into. They nest: what is waited for within an exchange is part of
-/// both.
+/// both. Statistics have the sums of plan to room; the others are told to a listener alone.
 enum class Phase {
-  operation,  // all of one, from its begin to its end
+  in_flight,  // an operation, from its begin to its end, which the call that begins it may be
+              // before
   plan,       // agreeing on it, too
   exchange,   // by messages
   copy,
-  storage,
-  wait,  // for other ranks or I/O threads
-  room,  // for memory of the active buffer
+  storage,  // with locks, and reads of what is in holes
+  wait,     // for other ranks or I/O threads
+  room,     // for memory of the active buffer
+
+  open_call,  // of the program: as long as it is in it
+  close_call,
+  read_call,
+  write_call,
+  begin_read_call,
+  begin_write_call,
+  wait_call,  // for an operation that has begun
+  sync_call,
+  other_call,
+
+  simple_read,  // a call that is nothing but one access to the file
+  simple_write,
+
+  file_read,  // one access to the file
+  file_write,
+  file_sync,
 };
+inline constexpr int phases = static_cast<int>(Phase::file_sync) + 1;
 
 struct Span {
   using Clock = std::chrono::steady_clock;
 
   std::int64_t operation = 0;  // the call that began it
-  Phase phase = Phase::operation;
+  Phase phase = Phase::plan;
   std::int64_t bytes = 0;
   std::int64_t offset = -1;  // in the file, of the first; -1: not known
   Clock::time_point begin, end;
@@ -53,25 +73,100 @@ class Recorder {
   Statistics counts;
 
   void add(Span span) noexcept;
+  Listener* listener() const noexcept { return listener_; }
+  std::int64_t operation() const noexcept { return operation_; }
 
  private:
   std::int64_t operation_;
   Listener* listener_;
 };
 
-/// The span of its life. Bytes and offset may be given later.
+/// The accesses to a file within a span of storage, for who listens. The first begins with the
+/// span, each other one where the one before ends, and the last ends with the span: so a single one
+/// costs no look at the clock.
+class Accesses {
+ public:
+  Accesses(Listener& listener, const Span& storage) noexcept
+      : listener_(listener), access_(storage), outer_(current_) {
+    current_ = this;
+  }
+  Accesses(const Accesses&) = delete;
+  ~Accesses() { current_ = outer_; }
+  void begin() noexcept {
+    if (there_is_one_) tell(Span::Clock::now());
+    access_.begin = there_is_one_ ? access_.end : access_.begin;
+  }
+  void end(Phase phase, std::int64_t bytes, std::int64_t offset) noexcept {
+    there_is_one_ = true;
+    access_.phase = phase;
+    access_.bytes = bytes;
+    access_.offset = offset;
+  }
+  void finish(Span::Clock::time_point end) noexcept {
+    if (there_is_one_) tell(end);
+  }
+  /// Of the storage span that this thread is in; null: it is in none, or nobody listens.
+  static Accesses* current() noexcept { return current_; }
+
+ private:
+  void tell(Span::Clock::time_point end) noexcept {
+    access_.end = end;
+    listener_.take(access_);
+  }
+
+  Listener& listener_;
+  Span access_;
+  bool there_is_one_ = false;
+  Accesses* outer_;
+  static inline thread_local Accesses* current_ = nullptr;
+};
+
+/// The span of its life. One of storage begins and ends in the same thread.
 class Timed {
  public:
   Timed(Recorder& recorder, Phase phase, std::int64_t bytes = 0, std::int64_t offset = -1) noexcept
-      : recorder_(recorder), span_{0, phase, bytes, offset, Span::Clock::now(), {}} {}
+      : recorder_(recorder),
+        span_{recorder.operation(), phase, bytes, offset, Span::Clock::now(), {}} {
+    if (phase == Phase::storage && recorder.listener() != nullptr)
+      accesses_.emplace(*recorder.listener(), span_);
+  }
   Timed(const Timed&) = delete;
   ~Timed() {
     span_.end = Span::Clock::now();
+    if (accesses_) accesses_->finish(span_.end);
     recorder_.add(span_);
   }
+  void set_bytes(std::int64_t bytes) noexcept { span_.bytes = bytes; }
 
  private:
   Recorder& recorder_;
+  Span span_;
+  std::optional<Accesses> accesses_;
+};
+
+/// The span of its life, for who listens and no sum. Where nobody does, no look at the clock.
+class Watched {
+ public:
+  /// `listener`: null for nobody.
+  Watched(Listener* listener, Phase phase, std::int64_t operation = 0) noexcept
+      : listener_(listener) {
+    if (listener_ != nullptr) span_ = {operation, phase, 0, -1, Span::Clock::now(), {}};
+  }
+  Watched(const Watched&) = delete;
+  ~Watched() {
+    if (listener_ == nullptr) return;
+    span_.end = Span::Clock::now();
+    listener_->take(span_);
+  }
+  void moves(std::int64_t bytes, std::int64_t offset) noexcept {
+    span_.bytes = bytes;
+    span_.offset = offset;
+  }
+  /// Nothing was done after all.
+  void drop() noexcept { listener_ = nullptr; }
+
+ private:
+  Listener* listener_;
   Span span_;
 };
 

@@ -1,6 +1,15 @@
 #include "storage/count.hpp"
 
+#include <algorithm>
+
 namespace penstock {
+namespace {
+
+constexpr Phase access_phase(Direction direction) noexcept {
+  return direction == Direction::read ? Phase::file_read : Phase::file_write;
+}
+
+}  // namespace
 
 void StorageCounts::move_to(Statistics& sum) noexcept {
   sum.reads += reads.take();
@@ -15,24 +24,58 @@ void StorageCounts::add_to(Statistics& sum) const noexcept {
 }
 
 std::int64_t CountedStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
-  return noted(direction, inner_.move_some(direction, memory, offset));
+  if (listener_ == nullptr) return noted(direction, inner_.move_some(direction, memory, offset));
+  Accesses* const accesses = Accesses::current();
+  if (accesses == nullptr) return move_alone(direction, memory, offset);
+  accesses->begin();
+  const std::int64_t moved = inner_.move_some(direction, memory, offset);
+  accesses->end(access_phase(direction), std::max<std::int64_t>(moved, 0), offset);
+  return noted(direction, moved);
+}
+
+/// With its own looks at the clock.
+std::int64_t CountedStorage::move_alone(Direction direction, Parts memory, std::int64_t offset) {
+  Watched watched(listener_, access_phase(direction), operation_);
+  const std::int64_t moved = inner_.move_some(direction, memory, offset);
+  watched.moves(std::max<std::int64_t>(moved, 0), offset);
+  return noted(direction, moved);
+}
+
+void CountedStorage::submit(std::span<IoRequest> requests) {
+  if (listener_ != nullptr) {
+    const auto now = Span::Clock::now();
+    for (IoRequest& request : requests) request.begun = now;
+  }
+  inner_.submit(requests);
 }
 
 bool CountedStorage::poll(IoRequest& request) {
   if (!inner_.poll(request)) return false;
-  noted(request.direction, request.result);
+  note(request);
   return true;
 }
 
 void CountedStorage::wait(IoRequest& request) {
   inner_.wait(request);
+  note(request);
+}
+
+/// One that was under way, as long as nobody had asked for its end.
+void CountedStorage::note(const IoRequest& request) {
   noted(request.direction, request.result);
+  if (listener_ != nullptr)
+    listener_->take({operation_, access_phase(request.direction),
+                     std::max<std::int64_t>(request.result, 0), request.offset, request.begun,
+                     Span::Clock::now()});
 }
 
 /// One access, whatever it takes of the range.
 bool CountedStorage::read_mapped(Extent range, std::int64_t wanted, const MappedCopy& copy) {
+  Watched watched(listener_, Phase::file_read, operation_);
+  watched.moves(wanted, range.begin);
   const bool had = inner_.read_mapped(range, wanted, copy);
   if (had) noted(Direction::read, wanted);
+  else watched.drop();
   return had;
 }
 
@@ -58,6 +101,7 @@ std::int64_t CountedStorage::allocate(std::int64_t bytes) {
 
 std::int64_t CountedStorage::sync() {
   ++counts().other_calls;
+  const Watched watched(listener_, Phase::file_sync, operation_);
   return inner_.sync();
 }
 

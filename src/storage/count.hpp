@@ -1,9 +1,11 @@
-// CountedStorage: counts what reaches the storage that it stands before.
+// CountedStorage: counts what reaches the storage that it stands before, and tells who listens of
+// each access.
 #pragma once
 
 #include <penstock/statistics.hpp>
 
 #include "base/tally.hpp"
+#include "record/recorder.hpp"
 #include "storage/storage.hpp"
 
 namespace penstock {
@@ -18,13 +20,19 @@ struct StorageCounts {
 
 class CountedStorage : public Storage {
  public:
-  /// What I/O threads do goes into `background`. All three must outlive it.
-  CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background)
-      : inner_(inner), counts_(counts), background_(background) {}
+  /// What I/O threads do goes into `background`. All three must outlive it. `listener`: null for
+  /// nobody; it is told that accesses are of `operation`.
+  CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background,
+                 Listener* listener = nullptr, std::int64_t operation = 0)
+      : inner_(inner),
+        counts_(counts),
+        background_(background),
+        listener_(listener),
+        operation_(operation) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
   bool completes_later() const override { return inner_.completes_later(); }
-  void submit(std::span<IoRequest> requests) override { inner_.submit(requests); }
+  void submit(std::span<IoRequest> requests) override;
   bool poll(IoRequest& request) override;
   void wait(IoRequest& request) override;
   bool read_ahead(Extent range) override { return inner_.read_ahead(range); }
@@ -40,10 +48,14 @@ class CountedStorage : public Storage {
 
  private:
   std::int64_t noted(Direction direction, std::int64_t moved);
+  std::int64_t move_alone(Direction direction, Parts memory, std::int64_t offset);
+  void note(const IoRequest& request);
   StorageCounts& counts() const noexcept { return in_background ? background_ : counts_; }
 
   Storage& inner_;
   StorageCounts &counts_, &background_;
+  Listener* listener_;
+  std::int64_t operation_;
 };
 
 }  // namespace penstock

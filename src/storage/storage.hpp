@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,7 +37,8 @@ struct IoRequest {
   Parts memory;  // what it lists must stay until the request is done
 
   bool done = false;
-  std::int64_t result = 0;  // once it is done: a count, or -errno
+  std::int64_t result = 0;                      // once it is done: a count, or -errno
+  std::chrono::steady_clock::time_point begun;  // where somebody listens
 };
 
 /// Calls return what the kernel would: a count, or -errno. They may be short and may say -EINTR;

@@ -253,8 +253,8 @@ struct SpanLog : Listener {
     EXPECT_DOUBLE_EQ(seconds(operation, Phase::copy), counts.time_copy);
     EXPECT_DOUBLE_EQ(seconds(operation, Phase::storage), counts.time_storage);
     EXPECT_DOUBLE_EQ(seconds(operation, Phase::wait), counts.time_wait);
-    EXPECT_EQ(bytes(operation, Phase::operation), counts.bytes_wanted);
-    EXPECT_GE(seconds(operation, Phase::operation), counts.time_copy + counts.time_storage);
+    EXPECT_EQ(bytes(operation, Phase::write_call), counts.bytes_wanted);
+    EXPECT_GE(seconds(operation, Phase::write_call), counts.time_copy + counts.time_storage);
   }
 };
 

@@ -38,6 +38,44 @@ TEST(CountStorage, AMappedReadIsOneAccessOfTheBytesThatWereTaken) {
   EXPECT_EQ(counts.bytes_read, 30);
 }
 
+/// What is told of accesses.
+struct AccessLog : Listener {
+  std::vector<Span> spans;
+  void take(const Span& span) noexcept override { spans.push_back(span); }
+  void expect(std::size_t i, Phase phase, std::int64_t bytes, std::int64_t offset) const {
+    ASSERT_LT(i, spans.size());
+    EXPECT_EQ(spans[i].phase, phase);
+    EXPECT_EQ(spans[i].bytes, bytes);
+    EXPECT_EQ(spans[i].offset, offset);
+    EXPECT_EQ(spans[i].operation, 12);
+    EXPECT_LE(spans[i].begin, spans[i].end);
+  }
+};
+
+TEST(CountStorage, TellsOfEachAccess) {
+  const test::TempFolder folder;
+  AccessLog log;
+  StorageCounts counts;
+  for (const bool later : {false, true}) {
+    const auto inner = later ? open_uring(folder.file("f"), OpenFlag::create, false, 4, nullptr)
+                             : open_posix(folder.file("f"), OpenFlag::create);
+    CountedStorage storage(*inner, counts, counts, &log, 12);
+    log.spans.clear();
+    std::vector<std::byte> bytes = pattern(100);
+    const iovec part = part_of(std::span<const std::byte>(bytes));
+    IoRequest request{.direction = Direction::write, .offset = 30, .memory = {&part, 1}};
+    storage.submit({&request, 1});
+    storage.wait(request);
+    storage.read_some(bytes, 90);
+    EXPECT_FALSE(storage.read_mapped({0, 10000}, 30, [](const std::byte*) {}));
+    storage.sync();
+    ASSERT_EQ(log.spans.size(), 3U);
+    log.expect(0, Phase::file_write, 100, 30);
+    log.expect(1, Phase::file_read, 40, 90);
+    log.expect(2, Phase::file_sync, 0, -1);
+  }
+}
+
 TEST(CountStorage, CountsOtherCalls) {
   StorageCounts counts;
   const auto storage = count(make_memory_storage("m"), counts);
