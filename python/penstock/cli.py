@@ -12,11 +12,13 @@ import typer
 
 from . import Error, __version__, hints
 from ._bench.everything import app as bench
+from ._trace.command import app as traces
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Collective reads and writes of array sections in shared files.")
 
 app.add_typer(bench, name="bench")
+app.add_typer(traces, name="trace")
 
 
 def _version(wanted: bool) -> None:
@@ -64,6 +66,8 @@ def run(
     progress_thread: bool = typer.Option(
         False, "--progress-thread", help="Ask MPI for MPI_THREAD_MULTIPLE, so that non-blocking collective calls go on "
         "while the program computes (PENSTOCK_PROGRESS_THREAD=1)."),
+    trace: Optional[Path] = typer.Option(
+        None, metavar="FOLDER", help="Record what each rank does, for `penstock trace` (PENSTOCK_TRACE)."),
     which: bool = typer.Option(False, help="Only say what would be preloaded."),
 ) -> None:
     """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
@@ -85,6 +89,8 @@ def run(
         settings = {"PENSTOCK_REPORT": "1"} if report else {}
         if progress_thread:
             settings["PENSTOCK_PROGRESS_THREAD"] = "1"
+        if trace is not None:
+            settings["PENSTOCK_TRACE"] = str(trace.absolute())
         if hint:
             settings["PENSTOCK_HINTS"] = ";".join(hint)
         become(context.args, settings)

@@ -1,0 +1,48 @@
+"""`penstock trace`: what to do with the traces that PENSTOCK_TRACE=FOLDER left."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+import typer
+
+from .events import load, tell_problems
+
+app = typer.Typer(no_args_is_help=True, help="What a program did at its files, recorded with PENSTOCK_TRACE=FOLDER.")
+
+FOLDER = typer.Argument(help="The folder that PENSTOCK_TRACE named.")
+
+
+class Format(str, Enum):
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
+@app.command()
+def merge(
+    folder: Path = FOLDER,
+    output: Path = typer.Option(Path("trace.json"), "-o", "--output", help="The file to write."),
+) -> None:
+    """Write one file of all ranks for Perfetto (ui.perfetto.dev) and chrome://tracing."""
+    from .merge import write_json
+
+    trace = load(folder)
+    tell_problems(trace)
+    with open(output, "w") as file:
+        count = write_json(trace, file)
+    typer.echo(f"{output}: {count:,} events of {len(trace.processes)} ranks")
+
+
+@app.command()
+def summary(
+    folder: Path = FOLDER,
+    format: Format = typer.Option(Format.text, help="text for people; json and csv for programs."),
+) -> None:
+    """Print what operations took, which sizes they had, and what held the program up."""
+    from .summary import FORMATS, summarise
+
+    trace = load(folder)
+    tell_problems(trace)
+    typer.echo(FORMATS[format.value](summarise(trace)), nl=False)
