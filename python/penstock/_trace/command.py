@@ -46,3 +46,18 @@ def summary(
     trace = load(folder)
     tell_problems(trace)
     typer.echo(FORMATS[format.value](summarise(trace)), nl=False)
+
+
+@app.command()
+def view(
+    folder: Path = FOLDER,
+    output: Path = typer.Option(Path("trace.html"), "-o", "--output", help="The page to write."),
+) -> None:
+    """Write one HTML page: ranks by time to zoom into, offsets by time, and the summary. It needs nothing else."""
+    from .view import page_of
+
+    trace = load(folder)
+    tell_problems(trace)
+    page, count = page_of(trace)
+    output.write_text(page)
+    typer.echo(f"{output}: {count:,} events of {len(trace.processes)} ranks")
