@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, phases> kind_names{
 /// waited for a core, the offset those that it ran.
 constexpr std::uint16_t run_queue = phases + 1;
 
+constexpr std::int64_t shortest_plan = 1000;       // ns: a process alone has little to plan
 constexpr std::int64_t sample_every = 10'000'000;  // ns; it takes some microseconds
 constexpr std::size_t room_for_lanes = 16 * 1024;  // of names
 
@@ -163,6 +164,7 @@ void Trace::take(const Span& span, std::uint32_t file) noexcept {
   record.begin = nanoseconds(span.begin);
   const std::int64_t end = nanoseconds(span.end);
   record.duration = end - record.begin;
+  if (span.phase == Phase::plan && record.duration < shortest_plan) return;
   Thread& mine = thread();
   record.offset = span.offset;
   record.bytes = span.bytes;

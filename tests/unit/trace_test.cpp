@@ -140,6 +140,20 @@ TEST_F(Traces, TellsTheAccessesOfAStorageSpanAndNotTheSpan) {
             static_cast<double>(read.duration + written.duration));
 }
 
+TEST_F(Traces, LeavesOutPlansThatTookNoTime) {
+  Trace trace(settings());
+  for (const Phase phase : {Phase::plan, Phase::copy}) {
+    trace.listener("f")->take(span(phase));
+    Span quick = span(phase);
+    quick.begin = quick.end - std::chrono::nanoseconds(500);
+    trace.listener("f")->take(quick);
+  }
+  Contents found;
+  read_contents(trace.path(), found);
+  EXPECT_EQ(found.of("plan").size(), 1U);
+  EXPECT_EQ(found.of("copy").size(), 2U);
+}
+
 TEST_F(Traces, ThreadsRecordTogether) {
   Trace trace(settings(16 << 20));
   constexpr int threads = 4, each = 20'000;
