@@ -71,7 +71,7 @@ def study(records: list[Record], folder: Path) -> Path:
         panel.grid(alpha=0.3, axis="y")
         panel.set_axisbelow(True)
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     first = records[0]
     figure.suptitle(f"{about(first)}, a dump every {first['dump_every']}\n{first['mpi']}, {first['cores']} cores", fontsize=11)
     return save(figure, folder / "application-study.png")
