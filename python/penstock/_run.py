@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import ArgumentError
 from ._launch import environment
+from ._variants import soname_of as linked_soname
 
 LAUNCHERS = ("mpiexec", "mpirun", "orterun", "prterun", "srun")
 
@@ -69,11 +70,8 @@ def mpi_of_launcher(launcher: str) -> tuple[str, str] | None:
 
 
 def soname_of(path: Path) -> str | None:
-    """The MPI library that a program or library is linked with."""
-    told = subprocess.run(["ldd", str(path)], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "LD_PRELOAD": ""}).stdout
-    match = re.search(r"^\s*(lib\w*mpi(?:ch|_abi)?\.so\.\d+)", told, re.MULTILINE)
-    return match[1] if match else None
+    """The MPI library that a program or library is linked with, whatever is preloaded here."""
+    return linked_soname(path, {**os.environ, "LD_PRELOAD": ""})
 
 
 def soname_of_program(words: list[str]) -> str | None:
