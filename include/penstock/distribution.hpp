@@ -27,13 +27,30 @@ struct DimensionKind {
   PENSTOCK_EXPORT std::string to_string() const;  ///< in the form that parse reads
 };
 
+/// Cells around the blocks of ranks, in block dimensions.
+struct Halo {
+  std::vector<std::int64_t> width;  ///< cells on each side; one for each dimension, or one for all
+  std::vector<bool> periodic;       ///< dimensions whose ends are neighbours; empty: none
+  /// At the array's edge, too, where it is not periodic: cells that no element belongs to.
+  bool frame = false;
+};
+
+/// A part of a local array with its halo, and what of the array belongs there.
+struct HaloPiece {
+  Section section;                  ///< elements of the array
+  std::vector<std::int64_t> start;  ///< where they begin in local memory
+};
+
 /// The share of one rank. `section` is what it owns; with a halo, `local_shape` is larger than
 /// section.shape() and the owned elements begin at `halo_before` in each dimension.
 struct Share {
   Section section;                        ///< what it owns
   std::vector<std::int64_t> local_shape;  ///< memory: owned elements and halo cells
   std::vector<std::int64_t> halo_before;  ///< halo cells before the owned ones
-  Section with_halo;                      ///< owned elements and those under the halo
+  Section with_halo;  ///< owned elements and those under the halo, clipped at the array's edge
+  /// The same where dimensions are periodic: each piece is read to its place. Cells of a frame are
+  /// in none.
+  std::vector<HaloPiece> ghosted;
 };
 
 /// An array of a shape dealt out to the processes of a grid. Pure: every rank can compute the share
@@ -41,12 +58,12 @@ struct Share {
 class PENSTOCK_EXPORT Distribution {
  public:
   /// `grid`: processes per dimension, product = ranks; empty: as square as the shape allows.
-  /// `halo`: halo cells on each side in block dimensions, clipped at the array's edge; empty: none.
-  /// `shape` and `halo` are in elements. Throws Error(argument) where numbers of dimensions differ,
-  /// or the grid has not as many processes as there are ranks.
+  /// `halo`: clipped at the array's edge, unless it says otherwise. `shape` is in elements. Throws
+  /// Error(argument) where numbers of dimensions differ, or the grid has not as many processes as
+  /// there are ranks.
   Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
                std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid = {},
-               std::vector<std::int64_t> halo = {});
+               Halo halo = {});
 
   const std::vector<std::int64_t>& grid() const noexcept {
     return grid_;
@@ -56,9 +73,13 @@ class PENSTOCK_EXPORT Distribution {
   Share share(std::int64_t rank) const;  ///< throws Error(argument) for a rank that is none
 
  private:
+  void check_halo();
+  void check_grid() const;
+  std::string dimensions() const;
   Range owned(std::size_t dimension, std::int64_t coordinate) const;
 
-  std::vector<std::int64_t> shape_, grid_, halo_;
+  std::vector<std::int64_t> shape_, grid_;
+  Halo halo_;
   std::vector<DimensionKind> kinds_;
   std::int64_t ranks_;
 };

@@ -32,7 +32,7 @@ from ._core import FileNotFoundError as FileNotFoundError
 from ._core import IsADirectoryError as IsADirectoryError
 from ._core import PermissionError as PermissionError
 from ._core import version as __version__
-from ._distribution import Distribution, distribute
+from ._distribution import Distribution, Ghosted, distribute
 from ._explain import explain
 from ._file import File
 from ._formats.dataset import DatasetFile
@@ -51,6 +51,7 @@ __all__ = [
     "Error",
     "File",
     "FormatError",
+    "Ghosted",
     "Handle",
     "Hint",
     "InternalError",

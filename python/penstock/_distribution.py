@@ -6,8 +6,28 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._core import ArgumentError, Section, _share
+
+
+class Ghosted:
+    """A rank's block and the cells around it, `Distribution.ghosted`: what a read fills a whole local array with.
+
+    Where dimensions are periodic, cells beyond an end of the array hold elements of the other end. Cells of a frame
+    belong to no element: a read leaves them as they are, 0 in a new array.
+    """
+
+    shape: tuple[int, ...]  #: of the local array
+    pieces: tuple[tuple[Section, tuple[slice, ...]], ...]  #: of the array, each with its place in the local one
+
+    def __init__(self, shape: Sequence[int], pieces: Sequence[tuple[Section, Sequence[int]]]):
+        self.shape = tuple(shape)
+        self.pieces = tuple((section, tuple(slice(begin, begin + n) for begin, n in zip(start, section.shape)))
+                            for section, start in pieces)
+
+    def __repr__(self) -> str:
+        return f"<Ghosted local array of shape {self.shape}: {', '.join(repr(section) for section, _ in self.pieces)}>"
 
 
 class Distribution:
@@ -21,23 +41,27 @@ class Distribution:
     coordinates: tuple[int, ...]  #: this rank's place among them (row-major)
     section: Section  #: what this rank owns
     with_halo: Section  #: what it owns and the halo cells around it, clipped at the array's edge
+    ghosted: Ghosted  #: all of the local array: what it owns, its halo, wrapped around where it is periodic
     local_shape: tuple[int, ...]  #: shape of the local array, halo included
     interior: tuple[slice, ...]  #: the owned elements within the local array
     comm: Any  #: the communicator it was made for, or None
 
-    def __init__(self, shape: Sequence[int], ranks: int, rank: int, kind: Sequence[str],
-                 grid: Optional[Sequence[int]], halo: Sequence[int], comm: Any = None):
-        self.shape, self.comm = tuple(shape), comm
-        self.rank, self.ranks, self.kind = rank, ranks, tuple(kind)
-        section, with_halo, local_shape, before, chosen, coordinates = _share(
-            list(shape), ranks, list(kind), list(grid or []), list(halo), rank)
+    def __init__(self, shape: Sequence[int], place: tuple[int, int, Any], kind: Sequence[str],
+                 grid: Optional[Sequence[int]], halo: tuple[Sequence[int], Sequence[bool], bool]):
+        ranks, rank, self.comm = place
+        self.shape, self.kind = tuple(shape), tuple(kind)
+        self.rank, self.ranks = rank, ranks
+        width, periodic, frame = halo
+        section, with_halo, local_shape, before, chosen, coordinates, pieces = _share(
+            list(shape), (ranks, rank), list(kind), list(grid or []), (list(width), list(periodic), frame))
         self.section, self.with_halo = section, with_halo
+        self.ghosted = Ghosted(local_shape, pieces)
         self.local_shape = tuple(local_shape)
         self.grid = tuple(chosen)
         self.coordinates = tuple(coordinates)
         self.interior = tuple(slice(b, b + n) for b, n in zip(before, section.shape))
 
-    def empty(self, dtype: Any, order: str = "C") -> np.ndarray:
+    def empty(self, dtype: Any, order: str = "C") -> NDArray[Any]:
         """A local array of `local_shape`, halo included, not initialised."""
         return np.empty(self.local_shape, dtype, order=order)  # type: ignore[call-overload]
 
@@ -48,6 +72,7 @@ class Distribution:
 
 def distribute(shape: Sequence[int], comm: Any = None,
                kind: Union[str, Sequence[str], None] = None, halo: Union[int, Sequence[int]] = 0, *,
+               periodic: Union[bool, Sequence[bool]] = False, frame: bool = False,
                grid: Optional[Sequence[int]] = None, rank: Optional[int] = None,
                ranks: Optional[int] = None) -> Distribution:
     """The share of this rank of an array of this shape. Not collective.
@@ -57,7 +82,10 @@ def distribute(shape: Sequence[int], comm: Any = None,
         comm: An mpi4py communicator. None: one process, or what ``rank`` and ``ranks`` say.
         kind: Per dimension "block", "cyclic", "block-cyclic(k)" or "*" (not distributed); one name
             for all. Default: "block" everywhere.
-        halo: Cells on each side in block dimensions, one number or one per dimension.
+        halo: Cells on each side in block dimensions, one number or one per dimension. They end at the array's edge,
+            but for the next two.
+        periodic: Dimensions whose two ends are neighbours: their halo goes around, one value or one per dimension.
+        frame: Halo cells at the array's edge, too, so that all local arrays have them on all sides.
         grid: Processes per dimension; default: blocks as cubic as the number of ranks allows.
         rank: Whose share it is, without ``comm``.
         ranks: Of how many, without ``comm``.
@@ -66,7 +94,8 @@ def distribute(shape: Sequence[int], comm: Any = None,
         The share, which reads and writes take as a section.
 
     Raises:
-        ArgumentError: For a kind that is none, or a grid that is not of as many processes.
+        ArgumentError: For a kind that is none, a grid that is not of as many processes, or values for another number
+            of dimensions.
     """
     shape = tuple(int(n) for n in shape)
     if kind is None:
@@ -76,6 +105,7 @@ def distribute(shape: Sequence[int], comm: Any = None,
     if comm is not None:
         rank, ranks = comm.Get_rank(), comm.Get_size()
     rank, ranks = rank or 0, ranks or 1
+    around = (periodic,) * len(shape) if isinstance(periodic, bool) else tuple(bool(p) for p in periodic)
     if not all(isinstance(k, str) for k in kinds):
         raise ArgumentError(f"distribution kinds must be names, not {kinds!r}")
-    return Distribution(shape, ranks, rank, kinds, grid, halos, comm)
+    return Distribution(shape, (ranks, rank, comm), kinds, grid, (halos, around, bool(frame)))

@@ -9,7 +9,6 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._distribution import Distribution
 from ._hints import check_hints, hint_text
 from ._index import normalize
 
@@ -48,7 +47,6 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
     per_rank = []
     for entry in sections:
         entries = entry if isinstance(entry, list) else [] if entry is None else [entry]
-        per_rank.append([e.section if isinstance(e, Distribution) else normalize(e, shape, order).section
-                         for e in entries])
+        per_rank.append([normalize(e, shape, order).section for e in entries])
     return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
                           cores or os.cpu_count() or 1, nodes, per_rank, text, measure)

@@ -10,6 +10,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._core import Section, SectionError
+from ._distribution import Distribution
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _take(entries: tuple[Any, ...], shape: Sequence[int]) -> list[_Taken]:
 def _of_sections(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     """Sections within an index, as in ``(t, section)``, replaced by what they take of each dimension."""
     replaced: list[Any] = []
-    for entry in entries:
+    for entry in (e.section if isinstance(e, Distribution) else e for e in entries):
         if not isinstance(entry, Section):
             replaced.append(entry)
         elif entry.is_extents:
@@ -209,6 +210,8 @@ def _lists_first(kinds: Sequence[str], kept: Sequence[int], dots: int) -> tuple[
 
 def normalize(entries: Any, shape: Sequence[int], order: str = "C") -> Normalized:
     """Turns one index as the user wrote it into a Section of an array of `shape`."""
+    if isinstance(entries, Distribution):
+        entries = entries.section
     if isinstance(entries, Section):
         return Normalized(entries, tuple(entries.shape))
     if not isinstance(entries, tuple):

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._core import ArgumentError, Section, SectionError
-from ._distribution import Distribution
+from ._distribution import Distribution, Ghosted
 from ._hints import check_hints, hint_text
 from ._index import Normalized, normalize
 from ._values import assigned, tellable
@@ -39,11 +39,11 @@ class Prepared:
 
 @dataclass(frozen=True)
 class _Part:
-    """One section of a call and the user's array for it."""
+    """What one section of a call means, with the user's array for it: one section of the library, or several."""
 
     value: Any  #: what a read returns
-    memory: np.ndarray  #: records of bytes, of the section's shape
-    section: Section
+    memory: list[np.ndarray]  #: records of bytes, each of its section's shape
+    sections: list[Section]
     fill: Optional[Callable[[], None]] = None
 
 
@@ -58,6 +58,21 @@ class Requests:
         self._last: Optional[tuple[Any, Normalized]] = None
         self._settings: dict[Any, dict[str, str]] = {}
         self._record = np.dtype((np.void, dtype.itemsize))
+
+    def one_longer(self) -> Requests:
+        """Those of an array that has grown by a step."""
+        slowest = 0 if self.order == "C" else len(self.shape) - 1
+        shape = tuple(n + (axis == slowest) for axis, n in enumerate(self.shape))
+        longer = Requests(shape, self.dtype, self.order)
+        longer._settings = self._settings
+        return longer
+
+    def in_last_step(self, section: Any) -> Any:
+        """The index of what ``section`` is in the last step along the slowest dimension."""
+        if section is None:
+            return None
+        entries = section if isinstance(section, tuple) else (section,)
+        return (self.shape[0] - 1, *entries) if self.order == "C" else (*entries, self.shape[-1] - 1)
 
     def write(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any]) -> Prepared:
         return self._prepare(memory, section, method, hints, self._to_write)
@@ -85,7 +100,8 @@ class Requests:
             parts = [None if entry is None else one(array, entry) for array, entry in zip(given, wanted)]
             there = [part for part in parts if part is not None]
             values = [None if part is None else part.value for part in parts]
-            return Prepared([part.memory for part in there], [part.section for part in there], settings, None,
+            return Prepared([memory for part in there for memory in part.memory],
+                            [section for part in there for section in part.sections], settings, None,
                             values if many else values[0], [part.fill for part in there if part.fill is not None])
         except SectionError as error:
             return Prepared(settings=settings, problem=("section", tellable(error)))
@@ -117,42 +133,77 @@ class Requests:
         return normal
 
     def _to_write(self, array: Any, entry: Any) -> _Part:
-        if isinstance(entry, Distribution):
-            array, entry = self._interior(array, entry), entry.section
+        array, entry = self._without_halo(array, entry)
         normal = self._normal(entry)
         if array is None:
             raise ArgumentError("an array is needed for a section that is not None")
-        array = self._fitting(np.asarray(array), normal)
-        return _Part(None, normal.as_section(array).view(self._record), normal.section)
+        return self._part(None, self._fitting(np.asarray(array), normal), normal)
 
     def _to_assign(self, value: Any, entry: Any) -> _Part:
-        if isinstance(entry, Distribution):
-            value, entry = self._interior(value, entry), entry.section
+        value, entry = self._without_halo(value, entry)
         normal = self._normal(entry)
-        array = assigned(value, self.dtype, normal.memory_shape)
-        return _Part(None, normal.as_section(array).view(self._record), normal.section)
+        return self._part(None, assigned(value, self.dtype, normal.memory_shape), normal)
 
     def _to_read(self, out: Any, entry: Any) -> _Part:
         if out is not None and not isinstance(out, np.ndarray):
             raise ArgumentError(f"out must be a NumPy array, not {type(out).__name__}")
-        if isinstance(entry, Distribution):
-            part = self._to_read(self._interior(out, entry), entry.section)
-            return part if out is None else _Part(out, part.memory, part.section, part.fill)
+        if _find(Ghosted, entry) is not None:
+            return self._to_read_ghosted(out, entry)
+        array, entry = self._without_halo(out, entry)
         normal = self._normal(entry)
-        array = out
         if array is None:
-            array = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
+            array = out = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
         fitting = self._fitting(array, normal)
         if not normal.flat:
-            return _Part(array, normal.as_section(fitting).view(self._record), normal.section)
+            return self._part(out, fitting, normal)
         if not fitting.flags.writeable:
             raise ArgumentError("buffer: it is not writable")
         flat = np.empty(fitting.size, self.dtype)
-        return _Part(array, flat.view(self._record), normal.section, lambda: normal.fill(fitting, flat))
+        return _Part(out, [flat.view(self._record)], [normal.section], lambda: normal.fill(fitting, flat))
 
-    @staticmethod
-    def _interior(array: Any, d: Distribution) -> Any:
-        return array[d.interior] if isinstance(array, np.ndarray) and array.shape == d.local_shape else array
+    def _to_read_ghosted(self, out: Any, entry: Any) -> _Part:
+        """Several sections, each to its place in the local array."""
+        entries = entry if isinstance(entry, tuple) else (entry,)
+        at = _place(Ghosted, entries)
+        ghosted: Ghosted = entries[at]
+        whole = self._normal((*entries[:at], *(slice(0, 0) for _ in ghosted.shape), *entries[at + 1 :]))
+        if at not in (0, len(entries) - 1) or whole.reversed or whole.lists_first:
+            raise SectionError("section: what has halo cells is the first or the last of an index, beside integers and "
+                               "slices of positive steps")
+        before = whole.memory_shape[: len(whole.memory_shape) - len(ghosted.shape)] if at else ()
+        after = () if at else whole.memory_shape[len(ghosted.shape) :]
+        shape = (*before, *ghosted.shape, *after)
+        if out is None:
+            out = np.zeros(shape, self.dtype, order=self.order)  # type: ignore[call-overload]
+        elif out.shape != shape:
+            raise ArgumentError(f"array has shape {out.shape}, the section with its halo has shape {shape}")
+        parts = []
+        for section, place in ghosted.pieces:
+            here = (*(slice(None) for _ in before), *place)
+            normal = self._normal((*entries[:at], section, *entries[at + 1 :]))
+            parts.append(self._part(None, self._fitting(out[here], normal), normal))
+        return _Part(out, [m for part in parts for m in part.memory], [s for part in parts for s in part.sections])
+
+    def _part(self, value: Any, array: np.ndarray, normal: Normalized) -> _Part:
+        return _Part(value, [normal.as_section(array).view(self._record)], [normal.section])
+
+    def _without_halo(self, array: Any, entry: Any) -> tuple[Any, Any]:
+        """With the section of a Distribution in its place, and of an array that has its halo cells the interior."""
+        if _find(Ghosted, entry) is not None:
+            raise SectionError("section: halo cells belong to other ranks and are read, not written; write the "
+                               "distribution")
+        d = _find(Distribution, entry)
+        if d is None:
+            return array, entry
+        entries = entry if isinstance(entry, tuple) else (entry,)
+        at = _place(Distribution, entries)
+        if isinstance(array, np.ndarray):
+            if at == len(entries) - 1 and array.shape[-len(d.shape) :] == d.local_shape:
+                interior = (..., *d.interior)
+                array = array[interior]
+            elif at == 0 and array.shape[: len(d.shape)] == d.local_shape:
+                array = array[d.interior]
+        return array, d.section if entry is d else (*entries[:at], d.section, *entries[at + 1 :])
 
     def _fitting(self, array: np.ndarray, normal: Normalized) -> np.ndarray:
         """The array with the shape of the index's memory; raises where it has another, or another type."""
@@ -165,3 +216,17 @@ class Requests:
             return np.squeeze(array, normal.dropped)
         raise ArgumentError(f"array has shape {array.shape}, the section {normal.section!r} "
                             f"has shape {normal.memory_shape}")
+
+
+def _place(kind: type, entries: tuple[Any, ...]) -> int:
+    return next(at for at, entry in enumerate(entries) if isinstance(entry, kind))
+
+
+def _find(kind: type, entry: Any) -> Any:
+    """The one of that kind which the index is, or has in it."""
+    if isinstance(entry, kind):
+        return entry
+    found = [e for e in entry if isinstance(e, kind)] if isinstance(entry, tuple) else []
+    if len(found) > 1:
+        raise SectionError(f"section: an index can have one {kind.__name__} in it, not {len(found)}")
+    return found[0] if found else None

@@ -70,7 +70,7 @@ def load(path: Any, d: Any = None, *, comm: Any = None, hints: Optional[Mapping[
     Raises:
         FormatError, SectionError, StorageError, DisagreementError: As `open` and `File.read`.
     """
-    wanted = ... if d is None else d.with_halo if isinstance(d, Distribution) else d
+    wanted = ... if d is None else d.ghosted if isinstance(d, Distribution) else d
     with open(path, comm=_comm_of(comm, d, "load"), hints=hints) as f:
         result: np.ndarray = f.read(wanted)
         return result

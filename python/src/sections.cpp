@@ -135,15 +135,22 @@ void bind_sections(nb::module_& m) {
       .def("__hash__", [](const Section& s) { return std::hash<std::string>{}(s.to_string()); })
       .def("__repr__", [](const Section& s) { return "penstock.Section" + s.to_string(); });
 
-  m.def("_share", [](const std::vector<std::int64_t>& shape, std::int64_t ranks,
+  m.def("_share", [](const std::vector<std::int64_t>& shape, const nb::tuple& ranks_and_rank,
                      const std::vector<std::string>& kinds, const std::vector<std::int64_t>& grid,
-                     const std::vector<std::int64_t>& halo, std::int64_t rank) {
+                     const nb::tuple& halo) {
     std::vector<DimensionKind> parsed;
     for (const auto& kind : kinds) parsed.push_back(DimensionKind::parse(kind));
-    const Distribution distribution(shape, ranks, parsed, grid, halo);
+    const Halo cells{nb::cast<std::vector<std::int64_t>>(halo[0]),
+                     nb::cast<std::vector<bool>>(halo[1]), nb::cast<bool>(halo[2])};
+    const auto rank = nb::cast<std::int64_t>(ranks_and_rank[1]);
+    const Distribution distribution(shape, nb::cast<std::int64_t>(ranks_and_rank[0]), parsed, grid,
+                                    cells);
     const Share share = distribution.share(rank);
+    nb::list pieces;
+    for (const HaloPiece& piece : share.ghosted)
+      pieces.append(nb::make_tuple(piece.section, piece.start));
     return nb::make_tuple(share.section, share.with_halo, share.local_shape, share.halo_before,
-                          distribution.grid(), distribution.coordinates(rank));
+                          distribution.grid(), distribution.coordinates(rank), pieces);
   });
 }
 

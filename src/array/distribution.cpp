@@ -42,6 +42,41 @@ std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, st
   return grid;
 }
 
+/// Of one dimension: indices, and where the first of them is in local memory.
+struct Stretch {
+  Range indices;
+  std::int64_t start = 0;
+};
+
+/// The indices from `begin` to `end`, counted on beyond the ends of a dimension of `extent`.
+std::vector<Stretch> wrapped(std::int64_t begin, std::int64_t end, std::int64_t extent) {
+  std::vector<Stretch> stretches;
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t index = (at % extent + extent) % extent;
+    const std::int64_t count = std::min(extent - index, end - at);
+    stretches.push_back({{index, index + count}, at - begin});
+    at += count;
+  }
+  return stretches;
+}
+
+std::vector<HaloPiece> all_combinations(const std::vector<std::vector<Stretch>>& dimensions) {
+  std::vector<std::pair<std::vector<Indices>, std::vector<std::int64_t>>> pieces(1);
+  for (const std::vector<Stretch>& stretches : dimensions) {
+    decltype(pieces) longer;
+    for (const auto& [indices, start] : pieces)
+      for (const Stretch& stretch : stretches) {
+        longer.emplace_back(indices, start);
+        longer.back().first.emplace_back(stretch.indices);
+        longer.back().second.push_back(stretch.start);
+      }
+    pieces = std::move(longer);
+  }
+  std::vector<HaloPiece> result;
+  for (auto& [indices, start] : pieces) result.push_back({Section(indices), start});
+  return result;
+}
+
 }  // namespace
 
 DimensionKind DimensionKind::parse(std::string_view text) {
@@ -73,35 +108,53 @@ std::string DimensionKind::to_string() const {
 
 Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
                            std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid,
-                           std::vector<std::int64_t> halo)
+                           Halo halo)
     : shape_(std::move(shape)),
       grid_(std::move(grid)),
       halo_(std::move(halo)),
       kinds_(std::move(kinds)),
       ranks_(ranks) {
-  const std::string dims = std::to_string(shape_.size()) + " dimensions";
   if (shape_.empty() || shape_.size() > max_dimensions)
     fail("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
   if (std::any_of(shape_.begin(), shape_.end(), [](std::int64_t n) { return n < 0; }))
     fail("distribution: shape must not be negative");
   if (ranks_ < 1) fail("distribution: the number of ranks must be at least 1");
   if (kinds_.size() != shape_.size())
-    fail("distribution: " + std::to_string(kinds_.size()) + " kinds for " + dims);
-  if (halo_.empty()) halo_.assign(shape_.size(), 0);
-  if (halo_.size() == 1) halo_.assign(shape_.size(), halo_[0]);
-  if (halo_.size() != shape_.size())
-    fail("distribution: " + std::to_string(halo_.size()) + " halo widths for " + dims);
-  for (std::size_t d = 0; d < halo_.size(); ++d) {
-    if (halo_[d] < 0) fail("distribution: halo " + std::to_string(halo_[d]) + " is negative");
+    fail("distribution: " + std::to_string(kinds_.size()) + " kinds for " + dimensions());
+  check_halo();
+  if (grid_.empty()) grid_ = choose_grid(shape_, ranks_, kinds_);
+  check_grid();
+}
+
+std::string Distribution::dimensions() const {
+  return std::to_string(shape_.size()) + " dimensions";
+}
+
+/// Fills in what is left out, too.
+void Distribution::check_halo() {
+  std::vector<std::int64_t>& width = halo_.width;
+  if (width.empty()) width.assign(shape_.size(), 0);
+  if (width.size() == 1) width.assign(shape_.size(), width[0]);
+  if (width.size() != shape_.size())
+    fail("distribution: " + std::to_string(width.size()) + " halo widths for " + dimensions());
+  if (halo_.periodic.empty()) halo_.periodic.assign(shape_.size(), false);
+  if (halo_.periodic.size() != shape_.size())
+    fail("distribution: periodic has " + std::to_string(halo_.periodic.size()) + " values for " +
+         dimensions());
+  for (std::size_t d = 0; d < width.size(); ++d) {
+    if (width[d] < 0) fail("distribution: halo " + std::to_string(width[d]) + " is negative");
     const bool dealt = kinds_[d].kind == DimensionKind::Kind::cyclic ||
                        kinds_[d].kind == DimensionKind::Kind::block_cyclic;
-    if (halo_[d] > 0 && dealt)
+    if (width[d] > 0 && dealt)
       fail("distribution: dimension " + std::to_string(d) + " is " + kinds_[d].to_string() +
            "; a halo needs block or *");
   }
-  if (grid_.empty()) grid_ = choose_grid(shape_, ranks_, kinds_);
+}
+
+void Distribution::check_grid() const {
   if (grid_.size() != shape_.size())
-    fail("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " + dims);
+    fail("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " +
+         dimensions());
   std::int64_t product = 1;
   for (std::size_t d = 0; d < grid_.size(); ++d) {
     if (grid_[d] < 1)
@@ -152,22 +205,30 @@ Range Distribution::owned(std::size_t d, std::int64_t coordinate) const {
 Share Distribution::share(std::int64_t rank) const {
   const std::vector<std::int64_t> coordinate = coordinates(rank);
   std::vector<Indices> owned_dimensions, halo_dimensions;
+  std::vector<std::vector<Stretch>> stretches;
   Share share;
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     const Range range = owned(d, coordinate[d]);
-    const bool has_halo = halo_[d] > 0 && range.count() > 0;
-    const std::int64_t before = has_halo ? std::min(halo_[d], range.lower) : 0;
-    const std::int64_t after = has_halo ? std::min(halo_[d], shape_[d] - range.upper) : 0;
+    const std::int64_t width = range.count() > 0 ? halo_.width[d] : 0;
+    const std::int64_t clipped_before = std::min(width, range.lower);
+    const std::int64_t clipped_after = std::min(width, shape_[d] - range.upper);
+    const bool everywhere = halo_.periodic[d] || halo_.frame;
+    const std::int64_t before = everywhere ? width : clipped_before;
+    const std::int64_t after = everywhere ? width : clipped_after;
     owned_dimensions.emplace_back(range);
     Range wide = range;
-    wide.lower -= before;
-    wide.upper += after;
+    wide.lower -= clipped_before;
+    wide.upper += clipped_after;
     halo_dimensions.emplace_back(wide);
     share.halo_before.push_back(before);
     share.local_shape.push_back(range.count() + before + after);
+    if (halo_.periodic[d] && width > 0)
+      stretches.push_back(wrapped(range.lower - before, range.upper + after, shape_[d]));
+    else stretches.push_back({{wide, before - clipped_before}});
   }
   share.section = Section(std::move(owned_dimensions));
   share.with_halo = Section(std::move(halo_dimensions));
+  share.ghosted = all_combinations(stretches);
   return share;
 }
 

@@ -57,7 +57,7 @@ int penstock_distribute(int dimensions, const int64_t* shape, const char* kinds,
                                 : std::vector<std::int64_t>();
     };
     const Distribution distribution(listed(shape), ranks, kinds_of(kinds, dimensions), listed(grid),
-                                    listed(halo));
+                                    {.width = listed(halo)});
     const Share found = distribution.share(rank);
     penstock_share& told = given(share, "share");
     told = {};

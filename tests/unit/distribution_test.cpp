@@ -46,12 +46,48 @@ TEST(Distribution, BlockSharesDifferByAtMostOne) {
 }
 
 TEST(Distribution, HaloIsClippedAtTheEdge) {
-  const Distribution d({8, 8}, 4, {{Kind::block, 1}, {Kind::block, 1}}, {}, {1});
+  const Distribution d({8, 8}, 4, {{Kind::block, 1}, {Kind::block, 1}}, {}, Halo{{1}, {}, false});
   const Share corner = d.share(0);
   EXPECT_EQ(corner.section, (Section{{0, 4}, {0, 4}}));
   EXPECT_EQ(corner.with_halo, (Section{{0, 5}, {0, 5}}));
   EXPECT_EQ(corner.local_shape, (std::vector<std::int64_t>{5, 5}));
   EXPECT_EQ(d.share(3).halo_before, (std::vector<std::int64_t>{1, 1}));
+}
+
+TEST(Distribution, FramesAreOnAllSidesAndInNoPiece) {
+  const Distribution d({8, 8}, 4, {{}, {}}, {}, Halo{{1, 2}, {}, true});
+  const Share corner = d.share(0);
+  EXPECT_EQ(corner.local_shape, (std::vector<std::int64_t>{6, 8}));
+  EXPECT_EQ(corner.halo_before, (std::vector<std::int64_t>{1, 2}));
+  ASSERT_EQ(corner.ghosted.size(), 1U);
+  EXPECT_EQ(corner.ghosted[0].section, (Section{{0, 5}, {0, 6}}));
+  EXPECT_EQ(corner.ghosted[0].start, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(Distribution, PiecesOfAPeriodicHaloHoldWhatModuloSays) {
+  for (const std::int64_t width : {0, 1, 3, 11})
+    for (const std::int64_t ranks : {1, 2, 3})
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        const Share share =
+            Distribution({5, 4}, ranks, {{}, {}}, {}, Halo{{width}, {true, true}, false})
+                .share(rank);
+        std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::int64_t, std::int64_t>> held;
+        for (const HaloPiece& piece : share.ghosted)
+          for (const auto i : indices_of(piece.section.dimensions()[0]))
+            for (const auto j : indices_of(piece.section.dimensions()[1])) {
+              const Range rows = std::get<Range>(piece.section.dimensions()[0]);
+              const Range columns = std::get<Range>(piece.section.dimensions()[1]);
+              held[{piece.start[0] + i - rows.lower, piece.start[1] + j - columns.lower}] = {i, j};
+            }
+        const auto first = std::get<Range>(share.section.dimensions()[0]).lower - width;
+        const auto second = std::get<Range>(share.section.dimensions()[1]).lower - width;
+        EXPECT_EQ(static_cast<std::int64_t>(held.size()),
+                  share.local_shape[0] * share.local_shape[1]);
+        for (const auto& [place, element] : held) {
+          EXPECT_EQ(element.first, (first + place.first + 60) % 5);
+          EXPECT_EQ(element.second, (second + place.second + 60) % 4);
+        }
+      }
 }
 
 TEST(Distribution, GridIsChosenSquareAndChecked) {
@@ -61,7 +97,8 @@ TEST(Distribution, GridIsChosenSquareAndChecked) {
             (std::vector<std::int64_t>{6, 1}));
   EXPECT_THROW(Distribution({64, 64}, 6, {{}, {}}, {2, 2}), Error);
   EXPECT_THROW(Distribution({64}, 2, {{Kind::collapsed, 1}}), Error);
-  EXPECT_THROW(Distribution({64}, 2, {{Kind::cyclic, 1}}, {}, {1}), Error);
+  EXPECT_THROW(Distribution({64}, 2, {{Kind::cyclic, 1}}, {}, Halo{{1}, {}, false}), Error);
+  EXPECT_THROW(Distribution({64}, 2, {{}}, {}, Halo{{1}, {true, true}, false}), Error);
   EXPECT_THROW(Distribution({64}, 2, {{}, {}}), Error);
 }
 
