@@ -40,6 +40,10 @@ PENSTOCK_EXPORT std::string_view to_string(Container container) noexcept;
 PENSTOCK_EXPORT Mode parse_mode(std::string_view text);  ///< throws Error(argument), as the next
 PENSTOCK_EXPORT Container parse_container(std::string_view text);
 
+/// In ArraySpec::shape, of the slowest dimension (the first in order C, the last in order F): as
+/// long as the file has it, 0 in a new one, and longer by each append().
+inline constexpr std::int64_t unlimited = -1;
+
 /// What the array in the file looks like. Where the file says so itself (.npy), fields may be
 /// left empty, and those given must agree with it.
 struct ArraySpec {
@@ -166,6 +170,10 @@ class PENSTOCK_EXPORT ArrayFile {
                                        const Error& error);
   /// Of a truncate: all ranks throw it.
   void take_part_in_truncate_with_error(const Error& error);
+  /// Of an append: all ranks throw it.
+  void take_part_in_append_with_error(const Error& error);
+  /// Of a set_attributes: all ranks throw it.
+  void take_part_in_set_attributes_with_error(const Error& error);
   /// Of an open: all ranks throw it.
   [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
 
@@ -189,6 +197,19 @@ class PENSTOCK_EXPORT ArrayFile {
   Handle close_begin();
   std::int64_t file_size();           ///< collective; bytes, with all that was written
   void truncate(std::int64_t bytes);  ///< collective; longer too, with zeros
+  /// Collective: the array becomes one step longer along its slowest dimension, and the parts are
+  /// written; their sections are of the longer array, whose new index is the extent before. The
+  /// file must have been opened with `unlimited` there. Where it throws, the shape is as it was. An
+  /// .npy header says the new extent from the next sync() or close() on, so that whoever reads the
+  /// file after a crash finds what was there at the last sync.
+  void append(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
+
+  /// Collective. The record of attributes that lies beside the file (its path and ".attrs.json"),
+  /// as it is written there: JSON. Empty where there is none. An array at an offset has none.
+  std::string attributes();
+  /// Collective: replaces the record as a whole. A crash leaves the old one or the new one.
+  void set_attributes(const std::string& json);
+
   /// Not collective: this rank lets go of the file, as its destructor does.
   void abandon() noexcept;
   bool closed() const noexcept;  ///< or closing, after close_begin()

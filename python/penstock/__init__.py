@@ -11,6 +11,7 @@ file in the array's own order and reads any section back, in few large accesses.
 The method is the extended two-phase method of Thakur and Choudhary (1996).
 """
 
+from ._attributes import Attributes
 from ._core import (
     ArgumentError,
     DisagreementError,
@@ -45,6 +46,7 @@ from ._whole import load, save
 __all__ = [
     "__version__",
     "ArgumentError",
+    "Attributes",
     "DatasetFile",
     "DisagreementError",
     "Distribution",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from collections.abc import MutableMapping
+from typing import Any, Literal, Optional, Union, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ._attributes import Attributes
 from ._core import ArgumentError, Statistics
 from ._handle import Handle
 from ._request import Requests
+from ._types import Index
 from ._values import dtype_of, tellable, whole_number
 
 
@@ -23,7 +27,7 @@ class File:
     path: str  #: as it was given to `penstock.open`
     mode: str  #: "r", "r+" or "w"
     shape: tuple[int, ...]  #: extents of the array, in elements
-    dtype: np.dtype  #: type of its elements
+    dtype: np.dtype[Any]  #: type of its elements
     order: str  #: "C" or "F": how the elements lie in the file
     container: str  #: "raw" or "npy"
     data_offset: int  #: byte of the file where the first element is
@@ -35,9 +39,11 @@ class File:
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
         self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
         self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
+        self._record: Optional[Attributes] = None
         self._requests = Requests(self.shape, self.dtype, self.order)
 
-    def write(self, local: Any, section: Any, method: Optional[str] = None, **hints: Any) -> None:
+    def write(self, local: Any, section: Union[Index, list[Any], None], method: Optional[str] = None,
+              **hints: Any) -> None:
         """Writes this rank's elements. Collective: every rank calls, those with nothing with None.
 
         Args:
@@ -70,8 +76,8 @@ class File:
         """
         self._inner.write(*self._requests.write(local, section, method, hints).request)
 
-    def write_begin(self, local: Any, section: Any, method: Optional[str] = None, background: str = "storage",
-                    **hints: Any) -> Handle:
+    def write_begin(self, local: Any, section: Union[Index, list[Any], None], method: Optional[str] = None,
+                    background: str = "storage", **hints: Any) -> Handle:
         """Begins a write; the program goes on meanwhile. Collective.
 
         Several may be in flight; calls of one file are carried out in the order in which they began.
@@ -98,8 +104,30 @@ class File:
         arrays, sections, *rest = self._requests.write(local, section, method, hints).request
         return Handle(self._inner.write_begin(arrays, sections, tellable(background), *rest))
 
-    def read_begin(self, section: Any, out: Any = None, method: Optional[str] = None, background: str = "storage",
-                   **hints: Any) -> Handle:
+    def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
+        """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
+
+        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header tells the new
+        extent from the next `sync` or `close` on: after a crash the file holds what was there at the last `sync`.
+
+        Args:
+            local: This rank's part of the step, as in `write`.
+            section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
+                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros.
+            method: As in `write`.
+            hints: As in `write`.
+
+        Raises:
+            StateError: If the file was not opened to grow, or its header has no room for a longer shape.
+            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
+        """
+        longer = self._requests.one_longer()
+        self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
+        self._requests = longer
+        self.shape, self.end_offset = longer.shape, self._inner.end_offset
+
+    def read_begin(self, section: Union[Index, list[Any], None], out: Any = None, method: Optional[str] = None,
+                   background: str = "storage", **hints: Any) -> Handle:
         """Begins a read; the program goes on meanwhile. Collective.
 
         Reads queue up behind the writes and reads before them; any other call on this file first
@@ -124,7 +152,17 @@ class File:
         arrays, sections, *rest = prepared.request
         return Handle(self._inner.read_begin(arrays, sections, tellable(background), *rest), prepared.result)
 
-    def read(self, section: Any, out: Any = None, method: Optional[str] = None, **hints: Any) -> Any:
+    @overload
+    def read(self, section: None, out: None = None, method: Optional[str] = None, **hints: Any) -> None: ...
+    @overload
+    def read(self, section: Index, out: Optional[NDArray[Any]] = None, method: Optional[str] = None,
+             **hints: Any) -> NDArray[Any]: ...
+    @overload
+    def read(self, section: list[Any], out: Optional[list[Any]] = None, method: Optional[str] = None,
+             **hints: Any) -> list[Any]: ...
+
+    def read(self, section: Union[Index, list[Any], None], out: Any = None, method: Optional[str] = None,
+             **hints: Any) -> Any:
         """Reads a section, or a list of them. Collective.
 
         No byte of the file is read twice, however many ranks ask.
@@ -147,7 +185,7 @@ class File:
         self._inner.read(*prepared.request)
         return prepared.result()
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Union[Index, list[Any], None]) -> Any:
         """Reads ``f[index]`` as NumPy means it. Collective.
 
         Args:
@@ -167,7 +205,7 @@ class File:
         has_dots = isinstance(index, tuple) and any(entry is Ellipsis for entry in index)
         return result if has_dots else result[()]  # as NumPy does it
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Union[Index, list[Any], None], value: Any) -> None:
         """Writes ``f[index] = value`` as NumPy means it. Collective.
 
         Args:
@@ -180,7 +218,7 @@ class File:
         """
         self._inner.write(*self._requests.assign(value, (index,) if isinstance(index, list) else index).request)
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> NDArray[Any]:
         """All of the array in memory, for ``np.asarray(f)`` and NumPy's functions. Collective."""
         if copy is False:
             raise ValueError("an array in a file cannot be had without a copy in memory")
@@ -216,6 +254,11 @@ class File:
             StorageError: If something could not be written, now or in the background.
         """
         self._inner.sync()
+
+    @overload
+    def close(self, wait: Literal[True] = True) -> None: ...
+    @overload
+    def close(self, wait: Literal[False]) -> Handle: ...
 
     def close(self, wait: bool = True) -> Optional[Handle]:
         """Returns when all that was written is in the file. Collective. A second call does nothing.
@@ -261,6 +304,17 @@ class File:
         except ArgumentError as error:  # the other ranks must hear of it
             wanted, problem = 0, tellable(error)
         self._inner.truncate(wanted, problem)
+
+    @property
+    def attrs(self) -> MutableMapping[str, Any]:
+        """The attributes of the array, a dictionary.
+
+        Collective the first time, which reads them, and whenever one is set. A file that is made anew has none. An
+        array at an ``offset`` of its file cannot have any.
+        """
+        if self._record is None:
+            self._record = Attributes(self._inner, self.path)
+        return self._record
 
     @property
     def closed(self) -> bool:

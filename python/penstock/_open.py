@@ -15,6 +15,7 @@ from ._file import File
 from ._formats.dataset import open_dataset
 from ._formats.wanted import Wanted, container_of
 from ._hints import hint_text, plain_text, warn_of_unknown
+from ._types import Comm, Path
 from ._values import comm_address, descr_of, tellable, whole_number
 
 
@@ -38,14 +39,18 @@ class Given:
 def _extents(shape: Any) -> list[int]:
     if shape is None:
         return []
-    extents = [whole_number(n, f"shape {shape!r}: extent") for n in (shape if np.iterable(shape) else (shape,))]
+    extents = [_core.unlimited if n is None else whole_number(n, f"shape {shape!r}: extent")
+               for n in (shape if np.iterable(shape) else (shape,))]
     if not extents:
         raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
+    if any(n is not None and n < 0 for n in (shape if np.iterable(shape) else (shape,))):
+        raise ArgumentError(f"shape {shape!r}: an extent must not be negative; one that can grow is None")
     return extents
 
 
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
-           hints: Optional[Mapping[str, Any]], container: str) -> Given:
+              hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
+    """`how`: what is said of a dataset: dataset, dims, units, decode."""
     given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.order = plain_text(order or "", "order")
@@ -57,6 +62,7 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
         if given.element_size == 0:
             raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
     given.hints = hint_text(hints or {})
+    given.wanted = _dataset_or_array(given, how)
     return given
 
 
@@ -82,8 +88,8 @@ def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
     return None
 
 
-def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
-         offset: int = 0, comm: Any = None, hints: Optional[Mapping[str, Any]] = None,
+def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
+         offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
          decode: Any = False) -> File:
     """Opens an array in a file. Collective over ``comm``.
@@ -93,7 +99,8 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
             .nc or .nc4 a netCDF-4 file; others hold bare elements.
         mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
             "w" (made anew, its old content dropped).
-        shape: Extents of the array, 1 to 8, in elements.
+        shape: Extents of the array, 1 to 8, in elements. None for the slowest (the first; with order "F" the last):
+            as many as are in the file, 0 in a new one, and one more with each `File.append`.
         dtype: Type of its elements, which have 1 to 65536 bytes.
         order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
             must then agree.
@@ -124,12 +131,8 @@ def open(path: Any, mode: str = "r", shape: Any = None, dtype: Any = None, order
 
     The same class is raised on every rank, and no file is changed then.
     """
-    def give() -> Given:
-        given = given_for(path, mode, shape, dtype, order, offset, hints, container)
-        given.wanted = _dataset_or_array(given, {"dataset": dataset, "dims": dims, "units": units, "decode": decode})
-        return given
-
-    return opened(path, comm, give)
+    how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode}
+    return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 
 def _name_of(path: Any) -> bytes:

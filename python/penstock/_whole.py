@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._core import ArgumentError
 from ._distribution import Distribution
 from ._open import Given, given_for, open, opened
+from ._types import Comm, Index, Path
 
 
 def _comm_of(comm: Any, d: Any, call: str) -> Any:
@@ -27,8 +29,9 @@ def _check_shape(array: np.ndarray, d: Distribution) -> None:
                             f"{tuple(d.section.shape)}, with halo {d.local_shape}")
 
 
-def save(path: Any, local: Any, d: Optional[Distribution] = None, *, order: Optional[str] = None, comm: Any = None,
-         hints: Optional[Mapping[str, Any]] = None, container: str = "auto") -> None:
+def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Optional[str] = None,
+         comm: Comm = None, hints: Optional[Mapping[str, Any]] = None, container: str = "auto",
+         dataset: Optional[str] = None, dims: Any = None) -> None:
     """Writes one array into a new file, and closes it. Collective.
 
     Args:
@@ -39,6 +42,8 @@ def save(path: Any, local: Any, d: Optional[Distribution] = None, *, order: Opti
         comm: Default: the communicator that ``d`` was made for.
         hints: As in `open`.
         container: As in `open`.
+        dataset: As in `open`, of a file that is HDF5 or netCDF-4.
+        dims: As in `open`.
 
     Raises:
         ArgumentError, StorageError, DisagreementError: As `open` and `File.write`. After an ArgumentError an old
@@ -48,14 +53,17 @@ def save(path: Any, local: Any, d: Optional[Distribution] = None, *, order: Opti
         array = np.asarray(local)
         if d is not None:
             _check_shape(array, d)
-        return given_for(path, "w", array.shape if d is None else d.shape, array.dtype, order, 0, hints, container)
+        shape = array.shape if d is None else d.shape
+        how = {"dataset": dataset, "dims": dims, "units": None, "decode": False}
+        return given_for(path, "w", shape, array.dtype, order, 0, hints, container, how)
 
     with opened(path, _comm_of(comm, d, "save"), give) as f:
         f.write(local, ... if d is None else d)
 
 
-def load(path: Any, d: Any = None, *, comm: Any = None, hints: Optional[Mapping[str, Any]] = None) -> np.ndarray:
-    """Reads from the array of a file that tells its shape and dtype (.npy), and closes it. Collective.
+def load(path: Path, d: Optional[Index] = None, *, comm: Comm = None,
+         hints: Optional[Mapping[str, Any]] = None, dataset: Optional[str] = None) -> NDArray[Any]:
+    """Reads from the array of a file that tells its shape and dtype (.npy, HDF5, netCDF-4), and closes it. Collective.
 
     Args:
         path: As in `open`.
@@ -63,6 +71,7 @@ def load(path: Any, d: Any = None, *, comm: Any = None, hints: Optional[Mapping[
             section. None: all of the array, on every rank.
         comm: Default: the communicator that ``d`` was made for.
         hints: As in `open`.
+        dataset: As in `open`.
 
     Returns:
         A new array; of a Distribution of its `local_shape`.
@@ -70,7 +79,6 @@ def load(path: Any, d: Any = None, *, comm: Any = None, hints: Optional[Mapping[
     Raises:
         FormatError, SectionError, StorageError, DisagreementError: As `open` and `File.read`.
     """
-    wanted = ... if d is None else d.ghosted if isinstance(d, Distribution) else d
-    with open(path, comm=_comm_of(comm, d, "load"), hints=hints) as f:
-        result: np.ndarray = f.read(wanted)
-        return result
+    wanted: Index = ... if d is None else d.ghosted if isinstance(d, Distribution) else d
+    with open(path, comm=_comm_of(comm, d, "load"), hints=hints, dataset=dataset) as f:
+        return f.read(wanted)

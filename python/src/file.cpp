@@ -105,6 +105,14 @@ void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintTex
   else file.write(request.parts, &request.hints);
 }
 
+void append(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+            const Problem& problem) {
+  const Request<WriteView> request(file, arrays, sections, hints, problem);
+  nb::gil_scoped_release without_gil;
+  if (request.error) return file.take_part_in_append_with_error(*request.error);
+  file.append(request.parts, &request.hints);
+}
+
 /// A handle and the memory that its operation may still use.
 struct PinnedHandle {
   PinnedHandle(Handle handle, std::vector<Pinned> pinned)
@@ -274,6 +282,14 @@ void bind_file(nb::module_& m) {
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
+      .def("append", &append)
+      .def("attributes", &ArrayFile::attributes, nb::call_guard<nb::gil_scoped_release>())
+      .def("set_attributes",
+           [](ArrayFile& file, const std::string& json, const std::optional<std::string>& problem) {
+             const nb::gil_scoped_release without_gil;
+             if (!problem) return file.set_attributes(json);
+             file.take_part_in_set_attributes_with_error(Error(ErrorClass::argument, *problem));
+           })
       .def("abandon", &ArrayFile::abandon, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("closed", &ArrayFile::closed)
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })

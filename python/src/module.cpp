@@ -2,6 +2,7 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "The engine of penstock. Use the names of the package penstock.";
+  m.attr("unlimited") = penstock::unlimited;
   penstock::python::bind_errors(m);
   penstock::python::bind_sections(m);
   penstock::python::bind_hints(m);

@@ -1,6 +1,8 @@
 #include "container/array_contents.hpp"
 
 #include "container/anew.hpp"
+#include "container/attributes.hpp"
+#include "file/byte_file.hpp"
 #include "file/words.hpp"
 #include "mpi/launch.hpp"
 #include "plan/plan.hpp"
@@ -36,8 +38,39 @@ void ArrayContents::find(Storage& storage) {
 /// The header is written and the size set.
 void ArrayContents::change(Storage& storage) {
   const std::int64_t end = layout().extent().end;
-  if (mode_ == Mode::create) make_anew(storage, path_, described_, end);
-  else extend(storage, path_, described_, end);
+  if (mode_ == Mode::create) {
+    make_anew(storage, path_, described_, end);
+    remove_attributes(path_);  // of what was there before
+  } else {
+    extend(storage, path_, described_, end);
+  }
+}
+
+ArrayLayout ArrayContents::longer() const {
+  if (!described_.growing)
+    throw Error(ErrorClass::state,
+                "'" + path_ +
+                    "' was not opened to grow; pass an unlimited slowest dimension, as in "
+                    "shape=(None, 512)");
+  ArrayLayout longer = layout();
+  ++longer.shape[longer.dimension_at(0)];
+  longer.check();
+  if (described_.spec.container == Container::npy) {
+    Described grown = described_;
+    grown.spec.shape = longer.shape;
+    header_of(grown, path_);
+  }
+  return longer;
+}
+
+/// Of bare elements the size of the file tells.
+bool ArrayContents::is_sealed() const {
+  return described_.spec.container != Container::npy || sealed_shape_ == described_.spec.shape;
+}
+
+void ArrayContents::seal(Storage& storage) {
+  const Transfer done = write_fully(storage, header_of(described_, path_), described_.spec.offset);
+  if (done.error != 0) throw_errno("writing the header of", path_, -done.error);
 }
 
 ArrayLayout ArrayContents::layout() const {

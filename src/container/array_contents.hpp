@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-class ArrayContents : public Contents {
+class ArrayContents : public Contents, public Seal {
  public:
   /// `spec`: as the program gives it.
   ArrayContents(std::string path, Mode mode, ArraySpec spec, const Hints& hints)
@@ -28,12 +28,21 @@ class ArrayContents : public Contents {
   const Described& described() const noexcept { return described_; }
   ArrayLayout layout() const;
 
+  /// One step longer. Throws Error(state) where the array may not grow, Error(argument) where it is
+  /// as large as an array can be.
+  ArrayLayout longer() const;
+  void become(const ArrayLayout& longer) { described_.spec.shape = longer.shape; }
+  bool is_sealed() const override;
+  void seal(Storage& storage) override;
+  void mark_sealed() override { sealed_shape_ = described_.spec.shape; }
+
  private:
   std::string path_;
   Mode mode_;
   ArraySpec given_;
   Hints hints_;
   Described described_;
+  std::vector<std::int64_t> sealed_shape_;  // that the header says
 };
 
 }  // namespace penstock

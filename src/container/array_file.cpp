@@ -1,6 +1,7 @@
 #include <penstock/array_file.hpp>
 
 #include "container/array_impl.hpp"
+#include "container/attributes.hpp"
 #include "container/handle_state.hpp"
 #include "file/process.hpp"
 #include "mpi/agree.hpp"
@@ -22,7 +23,10 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
     : contents_(path.string(), mode, spec, hints),
       file_(background, std::move(comm), path, open_flag_of(mode), contents_, hints),
       dataset_(contents_.layout()),
-      calls_(file_, dataset_) {}
+      calls_(file_, dataset_) {
+  contents_.mark_sealed();
+  if (contents_.described().growing && mode != Mode::read) file_.seal_with(contents_);
+}
 
 std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
   const FileUnits units = contents_.units();
@@ -34,6 +38,58 @@ std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
   std::vector<int> ranks;
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
   return ranks;
+}
+
+/// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
+void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
+  file_.require_open();
+  ArrayLayout longer = contents_.layout();
+  const std::optional<Error> problem = attempt([&] {
+    if (call.found != nullptr) throw Error(*call.found);
+    longer = contents_.longer();
+  });
+  const ContiguousDataset dataset(longer);
+  Request request =
+      DatasetCalls(file_, dataset)
+          .request(Direction::write,
+                   ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
+  file_.extend({end_offset(), longer.extent().end}, request.error);
+  file_.set_units(longer.units());
+  try {
+    calls_.transfer(std::move(request));
+  } catch (...) {
+    file_.set_units(contents_.units());
+    throw;
+  }
+  contents_.become(longer);
+  dataset_ = dataset;
+}
+
+std::string ArrayFile::Impl::attributes() {
+  return file_.on_first_rank({.common = {{"the call", "attributes"}},
+                              .work =
+                                  [&] {
+                                    const bool begins = spec().offset == 0;
+                                    return begins ? read_attributes(file_.path()) : std::string();
+                                  }},
+                             nullptr);
+}
+
+void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found) {
+  std::optional<Error> problem;
+  if (found != nullptr) problem = *found;
+  else if (spec().offset != 0)
+    problem = Error(ErrorClass::state, "'" + file_.path() + "': the array begins at byte " +
+                                           std::to_string(spec().offset) +
+                                           "; only an array that begins its file has attributes");
+  file_.on_first_rank({.common = {{"the call", "set_attributes"}, {"the attributes", json}},
+                       .work =
+                           [&] {
+                             replace_attributes(file_.path(), json);
+                             return std::string();
+                           },
+                       .writes = true},
+                      problem ? &*problem : nullptr);
 }
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
@@ -105,6 +161,21 @@ std::string ArrayFile::on_first_rank(const std::filesystem::path& path, const Fi
 }
 std::string ArrayFile::on_first_rank(const FirstRankTask& task, const Error* found) {
   return impl_->bytes().on_first_rank(task, found);
+}
+void ArrayFile::append(std::span<const Part<WriteView>> parts, const Hints* hints) {
+  impl_->append({parts, hints});
+}
+void ArrayFile::take_part_in_append_with_error(const Error& error) {
+  impl_->append({{}, nullptr, &error});
+}
+std::string ArrayFile::attributes() {
+  return impl_->attributes();
+}
+void ArrayFile::set_attributes(const std::string& json) {
+  impl_->set_attributes(json);
+}
+void ArrayFile::take_part_in_set_attributes_with_error(const Error& error) {
+  impl_->set_attributes({}, &error);
 }
 void ArrayFile::abandon() noexcept {
   impl_->bytes().abandon();

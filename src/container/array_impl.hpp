@@ -25,6 +25,10 @@ class ArrayFile::Impl {
   std::int64_t data_offset() const { return contents_.described().data_offset; }
   std::int64_t end_offset() const { return contents_.units().all.end; }
   std::vector<int> aggregator_ranks() const;
+  void append(const ArrayCall<WriteView>& call);
+  std::string attributes();
+  /// `found`: what is wrong with it already.
+  void set_attributes(const std::string& json, const Error* found = nullptr);
 
  private:
   ArrayContents contents_;

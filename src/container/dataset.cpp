@@ -71,7 +71,6 @@ void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& 
   dataset_.lower(part.section, base, strides_of(dataset_, part), file, memory);
 }
 
-/// What this rank asks for, and what is wrong with it.
 template <class View>
 Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) const {
   file_.require_open();
@@ -95,10 +94,14 @@ Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) 
   return request;
 }
 
+void DatasetCalls::transfer(Request request) {
+  const auto done = file_.transfer(std::move(request));
+  last_method_ = done->operation->plan().method;
+}
+
 template <class View>
 void DatasetCalls::transfer(Direction direction, const ArrayCall<View>& call) {
-  const auto done = file_.transfer(request(direction, call));
-  last_method_ = done->operation->plan().method;
+  transfer(request(direction, call));
 }
 
 template <class View>

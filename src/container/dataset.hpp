@@ -66,11 +66,13 @@ class DatasetCalls {
   template <class View>
   std::shared_ptr<ByteFile::Begun> begin(Direction direction, Background background,
                                          const ArrayCall<View>& call);
+  /// What this rank asks for, and what is wrong with it.
+  template <class View>
+  Request request(Direction direction, const ArrayCall<View>& call) const;
+  void transfer(Request request);
   Method last_method() const noexcept { return last_method_; }
 
  private:
-  template <class View>
-  Request request(Direction direction, const ArrayCall<View>& call) const;
   void check_call(Direction direction, const Hints* hints) const;
   template <class View>
   void lower_part(const Part<View>& part, std::vector<FilePattern>& file,

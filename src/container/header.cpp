@@ -1,5 +1,6 @@
 #include "container/header.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "array/layout.hpp"
@@ -35,6 +36,35 @@ void check_given(const ArraySpec& spec, const std::string& path) {
                 "'" + path + "': dtype is needed, since the file does not tell it");
 }
 
+bool wants_growth(const ArraySpec& spec) {
+  return std::find(spec.shape.begin(), spec.shape.end(), unlimited) != spec.shape.end();
+}
+
+/// `spec` with `extent` in place of the dimension that may grow. Throws Error(argument) where that
+/// is not the slowest one.
+ArraySpec with_extent(ArraySpec spec, Order order, std::int64_t extent) {
+  const std::size_t slowest = order == Order::c ? 0 : spec.shape.size() - 1;
+  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
+    if (spec.shape[d] != unlimited) continue;
+    if (d != slowest)
+      throw Error(ErrorClass::argument, "shape: dimension " + std::to_string(d) +
+                                            " cannot grow; of an array in order " +
+                                            std::string(to_string(order)) + " dimension " +
+                                            std::to_string(slowest) + " can, which is the slowest");
+    spec.shape[d] = extent;
+  }
+  return spec;
+}
+
+/// As many as are whole in the file.
+std::int64_t steps_in(std::int64_t size, const ArraySpec& spec) {
+  const ArraySpec one = with_extent(spec, spec.order.value_or(Order::c), 1);
+  const ArrayLayout layout{one.shape, one.element_size, Order::c, spec.offset};
+  layout.check();
+  const std::int64_t bytes = layout.byte_count();
+  return bytes > 0 ? std::max<std::int64_t>(size - spec.offset, 0) / bytes : 0;
+}
+
 void check_layout(const Described& d) {
   const ArraySpec& spec = d.spec;
   ArrayLayout{spec.shape, spec.element_size, *spec.order, d.data_offset}.check();
@@ -65,7 +95,11 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
                           const std::string& user) {
     throw Error(ErrorClass::format, "'" + path + "' has " + what + " " + file + ", not " + user);
   };
-  if (!given.shape.empty() && given.shape != header.shape)
+  const auto agrees = [](std::int64_t wanted, std::int64_t there) {
+    return wanted == there || wanted == unlimited;
+  };
+  if (!given.shape.empty() && !std::equal(given.shape.begin(), given.shape.end(),
+                                          header.shape.begin(), header.shape.end(), agrees))
     differ("shape", text_of(header.shape), text_of(given.shape));
   if (!given.dtype.empty() && npy::canonical(given.dtype) != header.descr)
     differ("dtype", header.descr, given.dtype);
@@ -87,7 +121,8 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
     throw Error(ErrorClass::format, "'" + path + "': " + error.what());
   }
   check_against(header, given, path);
-  Described described{given, given.offset + header.header_size, {}, false};
+  with_extent(given, header.order, 0);
+  Described described{given, given.offset + header.header_size, {}, false, wants_growth(given)};
   described.spec.shape = header.shape;
   described.spec.element_size = header.element_size;
   described.spec.dtype = header.descr;
@@ -98,8 +133,9 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
 
 }  // namespace
 
-Described describe_new(const std::string& path, const ArraySpec& spec) {
-  check_given(spec, path);
+Described describe_new(const std::string& path, const ArraySpec& given) {
+  check_given(given, path);
+  const ArraySpec spec = with_extent(given, given.order.value_or(Order::c), 0);
   const bool npy = spec.container == Container::npy ||
                    (spec.container == Container::automatic && named_npy(path));
   Described described = described_raw(spec);
@@ -118,7 +154,20 @@ Described describe_new(const std::string& path, const ArraySpec& spec) {
   }
   check_layout(described);
   described.changes = true;
+  described.growing = wants_growth(given);
   return described;
+}
+
+std::vector<std::byte> header_of(const Described& described, const std::string& path) {
+  const ArraySpec& spec = described.spec;
+  try {
+    return npy::format({spec.dtype, spec.element_size, *spec.order, spec.shape, 0},
+                       described.data_offset - spec.offset);
+  } catch (const Error&) {
+    throw Error(ErrorClass::state,
+                "'" + path + "': the .npy header has no room for the longer shape " +
+                    text_of(spec.shape) + "; copy the array to a file made with Penstock");
+  }
 }
 
 std::int64_t element_size_of(const std::string& dtype) {
@@ -130,8 +179,9 @@ std::int64_t element_size_of(const std::string& dtype) {
   }
 }
 
-Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& spec,
+Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& given,
                             bool may_extend) {
+  ArraySpec spec = given;
   const std::int64_t size = size_of(storage);
   const bool may_be_npy = spec.container != Container::raw;
   if (may_be_npy && npy::has_magic(read_bytes(storage, spec.offset, npy::preamble_size))) {
@@ -155,8 +205,11 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
                 "'" + path + "' has no .npy header at byte " + std::to_string(spec.offset) +
                     "; it is foreign or damaged (for bare bytes say container raw)");
   check_given(spec, path);
+  if (wants_growth(spec))
+    spec = with_extent(spec, spec.order.value_or(Order::c), steps_in(size, spec));
   Described described = described_raw(spec);
   check_layout(described);
+  described.growing = wants_growth(given);
   const std::int64_t end =
       spec.offset + ArrayLayout{spec.shape, spec.element_size, Order::c, 0}.byte_count();
   if (size < end && !may_extend)
@@ -172,6 +225,7 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
 std::string Described::packed() const {
   std::vector<std::int64_t> numbers{data_offset,
                                     changes,
+                                    growing,
                                     spec.offset,
                                     spec.element_size,
                                     spec.order == Order::fortran,
@@ -194,6 +248,7 @@ Described Described::unpacked(std::string_view text) {
   Described d;
   d.data_offset = next();
   d.changes = next() != 0;
+  d.growing = next() != 0;
   d.spec.offset = next();
   d.spec.element_size = next();
   d.spec.order = next() != 0 ? Order::fortran : Order::c;

@@ -16,11 +16,15 @@ struct Described {
   std::int64_t data_offset = 0;
   std::vector<std::byte> new_header;  // to be written in front of the data; empty: none
   bool changes = false;               // the file has to be changed, to hold that
+  bool growing = false;               // its slowest dimension may become longer
 
   /// As it travels, but for the new header.
   std::string packed() const;
   static Described unpacked(std::string_view text);
 };
+
+/// Of an .npy file, as long as its header is. Throws Error(state) where that has no room for it.
+std::vector<std::byte> header_of(const Described& described, const std::string& path);
 
 /// For a new file: what will be in it. Pure.
 Described describe_new(const std::string& path, const ArraySpec& spec);

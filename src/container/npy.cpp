@@ -12,7 +12,8 @@ namespace {
 
 constexpr char magic[] = "\x93NUMPY";
 constexpr std::size_t magic_size = 6;
-constexpr std::int64_t alignment = 64;
+constexpr std::size_t alignment = 64;
+constexpr std::size_t most_digits = 21;  // of an extent, as NumPy counts
 constexpr std::int64_t longest_header = 1 << 20;
 
 [[noreturn]] void fail(const std::string& message) {
@@ -194,6 +195,17 @@ void check_keys(const Value& dict) {
   }
 }
 
+std::string dictionary(const Header& header) {
+  std::string shape;
+  for (const std::int64_t extent : header.shape) shape += std::to_string(extent) + ", ";
+  if (header.shape.size() > 1) shape.resize(shape.size() - 2);
+  else shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
+  const std::string descr = is_structured(header.descr) ? header.descr : "'" + header.descr + "'";
+  return "{'descr': " + descr +
+         ", 'fortran_order': " + (header.order == Order::fortran ? "True" : "False") +
+         ", 'shape': (" + shape + "), }";
+}
+
 }  // namespace
 
 bool has_magic(std::span<const std::byte> bytes) noexcept {
@@ -240,18 +252,23 @@ Header parse(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> format(const Header& header) {
-  std::string shape;
-  for (const std::int64_t extent : header.shape) shape += std::to_string(extent) + ", ";
-  if (header.shape.size() > 1) shape.resize(shape.size() - 2);
-  else shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
-  const std::string descr = is_structured(header.descr) ? header.descr : "'" + header.descr + "'";
   int version = 1;
-  std::string text = encode("{'descr': " + descr + ", 'fortran_order': " +
-                                (header.order == Order::fortran ? "True" : "False") +
-                                ", 'shape': (" + shape + "), }",
-                            version);
-  const std::size_t before = 8 + length_field(version);
-  const std::size_t total = (before + text.size() + 1 + alignment - 1) / alignment * alignment;
+  const std::string text = encode(dictionary(header), version);
+  const std::int64_t slowest =
+      header.order == Order::fortran ? header.shape.back() : header.shape.front();
+  const std::size_t room = most_digits - std::to_string(slowest).size();
+  const std::size_t needed = 8 + length_field(version) + text.size() + room + 1;
+  return format(header,
+                static_cast<std::int64_t>((needed + alignment - 1) / alignment * alignment));
+}
+
+std::vector<std::byte> format(const Header& header, std::int64_t size) {
+  int version = 1;
+  std::string text = encode(dictionary(header), version);
+  const std::size_t before = 8 + length_field(version), total = static_cast<std::size_t>(size);
+  if (before + text.size() + 1 > total)
+    fail("it needs " + std::to_string(before + text.size() + 1) + " bytes, and has room for " +
+         std::to_string(size));
   text.resize(total - before - 1, ' ');
   text += '\n';
   std::string out(magic, magic_size);

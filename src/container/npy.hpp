@@ -27,8 +27,11 @@ bool has_magic(std::span<const std::byte> bytes) noexcept;
 std::int64_t header_size(std::span<const std::byte> preamble);
 /// Throws Error(format) saying what is wrong.
 Header parse(std::span<const std::byte> header);
-/// The bytes of a header; its length is a multiple of 64, as NumPy writes it.
+/// The bytes of a header; its length is a multiple of 64, and it has room for the digits of a
+/// longer slowest dimension, as NumPy writes it.
 std::vector<std::byte> format(const Header& header);
+/// The same in exactly `size` bytes. Throws Error(format) where it needs more.
+std::vector<std::byte> format(const Header& header, std::int64_t size);
 /// Bytes of one element of a descr. Throws Error(format) for types of no fixed size.
 std::int64_t element_size_of(const std::string& descr);
 /// The same type in the words that parse() gives it.

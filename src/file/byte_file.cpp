@@ -124,7 +124,22 @@ void ByteFile::sync() {
     if (code < 0) throw_errno("syncing", path_, code);
   });
   drive(comm_, agree_on_exit(channel, error));
+  bring_up_to_date(channel, /*on_device=*/true);
   buffered_->mark_synced();
+}
+
+/// What the file says of itself is written after all that it says is there.
+void ByteFile::bring_up_to_date(const Channel& channel, bool on_device) {
+  if (seal_ == nullptr || seal_->is_sealed()) return;
+  const std::optional<Error> error = attempt([&] {
+    if (comm_.rank() != 0) return;
+    seal_->seal(*storage_);
+    ++counts_.other_calls;
+    const std::int64_t code = on_device ? storage_->sync() : 0;
+    if (code < 0) throw_errno("syncing", path_, code);
+  });
+  drive(comm_, agree_on_exit(channel, error));
+  seal_->mark_sealed();
 }
 
 std::int64_t ByteFile::size() {
@@ -173,6 +188,28 @@ void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::opt
 void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
   resize_on_first(CallKind::truncate, bytes, found, &Storage::resize);
   file_->shortened = bytes < file_->units.all.end;
+}
+
+void ByteFile::extend(Extent step, const std::optional<Error>& found) {
+  require_open();
+  in_flight_->end_everything();
+  const Channel channel = file_->next_channel(CallKind::append);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel, {{"the size that the file grows to", std::to_string(step.end)}}, found);
+  const std::optional<Error> error = attempt([&] {
+    if (comm_.rank() != 0) return;
+    ++counts_.other_calls;
+    const std::int64_t size = storage_->size();
+    if (size < 0) throw_errno("finding out the size of", path_, size);
+    if (size > step.begin) resize(*storage_, path_, step.begin);  // what a crash has left
+    resize(*storage_, path_, step.end);
+  });
+  drive(comm_, agree_on_exit(channel, error));
+}
+
+void ByteFile::set_units(FileUnits units) {
+  in_flight_->await_threads();
+  file_->units = std::move(units);
 }
 
 void ByteFile::allocate(std::int64_t bytes, const std::optional<Error>& found) {
@@ -248,7 +285,11 @@ void ByteFile::finish_closing() {
   in_flight_->end_everything();
   buffered_->drain();
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
-  const std::optional<Error> agreed = attempt([&] { meet(file_->next_channel(CallKind::close)); });
+  const std::optional<Error> agreed = attempt([&] {
+    const Channel channel = file_->next_channel(CallKind::close);
+    meet(channel);
+    bring_up_to_date(channel, /*on_device=*/false);
+  });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
   buffered_->mark_synced();
   comm_.set_calls(file_->calls_before + file_->calls);

@@ -56,6 +56,16 @@ class ByteFile {
   /// `found`: what is wrong with the size already.
   void truncate(std::int64_t bytes, const std::optional<Error>& found);
 
+  /// The file ends where `step` does, and `step` is zeros; without waiting for what is buffered,
+  /// which must lie before it. The agreement of a call that then writes there. `found`: what is
+  /// wrong with it.
+  void extend(Extent step, const std::optional<Error>& found);
+  /// Not collective, but the same on every rank: what there is of the file from the next call on.
+  void set_units(FileUnits units);
+  /// Not collective, but the same on every rank. `seal` is brought up to date by each sync and
+  /// close, and must outlive this.
+  void seal_with(Seal& seal) noexcept { seal_ = &seal; }
+
   /// At least so long, with space for all of it.
   void allocate(std::int64_t bytes, const std::optional<Error>& found);
   /// The ranks meet, and compare what all must pass alike, for a call that does not touch the file.
@@ -130,6 +140,7 @@ class ByteFile {
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void finish_closing();
+  void bring_up_to_date(const Channel& channel, bool on_device);
   void let_go() noexcept;
   void resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                        std::int64_t (Storage::*change)(std::int64_t));
@@ -145,6 +156,7 @@ class ByteFile {
   std::shared_ptr<PaceClock> clock_;
   std::shared_ptr<BufferedFile> buffered_;
   std::shared_ptr<CacheSpeed> cache_speed_;
+  Seal* seal_ = nullptr;
   bool closing_ = false;
   StorageCounts counts_;  // of what no operation does; outlives storage_
   std::unique_ptr<Storage> storage_;

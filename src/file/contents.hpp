@@ -33,4 +33,17 @@ class Contents {
   virtual FileUnits units() const { return {}; }
 };
 
+/// What a file says of what it holds, where that changes while it is open.
+class Seal {
+ public:
+  virtual ~Seal() = default;
+
+  /// Whether the file says all: the same on every rank.
+  virtual bool is_sealed() const = 0;
+  /// On rank 0, once all that was written is in the file: brings up to date what it says.
+  virtual void seal(Storage&) = 0;
+  /// On every rank, when rank 0 has done that.
+  virtual void mark_sealed() = 0;
+};
+
 }  // namespace penstock

@@ -41,6 +41,7 @@ std::string ask_first_rank(Communicator comm, const std::string& path, const Fir
 
 std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* found) {
   require_open();
+  in_flight_->end_everything();  // another rank may be waiting for an end before it comes here
   const Channel channel = file_->next_channel(CallKind::on_first_rank);
   const InCall in(comm_, path_, channel.call);
   meet(channel, common_of(task), attempt([&] {

@@ -28,6 +28,7 @@ constexpr std::array names{"none",
                            "set_atomicity",
                            "seek_shared",
                            "on_first_rank",
+                           "append",
                            "open without a communicator",
                            "a call with arguments that cannot be read"};
 

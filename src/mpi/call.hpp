@@ -31,6 +31,7 @@ enum class CallKind : std::int32_t {
   set_atomicity,
   seek_shared,
   on_first_rank,
+  append,
   open_alone,  // without a communicator: refused
   unknown,     // arguments that cannot be read: an error, in whatever call the others are
 };

@@ -159,3 +159,12 @@ def test_errors_of_arguments_name_path_and_call(cube):
         with pytest.raises((ps.ArgumentError, ps.SectionError), match=words) as caught:
             call()
         assert "open" in words or caught.value.path == cube.path
+
+
+def test_whole_arrays_of_other_libraries(tmp_path):
+    u = np.arange(6.0).reshape(2, 3)
+    ps.save(tmp_path / "u.h5", u, dataset="/run/u")
+    assert np.array_equal(ps.load(tmp_path / "u.h5", dataset="/run/u"), u)
+    with pytest.raises(ps.ArgumentError, match="dataset"):
+        ps.save(tmp_path / "none.h5", u)
+    assert not (tmp_path / "none.h5").exists()

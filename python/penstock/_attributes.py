@@ -1,0 +1,115 @@
+"""Attributes: named values beside an array, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from ._core import ArgumentError, FormatError
+from ._values import tellable
+
+
+def _plain(value: Any, name: str) -> Any:
+    """As JSON says it. Raises ArgumentError for what it cannot say."""
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufSU":
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if value - value != 0:
+            raise ArgumentError(f"attribute {name} is {value}, which JSON cannot say; leave it out, or write a text")
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{name}[{place}]") for place, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise ArgumentError(f"attribute {name} has the key {key!r}; JSON has texts as keys")
+        return {key: _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
+    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+    raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot say; it has texts, numbers, True and False, "
+                        "None, lists and dictionaries of these")
+
+
+class Attributes(MutableMapping[str, Any]):
+    """The attributes of a file, `File.attrs`: a dictionary whose changes are collective.
+
+    They lie beside the file as ``field.npy.attrs.json``; every change replaces that as a whole, or leaves it as it was.
+    Reading looks at what is in memory, and is not collective. Values are what JSON can say; NumPy's numbers and arrays
+    become Python's numbers and lists.
+    """
+
+    def __init__(self, inner: Any, path: str):
+        self._inner, self._path = inner, path
+        self._values: dict[str, Any] = {}
+        text = inner.attributes()
+        if not text:
+            return
+        try:
+            self._values = json.loads(text)
+        except ValueError as error:  # every rank has the same text
+            raise FormatError(f"'{path}.attrs.json' is no JSON: {error}") from None
+        if not isinstance(self._values, dict):
+            raise FormatError(f"'{path}.attrs.json' holds no JSON object, but {type(self._values).__name__}")
+
+    def _change(self, changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Collective. Where it raises, the attributes are as they were, on every rank."""
+        text, problem = "", None
+        try:
+            text = json.dumps(changed(dict(self._values)), indent=1, ensure_ascii=False, allow_nan=False)
+            text.encode()
+        except Exception as error:  # the other ranks must hear of it
+            text, problem = "", f"'{self._path}', attrs: {tellable(error)}"
+        self._inner.set_attributes(text, problem)
+        self._values = json.loads(text)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict(self._values))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        there = name in self._values
+        self._change(lambda values: {key: value for key, value in values.items() if key != name})
+        if not there:  # on every rank: they have compared what is left
+            raise KeyError(name)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Removes one, and returns it. Collective."""
+        value = self._values.get(name)
+        try:
+            del self[name]
+        except KeyError:
+            if not default:
+                raise
+            return default[0]
+        return value
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """As of dictionaries, in one change. Collective."""
+        def changed(values: dict[str, Any]) -> dict[str, Any]:
+            new = dict(*others, **more)
+            for name, value in new.items():
+                if not isinstance(name, str):
+                    raise ArgumentError(f"names of attributes are texts, not {name!r}")
+                values[name] = _plain(value, repr(name))
+            return values
+
+        self._change(changed)
+
+    def clear(self) -> None:
+        """Removes all. Collective."""
+        self._change(lambda values: {})
+
+    def __repr__(self) -> str:
+        return f"<penstock.Attributes {self._values!r}>"
