@@ -53,11 +53,20 @@ types() {
     (cd "$view" && MYPYPATH=. "$OLDPWD/$tools/bin/mypy" --config-file "$OLDPWD/pyproject.toml" \
       --python-executable "$(command -v python)" -p penstock)
 }
+# The programs of the README and of docs/arrays.md, as strictly as a user may have his read. After types.
+documented() {
+  local view=$build/mypy
+  python scripts/doc_programs.py "$view/programs" README.md docs/arrays.md &&
+    printf '[mypy]\nstrict = True\nfollow_imports = silent\nfollow_imports_for_stubs = True\n' >"$view/strict.ini" &&
+    (cd "$view" && MYPYPATH=. "$OLDPWD/$tools/bin/mypy" --config-file strict.ini --cache-dir .documented \
+      --python-executable "$(command -v python)" programs)
+}
 
 tool clang-format "$(cpp_sources | wc -l) files" $tools/bin/clang-format --dry-run -Werror $(cpp_sources)
 tool warnings "a build with -Werror" env WERROR=ON scripts/build.sh "$flavour"
 tool clang-tidy "$(compiled_sources | wc -l) files" tidy
 tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .
 tool mypy "package penstock" types
+tool mypy-documents "the programs of README.md and docs/arrays.md" documented
 echo "<testsuite name=\"lint\">$cases</testsuite>" >"$report"
 exit $status
