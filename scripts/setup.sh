@@ -159,6 +159,9 @@ make_environment() {
   say "installing requirements.txt ${packages[*]:-}"
   quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r requirements.txt ${packages[@]+"${packages[@]}"}
 }
+formats_found() {
+  command -v ncdump && command -v h5dump && command -v h5cc && echo '#include <netcdf.h>' | g++ -E -x c++ -
+} >/dev/null 2>&1
 install_libraries() {
   # GoogleTest: what the system has, else Debian's.
   [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
@@ -167,6 +170,9 @@ install_libraries() {
     (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
+  # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.
+  formats_found || (apt_install libhdf5-dev libnetcdf-dev netcdf-bin hdf5-tools) 2>>"$log" ||
+    say "going on without HDF5 and netCDF-C (examples)"
 }
 # mpi4py's wheel looks for libmpi in the environment first: a system's MPI, which may be one of several, gets a link
 # there. Debian's MPICH has another name: a library that only loads that one.

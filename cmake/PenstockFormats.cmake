@@ -1,0 +1,16 @@
+# HDF5 and netCDF-C, for the tests and examples of <penstock/hdf5.h> and <penstock/netcdf.h>: serial builds. A parallel
+# one brings an MPI library, which may be another one than ours. Where they are found, there is the target penstock_formats.
+enable_language(C)
+set(HDF5_PREFER_PARALLEL OFF)
+find_package(HDF5 QUIET COMPONENTS C)
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(netcdf QUIET IMPORTED_TARGET netcdf)
+endif()
+if(HDF5_FOUND AND NOT HDF5_IS_PARALLEL AND netcdf_FOUND)
+  add_library(penstock_formats INTERFACE)
+  target_include_directories(penstock_formats SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
+  target_link_libraries(penstock_formats INTERFACE penstock PkgConfig::netcdf ${HDF5_LIBRARIES})
+else()
+  message(STATUS "Tests and examples of HDF5 and netCDF-C are left out: no serial builds of both")
+endif()
