@@ -1,7 +1,7 @@
 /// @file
-/// Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves: the library of Penstock
-/// does not. HDF5's serial build will do. Rank 0 lets HDF5 make or find a contiguous dataset and
-/// closes the file; all ranks open its bytes.
+/// Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves: the library of
+/// Penstock does not. HDF5's serial build will do. Rank 0 lets HDF5 make or find a contiguous
+/// dataset and closes the file; all ranks open its bytes.
 #ifndef PENSTOCK_HDF5_H
 #define PENSTOCK_HDF5_H
 
@@ -29,7 +29,7 @@ typedef struct penstock_hdf5_dataset {
 // What rank 0 tells the others.
 struct penstock_hdf5_found {
   char fault[5000];  // what went wrong, in words; "": nothing
-  int made;         // the file was not there before
+  int made;          // the file was not there before
   int dimensions;
   int64_t shape[PENSTOCK_MAX_DIMENSIONS], element_size, offset;
 };
@@ -104,8 +104,8 @@ static inline hid_t penstock_hdf5_make(hid_t file, const penstock_hdf5_dataset* 
 }
 
 static inline int penstock_hdf5_can_make(const penstock_hdf5_dataset* given) {
-  int can = given->type > 0 && given->dimensions >= 1 &&
-            given->dimensions <= PENSTOCK_MAX_DIMENSIONS;
+  int can =
+      given->type > 0 && given->dimensions >= 1 && given->dimensions <= PENSTOCK_MAX_DIMENSIONS;
   for (int d = 0; can && d < given->dimensions; ++d) can = given->shape[d] >= 0;
   return can;
 }
@@ -126,7 +126,8 @@ static inline hid_t penstock_hdf5_file(const char* path, const char* mode,
                                        struct penstock_hdf5_found* found) {
   const int anew = strcmp(mode, "w") == 0;
   if (anew && !penstock_hdf5_is_free(path)) {
-    penstock_hdf5_fail(found, path, "it is open elsewhere, or damaged; it cannot hold", "a dataset");
+    penstock_hdf5_fail(found, path, "it is open elsewhere, or damaged; it cannot hold",
+                       "a dataset");
     return -1;
   }
   found->made = !penstock_hdf5_is_there(path);

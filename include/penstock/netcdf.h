@@ -1,7 +1,7 @@
 /// @file
 /// Variables of netCDF-4 files, for C and C++ programs that link netCDF-C and HDF5 themselves: the
-/// library of Penstock does not. Serial builds of both will do. Rank 0 lets netCDF-C make a contiguous
-/// variable, all ranks open its bytes.
+/// library of Penstock does not. Serial builds of both will do. Rank 0 lets netCDF-C make a
+/// contiguous variable, all ranks open its bytes.
 #ifndef PENSTOCK_NETCDF_H
 #define PENSTOCK_NETCDF_H
 
@@ -50,8 +50,7 @@ static inline int penstock_netcdf_make(int file, const penstock_netcdf_variable*
     status = penstock_netcdf_dimension(file, given->dimension_names[d], given->shape[d], &ids[d]);
   if (status == NC_NOERR)
     status = nc_def_var(file, given->name, given->type, given->dimensions, ids, &variable);
-  if (status == NC_NOERR)
-    status = nc_def_var_chunking(file, variable, NC_CONTIGUOUS, NULL);
+  if (status == NC_NOERR) status = nc_def_var_chunking(file, variable, NC_CONTIGUOUS, NULL);
   if (status == NC_NOERR) status = nc_def_var_fill(file, variable, NC_NOFILL, NULL);
   if (status == NC_NOERR && given->units != NULL)
     status = nc_put_att_text(file, variable, "units", strlen(given->units), given->units);
@@ -97,8 +96,8 @@ static inline void penstock_netcdf_prepare(const char* path, const char* mode,
     status = penstock_netcdf_make(file, given);
   }
   if (status != NC_NOERR)
-    penstock_netcdf_fail(found, path, "netCDF has no variable, and made none, of name",
-                         given->name, status);
+    penstock_netcdf_fail(found, path, "netCDF has no variable, and made none, of name", given->name,
+                         status);
   status = nc_close(file);
   if (status != NC_NOERR)
     penstock_netcdf_fail(found, path, "netCDF cannot close it after making", given->name, status);
@@ -106,7 +105,8 @@ static inline void penstock_netcdf_prepare(const char* path, const char* mode,
 
 /// @endcond
 
-/// Collective over `comm`: a variable of a netCDF-4 file, as penstock_hdf5_open has it for datasets.
+/// Collective over `comm`: a variable of a netCDF-4 file, as penstock_hdf5_open has it for
+/// datasets.
 static inline int penstock_netcdf_open(MPI_Comm comm, const char* path, const char* mode,
                                        const penstock_netcdf_variable* variable,
                                        penstock_file** file) {

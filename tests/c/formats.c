@@ -1,12 +1,14 @@
-/* Datasets of HDF5 and variables of netCDF-4 as a C program has them: its own libraries read what all
-   ranks wrote. */
+/* Datasets of HDF5 and variables of netCDF-4 as a C program has them: its own libraries read what
+   all ranks wrote. */
 #include <penstock/netcdf.h>
 
 #include "checks.h"
 
 enum { rows = 12, columns = 10 };
 
-static double value_at(int64_t row, int64_t column) { return (double)(row * 100 + column); }
+static double value_at(int64_t row, int64_t column) {
+  return (double)(row * 100 + column);
+}
 
 /* Every rank writes its block, and reads it back. */
 static void move_blocks(penstock_file* file) {
@@ -124,8 +126,7 @@ static void test_netcdf(void) {
   EXPECT_OK(penstock_netcdf_open(MPI_COMM_WORLD, path, "r+", &v, &file));
   move_blocks(file);
   EXPECT_OK(penstock_close(&file));
-  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT,
-              penstock_netcdf_open(MPI_COMM_WORLD, path, "r+", &w, &file));
+  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_netcdf_open(MPI_COMM_WORLD, path, "r+", &w, &file));
   EXPECT_WORDS("of name w");
   EXPECT_OK(penstock_netcdf_open(MPI_COMM_WORLD, path, "r", &v, &file));
   EXPECT_OK(penstock_close(&file));

@@ -215,6 +215,19 @@ def test_datasets_that_are_not_in_one_piece(tmp_path, name):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("fill", [None, 7.0])
+def test_a_dataset_that_nobody_has_written_gets_its_space(tmp_path, fill):
+    path = tmp_path / "e.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("g/u", (30, 20), "f8", fillvalue=fill).attrs["units"] = "K"
+        file["v"] = np.arange(5.0)
+    with ps.open(path, "r+", dataset="g/u") as f:
+        assert f.attrs["units"] == "K" and (f.read(...) == (fill or 0)).all()
+        f.write(np.ones((2, 20)), (slice(4, 6), slice(None)))
+    with h5py.File(path) as file:
+        assert file["g/u"][4:6].min() == 1 and (file["g/u"][6:] == (fill or 0)).all() and file["v"][4] == 4
+
+
 def test_a_large_dataset_is_decoded_piece_by_piece(tmp_path, monkeypatch):
     from penstock._formats import decode
 

@@ -140,6 +140,18 @@ def _refused(wanted: Wanted) -> Iterator[None]:
 
 def _find(opening: Opening, made: list[str]) -> Optional[Found]:
     """On rank 0: the dataset, if it is there. None: it has to be made."""
+    found = _find_as_it_is(opening, made)
+    if found is not None and found.refused == hdf5.NO_SPACE and opening.wanted.mode == "r+":
+        hdf5.give_space(opening.wanted.path, found.name)
+        found = _find_as_it_is(opening, made)
+    if found is None or not found.refused:
+        return found
+    raise FormatError(f"'{opening.wanted.path}': dataset {found.name} {found.refused}, so that its elements do not lie "
+                      "in the file one after the other as they are in memory. With decode=True rank 0 decodes it into "
+                      "a temporary file for all, or make it contiguous (h5repack -l CONTI)")
+
+
+def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
     import h5py
 
     wanted = opening.wanted
@@ -152,15 +164,10 @@ def _find(opening: Opening, made: list[str]) -> Optional[Found]:
             raise hdf5.missing(file, name, wanted.path)
         found = hdf5.found_in(dataset, opening.kind.dims_of(dataset))
         _check_against(wanted, found, dataset)
-        if not found.refused:
-            return found
-        if wanted.decode:
-            decoded = decode(dataset, wanted.path, found, wanted.decode)
-            made[:] = ["copy", decoded.copy]
-            return decoded
-    raise FormatError(f"'{wanted.path}': dataset {found.name} {found.refused}, so that its elements do not lie in the "
-                      "file one after the other as they are in memory. With decode=True rank 0 decodes it "
-                      "into a temporary file for all, or make it contiguous (h5repack -l CONTI)")
+        if found.refused and wanted.decode:
+            found = decode(dataset, wanted.path, found, wanted.decode)
+            made[:] = ["copy", found.copy]
+        return found
 
 
 def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STRUCTURE = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "DIMENSION_LABELS", "REFERENCE_LIST", "_Netcdf4Dimid",
                        "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict"})
 MOST_TOLD = 20  # names in a message
+NO_SPACE = "was never written, and has no space in the file yet"
 
 
 def import_or_refuse(module: str) -> Any:
@@ -242,7 +243,7 @@ def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
     if not refused and not dataset.shape:
         refused = "is a single value, with no dimension"
     if not refused and offset is None and dataset.size:
-        refused = "was never written, and has no space in the file yet"
+        refused = NO_SPACE
     dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
                  plain_attributes(dataset.attrs), refused)
@@ -263,6 +264,16 @@ def contiguous(allocated: bool) -> Any:
     properties.set_alloc_time(h5d.ALLOC_TIME_EARLY if allocated else h5d.ALLOC_TIME_LATE)
     properties.set_fill_time(h5d.FILL_TIME_NEVER)
     return properties
+
+
+def give_space(path: str, name: str) -> None:
+    """To a dataset that nobody has written: with its first element HDF5 allocates all, and fills it if a fill value
+    was set."""
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        first = (0,) * file[name].ndim
+        file[name][first] = file[name][first]
 
 
 def check_type(dtype: np.dtype) -> None:
