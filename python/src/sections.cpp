@@ -117,7 +117,7 @@ void bind_sections(nb::module_& m) {
                    "Per dimension (lower, upper, stride, block), half-open, or a list of indices.")
       .def_prop_ro("index", &index_of,
                    "What selects the same elements of a NumPy array of the whole: slices, or open\n"
-                   "index lists as of numpy.ix_. Raises SectionError for runs along the file.")
+                   "index lists as of ``numpy.ix_``. Raises SectionError for runs along the file.")
       .def_prop_ro("is_extents", &Section::is_extents,
                    "Whether it is runs along the file, made by `extents`.")
       .def(
