@@ -231,7 +231,7 @@ TEST(Field, HighestRankWinsWhereSectionsOverlap) {
 TEST(Field, TheLatticePattern) {  // mpich#7935: four dimensions, block in each, halo in memory
   const std::vector<std::int64_t> shape{8, 6, 10, 12};
   auto file = create("lattice", shape, 16, ps::Order::fortran);
-  const ps::Distribution d(shape, size(), {{}, {}, {}, {}}, {}, {1});
+  const ps::Distribution d(shape, size(), {{}, {}, {}, {}}, {}, {.width = {1}});
   const ps::Share share = d.share(rank());
   std::int64_t cells = 1;
   for (const auto n : share.local_shape) cells *= n;
