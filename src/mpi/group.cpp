@@ -7,7 +7,6 @@
 
 #include "mpi/communicator.hpp"
 #include "mpi/drive.hpp"
-#include "mpi/refusal.hpp"
 
 namespace penstock {
 namespace {
@@ -30,16 +29,6 @@ int attribute_key() {
   return key;
 }
 
-/// For ranks of `comm` that may never come, since each was refused an open without a communicator.
-void wait_to_open(MPI_Request& request, const char* call, MPI_Comm comm) {
-  for (Wait wait(Wait::OutOfPatience::throws);; wait.poll()) {
-    int done = 0;
-    Communicator::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
-    if (done) return;
-    throw_if_refused(comm);
-  }
-}
-
 /// MPI_Comm_idup and not MPI_Comm_dup, which spins for as long as a rank does not come.
 MPI_Comm duplicate(MPI_Comm user) {
   // A wait that ends with an error leaves the request to MPI: the memory must stay.
@@ -47,7 +36,7 @@ MPI_Comm duplicate(MPI_Comm user) {
   MPI_Request request = MPI_REQUEST_NULL;
   Communicator::check(MPI_Comm_idup(user, made.get(), &request), "MPI_Comm_idup");
   MPI_Comm* const lent = made.release();
-  wait_to_open(request, "MPI_Comm_idup", user);
+  Communicator::wait(request, "MPI_Comm_idup", Wait::OutOfPatience::throws);
   made.reset(lent);
   // The user's handler may abort the program; errors here become exceptions on every rank.
   Communicator::check(MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -60,7 +49,7 @@ MPI_Comm duplicate(MPI_Comm user) {
 void wait_for_all(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   Communicator::check(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
-  wait_to_open(request, "MPI_Ibarrier", comm);
+  Communicator::wait(request, "MPI_Ibarrier", Wait::OutOfPatience::throws);
 }
 
 std::mutex& groups_mutex() {

@@ -9,7 +9,7 @@
 
 #include <penstock/error.hpp>
 
-#include "mpi/refusal.hpp"
+#include "mpi/group.hpp"
 
 namespace penstock {
 namespace {
@@ -107,7 +107,7 @@ void refuse_lone_writer(const Communicator& comm, const std::string& path) {
   if (!comm.alone()) return;
   const std::optional<LonelyWriter> lonely = find_other_ranks(comm);
   if (!lonely) return;
-  if (lonely->of_world) remember_refusal(path);
+  if (lonely->of_world) Group::show_refusal();
   throw Error(ErrorClass::argument, "'" + path + "' is opened for writing " + lonely->who +
                                         "; each would write all of it, over the others. " +
                                         lonely->what_to_do);

@@ -118,10 +118,11 @@ void throw_mpi(int mpi_class, const std::string& text) {
 
 int mpi_class_of(const Error& error) {
   const std::string_view text = error.what();
-  // Texts of other ranks begin with "rank N: ".
+  // Before the name of the class a text may have the rank, the file and the call.
+  const std::size_t last = 96 + error.path().size();
   for (const NamedClass& named : named_classes()) {
     const std::size_t at = text.find(named.name);
-    if (at < 64 && at + named.name.size() < text.size() && text[at + named.name.size()] == ':')
+    if (at < last && at + named.name.size() < text.size() && text[at + named.name.size()] == ':')
       return named.value;
   }
   switch (error.error_class()) {

@@ -141,9 +141,9 @@ ONE_FILE_BEFORE = 'ps.open("b.npy", "w", shape=(4,), dtype="f8", comm=comm).clos
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
-@pytest.mark.parametrize("before", ["", ONE_FILE_BEFORE], ids=["the first file", "the second file"])
-def test_ranks_that_wait_for_one_that_forgot_the_communicator_hear_of_it(tmp_path, ranks, before):
-    output = run_ranks(tmp_path, FORGETTING.format(before=before), ranks, expect=None)
+def test_ranks_that_wait_for_one_that_forgot_the_communicator_hear_of_it(tmp_path, ranks):
+    """Where they have opened a file before, and so have common memory."""
+    output = run_ranks(tmp_path, FORGETTING.format(before=ONE_FILE_BEFORE), ranks, expect=None)
     lines = [line for line in output.splitlines() if line.startswith("rank ") and " after " in line]
     assert len(lines) == ranks, output
     for line in lines:
@@ -153,7 +153,6 @@ def test_ranks_that_wait_for_one_that_forgot_the_communicator_hear_of_it(tmp_pat
             assert "ArgumentError: 'a.npy' is opened for writing without a communicator" in line
         else:
             assert f"StateError: rank {ranks - 1} has ended MPI and will not come to this open" in line
-            assert before or "without a communicator" in line
     assert not (tmp_path / "a.npy").exists()
 
 
@@ -172,3 +171,15 @@ with ps.open("a.npy", "w", shape=(4,), dtype="f8", comm=comm) as f:
 """
     run_ranks(tmp_path, script, 3)
     assert np.load(tmp_path / "a.npy").shape == (4,)
+
+
+def test_a_refused_rank_leaves_nothing_behind_that_the_end_of_mpi_would_stumble_over(tmp_path):
+    script = """
+import penstock as ps
+from mpi4py import MPI
+try:
+    ps.open("a.npy", "w", shape=(4,), dtype="f8")
+except ps.ArgumentError:
+    pass
+"""
+    run_ranks(tmp_path, script, 3)  # MPICH ends with an error where a message was never received

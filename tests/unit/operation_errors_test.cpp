@@ -56,7 +56,8 @@ TEST_F(Simulated, WhatIsWrongOnOneRankIsThrownOnAll) {
     for (const auto& operation : begun) {
       ASSERT_TRUE(operation->error());
       EXPECT_EQ(operation->error()->error_class(), ErrorClass::argument);
-      EXPECT_STREQ(operation->error()->what(), "rank 3: the array is too short");
+      EXPECT_STREQ(operation->error()->what(),
+                   "rank 3: 'simulated', write: the array is too short");
     }
     model.expect_in(*shared);
   }
