@@ -3,8 +3,10 @@
 #include <penstock/array_file.hpp>
 #include <penstock/costs.hpp>
 #include <penstock/distribution.hpp>
+#include <penstock/element_type.hpp>
 #include <penstock/error.hpp>
 #include <penstock/explain.hpp>
+#include <penstock/fields_file.hpp>
 #include <penstock/file_system.hpp>
 #include <penstock/first_rank.hpp>
 #include <penstock/handle.hpp>

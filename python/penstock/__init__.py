@@ -35,6 +35,7 @@ from ._core import PermissionError as PermissionError
 from ._core import version as __version__
 from ._distribution import Distribution, Ghosted, distribute
 from ._explain import explain
+from ._fields import Field, FieldsFile
 from ._file import File
 from ._formats.dataset import DatasetFile
 from ._handle import Handle
@@ -51,6 +52,8 @@ __all__ = [
     "DisagreementError",
     "Distribution",
     "Error",
+    "Field",
+    "FieldsFile",
     "File",
     "FormatError",
     "Ghosted",

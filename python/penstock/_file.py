@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import MutableMapping
-from typing import Any, Literal, Optional, Union, overload
+from typing import Any, Literal, Optional, TypeVar, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,31 +16,19 @@ from ._request import Requests
 from ._types import Index
 from ._values import dtype_of, tellable, whole_number
 
+Open = TypeVar("Open", bound="OpenFile")
 
-class File:
-    """An array in a file, made by `penstock.open`. A context manager, which closes it.
 
-    After an exception within the ``with`` it lets go of the file on this rank alone, since the other
-    ranks may be anywhere.
-    """
+class Array:
+    """What is the same for the array of a file and for each field of one that has several."""
 
-    path: str  #: as it was given to `penstock.open`
-    mode: str  #: "r", "r+" or "w"
     shape: tuple[int, ...]  #: extents of the array, in elements
     dtype: np.dtype[Any]  #: type of its elements
     order: str  #: "C" or "F": how the elements lie in the file
-    container: str  #: "raw" or "npy"
     data_offset: int  #: byte of the file where the first element is
     end_offset: int  #: byte of the file just past the array
-
-    def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
-        self._inner, self._ranks = inner, ranks
-        self.path, self.mode = path, mode
-        self.shape, self.order, self.container = inner.shape, inner.order, inner.container
-        self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
-        self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
-        self._record: Optional[Attributes] = None
-        self._requests = Requests(self.shape, self.dtype, self.order)
+    _inner: Any
+    _requests: Requests
 
     def write(self, local: Any, section: Union[Index, list[Any], None], method: Optional[str] = None,
               **hints: Any) -> None:
@@ -103,28 +91,6 @@ class File:
         """
         arrays, sections, *rest = self._requests.write(local, section, method, hints).request
         return Handle(self._inner.write_begin(arrays, sections, tellable(background), *rest))
-
-    def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
-        """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
-
-        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header tells the new
-        extent from the next `sync` or `close` on: after a crash the file holds what was there at the last `sync`.
-
-        Args:
-            local: This rank's part of the step, as in `write`.
-            section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
-                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros.
-            method: As in `write`.
-            hints: As in `write`.
-
-        Raises:
-            StateError: If the file was not opened to grow, or its header has no room for a longer shape.
-            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
-        """
-        longer = self._requests.one_longer()
-        self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
-        self._requests = longer
-        self.shape, self.end_offset = longer.shape, self._inner.end_offset
 
     def read_begin(self, section: Union[Index, list[Any], None], out: Any = None, method: Optional[str] = None,
                    background: str = "storage", **hints: Any) -> Handle:
@@ -228,10 +194,6 @@ class File:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __bool__(self) -> bool:
-        """Whether the file is open, as of files, whatever the length of the array."""
-        return not self.closed
-
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
@@ -246,6 +208,23 @@ class File:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.dtype.itemsize
+
+    @property
+    def last_method(self) -> str:
+        """The method of the last read or write, which is what "auto" chose."""
+        return self._inner.last_method
+
+
+class OpenFile:
+    """What can be done with an open file, whatever is in it. A context manager, which closes it."""
+
+    path: str  #: as it was given to `penstock.open`
+    mode: str  #: "r", "r+" or "w"
+    _inner: Any
+
+    def __bool__(self) -> bool:
+        """Whether the file is open, as of files, whatever is in it."""
+        return not self.closed
 
     def sync(self) -> None:
         """Returns when the bytes are on the device (fdatasync). Collective.
@@ -287,35 +266,6 @@ class File:
         """
         return self._inner.file_size()
 
-    def truncate(self, size: int) -> None:
-        """Sets the size of the file; what is new holds zeros. Collective.
-
-        Args:
-            size: In bytes, the same on all ranks.
-
-        Raises:
-            ArgumentError: For a size that is none.
-            DisagreementError: If ranks passed different sizes.
-            StateError: If the file is open for reading only.
-            StorageError: If the operating system refuses.
-        """
-        try:
-            wanted, problem = whole_number(size, "size"), None
-        except ArgumentError as error:  # the other ranks must hear of it
-            wanted, problem = 0, tellable(error)
-        self._inner.truncate(wanted, problem)
-
-    @property
-    def attrs(self) -> MutableMapping[str, Any]:
-        """The attributes of the array, a dictionary.
-
-        Collective the first time, which reads them, and whenever one is set. A file that is made anew has none. An
-        array at an ``offset`` of its file cannot have any.
-        """
-        if self._record is None:
-            self._record = Attributes(self._inner, self.path)
-        return self._record
-
     @property
     def closed(self) -> bool:
         """Whether the file is closed, or closing (``close(wait=False)``)."""
@@ -355,12 +305,7 @@ class File:
         """What this rank did in its last read or write, without what I/O threads do."""
         return self._inner.last_call
 
-    @property
-    def last_method(self) -> str:
-        """The method of the last read or write, which is what "auto" chose."""
-        return self._inner.last_method
-
-    def __enter__(self) -> File:
+    def __enter__(self: Open) -> Open:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
@@ -369,6 +314,76 @@ class File:
             self.close()
         else:
             self._inner.abandon()
+
+
+class File(OpenFile, Array):
+    """An array in a file, made by `penstock.open`. A context manager, which closes it.
+
+    After an exception within the ``with`` it lets go of the file on this rank alone, since the other
+    ranks may be anywhere.
+    """
+
+    container: str  #: "raw" or "npy"
+
+    def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
+        self._inner, self._ranks = inner, ranks
+        self.path, self.mode = path, mode
+        self.shape, self.order, self.container = inner.shape, inner.order, inner.container
+        self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
+        self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
+        self._record: Optional[Attributes] = None
+        self._requests = Requests(self.shape, self.dtype, self.order)
+
+    def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
+        """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
+
+        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header tells the new
+        extent from the next `sync` or `close` on: after a crash the file holds what was there at the last `sync`.
+
+        Args:
+            local: This rank's part of the step, as in `write`.
+            section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
+                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros.
+            method: As in `write`.
+            hints: As in `write`.
+
+        Raises:
+            StateError: If the file was not opened to grow, or its header has no room for a longer shape.
+            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
+        """
+        longer = self._requests.one_longer()
+        self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
+        self._requests = longer
+        self.shape, self.end_offset = longer.shape, self._inner.end_offset
+
+    @property
+    def attrs(self) -> MutableMapping[str, Any]:
+        """The attributes of the array, a dictionary.
+
+        Collective the first time, which reads them, and whenever one is set. A file that is made anew has none. An
+        array at an ``offset`` of its file cannot have any.
+        """
+        if self._record is None:
+            self._record = Attributes(self._inner, self.path)
+        return self._record
+
+    def truncate(self, size: int) -> None:
+        """Sets the size of the file; what is new holds zeros. Collective.
+
+        Args:
+            size: In bytes, the same on all ranks.
+
+        Raises:
+            ArgumentError: For a size that is none.
+            DisagreementError: If ranks passed different sizes.
+            StateError: If the file is open for reading only.
+            StorageError: If the operating system refuses.
+        """
+        try:
+            wanted, problem = whole_number(size, "size"), None
+        except ArgumentError as error:  # the other ranks must hear of it
+            wanted, problem = 0, tellable(error)
+        self._inner.truncate(wanted, problem)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"open for {self.mode!r}"

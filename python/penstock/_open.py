@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Union, overload
 
 import numpy as np
 
 from . import _core
 from ._core import ArgumentError
+from ._fields import FieldsFile, GivenFields, open_fields
 from ._file import File
 from ._formats.dataset import open_dataset
 from ._formats.wanted import Wanted, container_of
@@ -88,11 +89,20 @@ def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
     return None
 
 
+@overload
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
-         decode: Any = False) -> File:
-    """Opens an array in a file. Collective over ``comm``.
+         decode: Any = False, *, fields: None = None) -> File: ...
+@overload
+def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, order: Optional[str] = None,
+         offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
+         container: str = "auto", *, fields: Sequence[Any]) -> FieldsFile: ...
+def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
+         offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
+         container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
+         decode: Any = False, *, fields: Optional[Sequence[Any]] = None) -> Union[File, FieldsFile]:
+    """Opens an array in a file, or several. Collective over ``comm``.
 
     Args:
         path: The file. A name that ends in .npy is (to be) a NumPy file, in .h5, .hdf5 or .he5 an HDF5 file, in
@@ -119,9 +129,13 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         decode: What to do about a dataset whose bytes cannot be read in place (in chunks, compressed...).
             False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
             A folder: the same, the temporary file there.
+        fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
+            dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
+            of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
 
     Returns:
-        The open file. Close it, or use it as a context manager. A `DatasetFile` for a dataset.
+        The open file. Close it, or use it as a context manager. A `DatasetFile` for a dataset, with ``fields`` a
+        `FieldsFile`.
 
     Raises:
         ArgumentError: For a value that no file takes.
@@ -132,6 +146,9 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     The same class is raised on every rank, and no file is changed then.
     """
     how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode}
+    if fields is not None:
+        alone = shape is None and dtype is None and container in ("auto", "raw") and not any(how.values())
+        return open_fields(comm, lambda: GivenFields.of(path, mode, fields, order, offset, hints, alone))
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 

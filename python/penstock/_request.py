@@ -12,7 +12,7 @@ from ._core import ArgumentError, Section, SectionError
 from ._distribution import Distribution, Ghosted
 from ._hints import check_hints, hint_text
 from ._index import Normalized, normalize
-from ._values import assigned, tellable
+from ._values import assigned, check_conversion, converted_to_file, tellable
 
 
 @dataclass
@@ -53,8 +53,8 @@ class Requests:
     A program makes the same call again and again: what was worked out once is kept.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, order: str):
-        self.shape, self.dtype, self.order = shape, dtype, order
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, order: str, converts: bool = False):
+        self.shape, self.dtype, self.order, self._converts = shape, dtype, order, converts
         self._last: Optional[tuple[Any, Normalized]] = None
         self._settings: dict[Any, dict[str, str]] = {}
         self._record = np.dtype((np.void, dtype.itemsize))
@@ -137,7 +137,7 @@ class Requests:
         normal = self._normal(entry)
         if array is None:
             raise ArgumentError("an array is needed for a section that is not None")
-        return self._part(None, self._fitting(np.asarray(array), normal), normal)
+        return self._part(None, self._fitting(self._in_file_type(np.asarray(array)), normal), normal)
 
     def _to_assign(self, value: Any, entry: Any) -> _Part:
         value, entry = self._without_halo(value, entry)
@@ -151,6 +151,8 @@ class Requests:
             return self._to_read_ghosted(out, entry)
         array, entry = self._without_halo(out, entry)
         normal = self._normal(entry)
+        if array is not None and self._converts and array.dtype != self.dtype:
+            return self._to_convert(out, array, normal)
         if array is None:
             array = out = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
         fitting = self._fitting(array, normal)
@@ -181,8 +183,17 @@ class Requests:
         for section, place in ghosted.pieces:
             here = (*(slice(None) for _ in before), *place)
             normal = self._normal((*entries[:at], section, *entries[at + 1 :]))
-            parts.append(self._part(None, self._fitting(out[here], normal), normal))
-        return _Part(out, [m for part in parts for m in part.memory], [s for part in parts for s in part.sections])
+            converts = self._converts and out.dtype != self.dtype
+            parts.append(self._to_convert(None, out[here], normal) if converts else
+                         self._part(None, self._fitting(out[here], normal), normal))
+        fills = [part.fill for part in parts if part.fill is not None]
+
+        def fill() -> None:
+            for one in fills:
+                one()
+
+        return _Part(out, [m for part in parts for m in part.memory], [s for part in parts for s in part.sections],
+                     fill)
 
     def _part(self, value: Any, array: np.ndarray, normal: Normalized) -> _Part:
         return _Part(value, [normal.as_section(array).view(self._record)], [normal.section])
@@ -205,11 +216,41 @@ class Requests:
                 array = array[d.interior]
         return array, d.section if entry is d else (*entries[:at], d.section, *entries[at + 1 :])
 
+    def _in_file_type(self, array: np.ndarray) -> np.ndarray:
+        if not self._converts or array.dtype == self.dtype:
+            return array
+        return converted_to_file(array, self.dtype)
+
+    def _to_convert(self, value: Any, out: np.ndarray, normal: Normalized) -> _Part:
+        """Reads elements of the file's type, which become those of `out` at the end."""
+        check_conversion(self.dtype, out.dtype, "out")
+        if not out.flags.writeable:
+            raise ArgumentError("buffer: it is not writable")
+        target = self._of_memory_shape(out, normal)
+        array = np.empty(target.shape, self.dtype, order=self.order)  # type: ignore[call-overload]
+
+        def fill() -> None:
+            target[...] = array
+
+        if not normal.flat:
+            return _Part(value, [normal.as_section(array).view(self._record)], [normal.section], fill)
+        flat = np.empty(array.size, self.dtype)
+
+        def fill_and_convert() -> None:
+            normal.fill(array, flat)
+            fill()
+
+        return _Part(value, [flat.view(self._record)], [normal.section], fill_and_convert)
+
     def _fitting(self, array: np.ndarray, normal: Normalized) -> np.ndarray:
         """The array with the shape of the index's memory; raises where it has another, or another type."""
         if array.dtype is not self.dtype and array.dtype != self.dtype:
             raise ArgumentError(f"array has dtype {array.dtype}, the file has {self.dtype}; "
                                 f"convert it first: array.astype({self.dtype.str!r})")
+        return self._of_memory_shape(array, normal)
+
+    @staticmethod
+    def _of_memory_shape(array: np.ndarray, normal: Normalized) -> np.ndarray:
         if array.shape == normal.memory_shape:
             return array
         if normal.dropped and not normal.lists_first and array.shape == tuple(normal.section.shape):

@@ -71,6 +71,25 @@ def assigned(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
                             "the shape of what the index selects") from None
 
 
+def check_conversion(given: np.dtype, wanted: np.dtype, what: str) -> None:
+    """Raises where elements of `given` would lose more than digits as elements of `wanted`, whatever their values."""
+    ranks = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
+    loses_digits = given.kind in ranks and ranks.get(wanted.kind, 0) > 0 and ranks[given.kind] <= ranks[wanted.kind]
+    if given != wanted and not loses_digits and not np.can_cast(given, wanted, "safe"):
+        raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} without losing more than digits; "
+                            f"convert them first: array.astype({wanted.str!r})")
+
+
+def converted_to_file(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """What a write into elements of another type than the array's puts there."""
+    check_conversion(array.dtype, dtype, "array")
+    with np.errstate(over="ignore"):
+        converted = array.astype(dtype)
+    if array.dtype.kind in "fc" and np.count_nonzero(np.isfinite(converted)) != np.count_nonzero(np.isfinite(array)):
+        raise ArgumentError(f"array: a number of {array.dtype} is too large for elements of {dtype}")
+    return converted
+
+
 def descr_of(dtype: np.dtype) -> str:
     descr = np.lib.format.dtype_to_descr(dtype)
     return descr if isinstance(descr, str) else repr(descr)

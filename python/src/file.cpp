@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -79,9 +80,9 @@ struct Request {
   Hints hints;
   std::optional<Error> error;
 
-  Request(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& text,
+  Request(Hints of_file, nb::list arrays, nb::list sections, const HintText& text,
           const Problem& problem)
-      : hints(file.hints()) {
+      : hints(std::move(of_file)) {
     try {
       if (problem)
         throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
@@ -94,11 +95,11 @@ struct Request {
   }
 };
 
-template <class View>
-void transfer(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+template <class View, class Array>
+void transfer(Array& file, nb::list arrays, nb::list sections, const HintText& hints,
               const Problem& problem) {
   constexpr bool reads = std::is_same_v<View, ReadView>;
-  const Request<View> request(file, arrays, sections, hints, problem);
+  const Request<View> request(file.hints(), arrays, sections, hints, problem);
   nb::gil_scoped_release without_gil;
   if (request.error) return file.take_part_with_error(reads, *request.error);
   if constexpr (reads) file.read(request.parts, &request.hints);
@@ -133,12 +134,12 @@ std::optional<Background> background_of(const std::string& name, Problem& proble
   }
 }
 
-template <class View>
-PinnedHandle* begin(ArrayFile& file, nb::list arrays, nb::list sections,
-                    const std::string& background, const HintText& hints, Problem problem) {
+template <class View, class Array>
+PinnedHandle* begin(Array& file, nb::list arrays, nb::list sections, const std::string& background,
+                    const HintText& hints, Problem problem) {
   constexpr bool reads = std::is_same_v<View, ReadView>;
   const std::optional<Background> mode = background_of(background, problem);
-  Request<View> request(file, arrays, sections, hints, problem);
+  Request<View> request(file.hints(), arrays, sections, hints, problem);
   const auto begun = [&] {
     const nb::gil_scoped_release without_gil;
     if (request.error) return file.take_part_in_begin_with_error(reads, mode, *request.error);
@@ -237,6 +238,93 @@ nb::bytes ask_first_rank_of(ArrayFile& file, const CommonText& common, nb::calla
   return bytes_of(told);
 }
 
+/// (name, shape, dtype, offset or None)
+using GivenField =
+    std::tuple<std::string, std::vector<std::int64_t>, std::string, std::optional<std::int64_t>>;
+
+FieldsFile* open_fields(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
+                        const std::vector<GivenField>& fields, const std::string& order,
+                        std::int64_t offset, const HintText& hints,
+                        const std::optional<std::string>& problem) {
+  const std::string path(name.c_str(), name.size());
+  const bool alone = comm_address == 0;
+  const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
+  Mode parsed_mode = Mode::read;
+  FieldsSpec spec;
+  Hints parsed;
+  std::optional<Error> error;
+  try {
+    if (problem) throw Error(ErrorClass::argument, *problem);
+    parsed_mode = parse_mode(mode);
+    spec.offset = offset;
+    for (const auto& [field, shape, dtype, at] : fields)
+      spec.fields.push_back({field, shape, dtype, at});
+    if (!order.empty()) spec.order = parse_order(order);
+    parsed.set(hints);
+  } catch (const Error& found) {
+    error = found;
+  }
+  nb::gil_scoped_release without_gil;
+  if (error && alone) throw Error(*error);
+  if (error) ArrayFile::take_part_in_open_with_error(comm, *error);
+  return new FieldsFile(alone ? FieldsFile::open(path, parsed_mode, spec, parsed)
+                              : FieldsFile::open(comm, path, parsed_mode, spec, parsed));
+}
+
+/// What an array in a file and a field of one have in common.
+template <class Array>
+void bind_calls(nb::class_<Array>& bound) {
+  bound.def("write", &transfer<WriteView, Array>)
+      .def("read", &transfer<ReadView, Array>)
+      .def("write_begin", &begin<WriteView, Array>, nb::rv_policy::take_ownership)
+      .def("read_begin", &begin<ReadView, Array>, nb::rv_policy::take_ownership)
+      .def_prop_ro("data_offset", &Array::data_offset)
+      .def_prop_ro("end_offset", &Array::end_offset)
+      .def_prop_ro("last_method", [](const Array& f) { return to_string(f.last_method()); });
+}
+
+nb::dict facts_of(const FileSystemFacts& facts) {
+  nb::dict d;
+  d["type"] = facts.type;
+  d["block_size"] = facts.block_size;
+  d["stripe_size"] = facts.stripe_size;
+  d["direct_alignment"] = facts.direct_alignment;
+  return d;
+}
+
+/// What all open files have in common.
+template <class File>
+void bind_open_file(nb::class_<File>& bound) {
+  bound.def("sync", &File::sync, nb::call_guard<nb::gil_scoped_release>())
+      .def("close", &File::close, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "close_begin",
+          [](File& file) {
+            const nb::gil_scoped_release without_gil;
+            return new PinnedHandle(file.close_begin(), {});
+          },
+          nb::rv_policy::take_ownership)
+      .def("file_size", &File::file_size, nb::call_guard<nb::gil_scoped_release>())
+      .def("abandon", &File::abandon, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("closed", &File::closed)
+      .def_prop_ro("aggregators", &File::aggregator_ranks)
+      .def_prop_ro("hints", [](const File& f) { return f.hints().text(); })
+      .def_prop_ro("statistics", &File::statistics)
+      .def_prop_ro("device", &File::device)
+      .def_prop_ro("file_system", [](const File& f) { return facts_of(f.file_system()); })
+      .def_prop_ro("last_call", [](const File& f) { return f.last_call(); });
+}
+
+void bind_fields(nb::module_& m) {
+  m.def("_open_fields", &open_fields, nb::rv_policy::take_ownership);
+  nb::class_<Field> field(m, "_Field");
+  bind_calls(field);
+  nb::class_<FieldsFile> file(m, "_FieldsFile");
+  bind_open_file(file);
+  file.def("field", [](const FieldsFile& f, const std::string& name) { return f[name]; })
+      .def_prop_ro("end_offset", &FieldsFile::end_offset);
+}
+
 }  // namespace
 
 void bind_file(nb::module_& m) {
@@ -259,22 +347,10 @@ void bind_file(nb::module_& m) {
         }
         h.pinned.clear();
       });
-  nb::class_<ArrayFile>(m, "_ArrayFile")
-      .def("write", &transfer<WriteView>)
-      .def("read", &transfer<ReadView>)
-      .def("write_begin", &begin<WriteView>, nb::rv_policy::take_ownership)
-      .def("read_begin", &begin<ReadView>, nb::rv_policy::take_ownership)
-      .def("sync", &ArrayFile::sync, nb::call_guard<nb::gil_scoped_release>())
-      .def("close", &ArrayFile::close, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "close_begin",
-          [](ArrayFile& file) {
-            const nb::gil_scoped_release without_gil;
-            return new PinnedHandle(file.close_begin(), {});
-          },
-          nb::rv_policy::take_ownership)
-      .def("file_size", &ArrayFile::file_size, nb::call_guard<nb::gil_scoped_release>())
-      .def("truncate",
+  nb::class_<ArrayFile> file(m, "_ArrayFile");
+  bind_calls(file);
+  bind_open_file(file);
+  file.def("truncate",
            [](ArrayFile& file, std::int64_t bytes, const std::optional<std::string>& problem) {
              const nb::gil_scoped_release without_gil;
              if (!problem) return file.truncate(bytes);
@@ -290,32 +366,13 @@ void bind_file(nb::module_& m) {
              if (!problem) return file.set_attributes(json);
              file.take_part_in_set_attributes_with_error(Error(ErrorClass::argument, *problem));
            })
-      .def("abandon", &ArrayFile::abandon, nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("closed", &ArrayFile::closed)
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
       .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
       .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
       .def_prop_ro("order",
                    [](const ArrayFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
-      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); })
-      .def_prop_ro("data_offset", &ArrayFile::data_offset)
-      .def_prop_ro("end_offset", &ArrayFile::end_offset)
-      .def_prop_ro("aggregators", &ArrayFile::aggregator_ranks)
-      .def_prop_ro("hints", [](const ArrayFile& f) { return f.hints().text(); })
-      .def_prop_ro("statistics", &ArrayFile::statistics)
-      .def_prop_ro("device", &ArrayFile::device)
-      .def_prop_ro("file_system",
-                   [](const ArrayFile& f) {
-                     const FileSystemFacts& facts = f.file_system();
-                     nb::dict d;
-                     d["type"] = facts.type;
-                     d["block_size"] = facts.block_size;
-                     d["stripe_size"] = facts.stripe_size;
-                     d["direct_alignment"] = facts.direct_alignment;
-                     return d;
-                   })
-      .def_prop_ro("last_call", [](const ArrayFile& f) { return f.last_call(); })
-      .def_prop_ro("last_method", [](const ArrayFile& f) { return to_string(f.last_method()); });
+      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); });
+  bind_fields(m);
 }
 
 }  // namespace penstock::python

@@ -28,13 +28,12 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
   if (contents_.described().growing && mode != Mode::read) file_.seal_with(contents_);
 }
 
-std::vector<int> ArrayFile::Impl::aggregator_ranks() const {
-  const FileUnits units = contents_.units();
+std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) {
   Demand whole;  // how many they are may depend on how much there is to write
   whole.begin = units.all.begin;
   whole.end = units.all.end;
   whole.bytes = units.all.length();
-  const Plan plan = make_plan(units, whole, file_.hints(), file_.machine());
+  const Plan plan = make_plan(units, whole, file.hints(), file.machine());
   std::vector<int> ranks;
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
   return ranks;
@@ -222,7 +221,7 @@ const Hints& ArrayFile::hints() const {
   return impl_->bytes().hints();
 }
 std::vector<int> ArrayFile::aggregator_ranks() const {
-  return impl_->aggregator_ranks();
+  return penstock::aggregator_ranks(impl_->bytes(), impl_->units());
 }
 Statistics ArrayFile::statistics() const {
   return impl_->bytes().statistics();

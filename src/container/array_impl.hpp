@@ -9,6 +9,8 @@
 namespace penstock {
 
 OpenFlag open_flag_of(Mode mode) noexcept;
+/// Who touches the file in collective calls about all of `units`.
+std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units);
 
 class ArrayFile::Impl {
  public:
@@ -24,7 +26,7 @@ class ArrayFile::Impl {
   const ArraySpec& spec() const { return contents_.described().spec; }
   std::int64_t data_offset() const { return contents_.described().data_offset; }
   std::int64_t end_offset() const { return contents_.units().all.end; }
-  std::vector<int> aggregator_ranks() const;
+  FileUnits units() const { return contents_.units(); }
   void append(const ArrayCall<WriteView>& call);
   std::string attributes();
   /// `found`: what is wrong with it already.

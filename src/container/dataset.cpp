@@ -7,29 +7,33 @@ namespace penstock {
 namespace {
 
 /// Strides of memory that must have room for the section.
-std::vector<std::int64_t> strides_of_dense(const Dataset& dataset, const Section& section,
-                                           std::size_t size_bytes) {
-  const std::int64_t needed = section.element_count() * dataset.element_size();
+std::vector<std::int64_t> strides_of_dense(Order order, const Section& section,
+                                           std::int64_t element_size, std::size_t size_bytes) {
+  const std::int64_t needed = section.element_count() * element_size;
   if (static_cast<std::int64_t>(size_bytes) < needed)
     throw Error(ErrorClass::argument, "buffer is too small: it has " + std::to_string(size_bytes) +
                                           " bytes, the section needs " + std::to_string(needed));
-  return dense_strides(section.shape(), dataset.element_size(), dataset.order());
+  return dense_strides(section.shape(), element_size, order);
 }
 
+}  // namespace
+
 template <class View>
-std::vector<std::int64_t> strides_of(const Dataset& dataset, const Part<View>& part) {
+std::vector<std::int64_t> memory_strides(const Dataset& dataset, const Part<View>& part,
+                                         std::int64_t element_size) {
   const std::vector<std::int64_t> shape = part.section.shape();
   const auto& memory = part.memory;
   if (memory.data == nullptr) throw Error(ErrorClass::argument, "buffer: no memory was given");
-  if (memory.element_size != 0 && memory.element_size != dataset.element_size())
-    throw Error(ErrorClass::argument,
-                "buffer has elements of " + std::to_string(memory.element_size) +
-                    " bytes, the file of " + std::to_string(dataset.element_size()));
+  if (memory.element_size != 0 && memory.element_size != element_size)
+    throw Error(ErrorClass::argument, "buffer has elements of " +
+                                          std::to_string(memory.element_size) +
+                                          " bytes, the file of " + std::to_string(element_size));
   if (!memory.shape.empty() && memory.shape != shape)
     throw Error(ErrorClass::argument, "buffer has shape " + text_of(memory.shape) +
                                           ", the section " + part.section.to_string() +
                                           " has shape " + text_of(shape));
-  if (memory.strides.empty()) return strides_of_dense(dataset, part.section, memory.size_bytes);
+  if (memory.strides.empty())
+    return strides_of_dense(dataset.order(), part.section, element_size, memory.size_bytes);
   if (memory.strides.size() != shape.size())
     throw Error(ErrorClass::argument, "buffer has " + std::to_string(memory.strides.size()) +
                                           " strides for " + std::to_string(shape.size()) +
@@ -37,7 +41,10 @@ std::vector<std::int64_t> strides_of(const Dataset& dataset, const Part<View>& p
   return memory.strides;
 }
 
-}  // namespace
+template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<ReadView>&,
+                                                  std::int64_t);
+template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<WriteView>&,
+                                                  std::int64_t);
 
 void ContiguousDataset::lower(const Section& section, std::byte* base,
                               const std::vector<std::int64_t>& strides,
@@ -68,7 +75,8 @@ void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& 
   if (part.section.empty()) return;
   // A write never stores through this pointer; one Access serves both directions.
   auto* const base = const_cast<std::byte*>(part.memory.data);
-  dataset_.lower(part.section, base, strides_of(dataset_, part), file, memory);
+  dataset_.lower(part.section, base, memory_strides(dataset_, part, dataset_.element_size()), file,
+                 memory);
 }
 
 template <class View>
@@ -77,6 +85,8 @@ Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) 
   Request request;
   request.hints = call.hints;
   request.access.direction = direction;
+  request.access.region = region_;
+  request.access.keeps = call.keeps;
   request.error = attempt([&] {
     if (call.found != nullptr) throw Error(*call.found);
     check_call(direction, call.hints);

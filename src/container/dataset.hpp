@@ -48,18 +48,27 @@ class ContiguousDataset final : public Dataset {
   ArrayLayout layout_;
 };
 
+/// Strides of a part's memory, whose elements have that many bytes; throws where it does not fit
+/// the section.
+template <class View>
+std::vector<std::int64_t> memory_strides(const Dataset& dataset, const Part<View>& part,
+                                         std::int64_t element_size);
+
 /// What a program passes to a read or a write; `found`: what a binding has found wrong with it.
 template <class View>
 struct ArrayCall {
   std::span<const Part<View>> parts;
   const Hints* hints = nullptr;
   const Error* found = nullptr;
+  std::shared_ptr<const void> keeps;  // memory that has to stay until the operation ends
 };
 
 class DatasetCalls {
  public:
-  /// Both must outlive this.
-  DatasetCalls(ByteFile& file, const Dataset& dataset) : file_(file), dataset_(dataset) {}
+  /// Both must outlive this. `region`: of the file that the dataset is; null: all of it.
+  DatasetCalls(ByteFile& file, const Dataset& dataset,
+               std::shared_ptr<const Region> region = nullptr)
+      : file_(file), dataset_(dataset), region_(std::move(region)) {}
 
   template <class View>
   void transfer(Direction direction, const ArrayCall<View>& call);
@@ -80,6 +89,7 @@ class DatasetCalls {
 
   ByteFile& file_;
   const Dataset& dataset_;
+  std::shared_ptr<const Region> region_;
   Method last_method_ = Method::automatic;
 };
 

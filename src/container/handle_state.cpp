@@ -1,5 +1,7 @@
 #include "container/handle_state.hpp"
 
+#include <utility>
+
 namespace penstock {
 
 class Handle::State {
@@ -24,16 +26,24 @@ namespace {
 
 class TransferState : public Handle::State {
  public:
-  TransferState(std::shared_ptr<void> owner, ByteFile& file, std::shared_ptr<ByteFile::Begun> begun)
-      : owner_(std::move(owner)), file_(file), begun_(std::move(begun)) {}
-  bool copied(bool wait) override { return file_.is_copied(*begun_, wait); }
+  TransferState(std::shared_ptr<void> owner, ByteFile& file, std::shared_ptr<ByteFile::Begun> begun,
+                std::function<void()> at_end)
+      : owner_(std::move(owner)),
+        file_(file),
+        begun_(std::move(begun)),
+        at_end_(std::move(at_end)) {}
+  bool copied(bool wait) override { return file_.is_copied(*begun_, wait) && !at_end_; }
   bool test() override { return file_.is_ready(*begun_); }
-  void wait() override { file_.end(*begun_); }
+  void wait() override {
+    file_.end(*begun_);
+    if (const auto work = std::exchange(at_end_, nullptr)) work();
+  }
 
  private:
   std::shared_ptr<void> owner_;
   ByteFile& file_;
   std::shared_ptr<ByteFile::Begun> begun_;
+  std::function<void()> at_end_;
 };
 
 class CloseState : public Handle::State {
@@ -51,8 +61,9 @@ class CloseState : public Handle::State {
 }  // namespace
 
 Handle handle_of(std::shared_ptr<void> owner, ByteFile& file,
-                 std::shared_ptr<ByteFile::Begun> begun) {
-  return Handle(std::make_shared<TransferState>(std::move(owner), file, std::move(begun)));
+                 std::shared_ptr<ByteFile::Begun> begun, std::function<void()> at_end) {
+  return Handle(
+      std::make_shared<TransferState>(std::move(owner), file, std::move(begun), std::move(at_end)));
 }
 Handle handle_of_close(std::shared_ptr<void> owner, ByteFile& file) {
   return Handle(std::make_shared<CloseState>(std::move(owner), file));

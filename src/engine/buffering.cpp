@@ -259,7 +259,7 @@ class DirectPacker {
 void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
   // A context of its own: the other one is the calling thread's.
   Buffers buffers;
-  const auto own = std::make_shared<Context>(outer.file, outer.channel, buffers);
+  const auto own = std::make_shared<Context>(outer.file, outer.channel, buffers, outer.region);
   const std::optional<Error> error = attempt([&] {
     method == Method::sieved ? move_sieved(*own, access, hints) : move_direct(*own, access, hints);
   });

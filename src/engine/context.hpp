@@ -29,6 +29,13 @@
 
 namespace penstock {
 
+/// A part of the file that is an array of its own: domains are cut by its units. All ranks of a
+/// call must mean the same.
+struct Region {
+  std::string name;
+  FileUnits units;
+};
+
 /// What the memory of the node exchange was made for; the same on every rank.
 struct StagingKey {
   std::int64_t aggregators = 0, window = 0;
@@ -136,6 +143,7 @@ struct OpenFile {
   std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
   std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
+  std::string common_region;
 
   /// Of the next collective call.
   Channel next_channel(CallKind kind) {
@@ -155,13 +163,15 @@ struct OpenFile {
 };
 
 struct Context : std::enable_shared_from_this<Context> {
-  Context(OpenFile& file, const Channel& channel, Buffers& buffers)
+  Context(OpenFile& file, const Channel& channel, Buffers& buffers,
+          std::shared_ptr<const Region> region = nullptr)
       : file(file),
+        region(std::move(region)),
         storage(file.storage, storage_counts, file.background_storage, file.listener,
                 channel.call.number),
         comm(file.comm),
         background(file.background),
-        units(file.units),
+        units(this->region ? this->region->units : file.units),
         machine(file.machine),
         pool(buffers.pool),
         gauge(buffers.gauge),
@@ -179,7 +189,8 @@ struct Context : std::enable_shared_from_this<Context> {
   Transport* transport() const noexcept { return comm.alone() ? nullptr : &comm.transport(); }
 
   OpenFile& file;
-  StorageCounts storage_counts;  // of this call, but for what I/O threads do
+  const std::shared_ptr<const Region> region;  // null: the whole file
+  StorageCounts storage_counts;                // of this call, but for what I/O threads do
   CountedStorage storage;
   const Communicator& comm;
   BackgroundIo& background;
@@ -209,7 +220,9 @@ struct Access {
   Direction direction = Direction::read;
   Overlap overlap = Overlap::highest_rank;
   Footprint file;
-  std::vector<MemoryMap> memory;  // of each pattern of the footprint
+  std::vector<MemoryMap> memory;         // of each pattern of the footprint
+  std::shared_ptr<const Region> region;  // that it is about; null: the whole file
+  std::shared_ptr<const void> keeps;     // memory that is not the program's; null: all of it is
 
   /// Of an independent one: no other atomic access of the file changes, or sees, a part of it
   /// (MPI 4.1, section 14.6.1).

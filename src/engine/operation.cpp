@@ -35,9 +35,9 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
           company == Company::collective
               ? file.next_channel(kind(access.direction, background))
               : Channel{file.comm, file.storage.path(), {kind(access.direction, background)}},
-          file.buffers)),
+          file.buffers, access.region)),
       access_(std::move(access)),
-      hints_(resolve_hints(hints, file.machine, file.units.grain)),
+      hints_(resolve_hints(hints, file.machine, context_->units.grain)),
       asked_{access_.direction, background, access_.atomic ? 0 : hints.active_buffer_size},
       company_(company),
       early_(std::move(early)) {

@@ -13,12 +13,15 @@ namespace penstock {
 namespace {
 
 /// What all ranks must pass alike. Rendered anew only when the hints have changed.
-const std::vector<Common>& common_values(OpenFile& file, const Hints& hints) {
-  if (file.common.empty() || !(file.common_hints == hints)) {
+const std::vector<Common>& common_values(OpenFile& file, const Hints& hints, const Region* region) {
+  const std::string& name = region != nullptr ? region->name : std::string();
+  if (file.common.empty() || !(file.common_hints == hints) || file.common_region != name) {
     file.common.clear();
     for (const auto& [name, value] : hints.text())
       if (must_be_common(name) && name != "locks") file.common.push_back({name, value});
+    if (region != nullptr) file.common.push_back({"field", "'" + name + "'"});
     file.common_hints = hints;
+    file.common_region = name;
   }
   return file.common;
 }
@@ -73,7 +76,7 @@ Task<> Operation::begin() {
   co_await prepare_buffering();
   Demand demand;
   const std::optional<Error> error = locate(demand);
-  const Entry entry{common_values(file_, hints_), demand, error};
+  const Entry entry{common_values(file_, hints_, access_.region.get()), demand, error};
   Demand all = co_await enter(file_, context_->channel, entry);
   if (!all.any_winner) access_.overlap = Overlap::highest_rank;
   if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;

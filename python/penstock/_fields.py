@@ -1,0 +1,135 @@
+"""Files with several arrays, which have names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._core import ArgumentError
+from ._file import Array, OpenFile
+from ._hints import hint_text, plain_text, warn_of_unknown
+from ._request import Requests
+from ._values import comm_address, descr_of, tellable, whole_number
+
+
+@dataclass
+class GivenFields:
+    """The arguments of `open` with fields as the library takes them. By default what tells of a problem with them."""
+
+    name: bytes = b""
+    mode: str = "r"
+    fields: list[tuple[str, list[int], str, Optional[int]]] = field(default_factory=list)
+    dtypes: list[np.dtype] = field(default_factory=list)
+    order: str = ""
+    offset: int = 0
+    hints: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(path: Any, mode: str, fields: Iterable[Any], order: Optional[str], offset: int,
+           hints: Optional[Mapping[str, Any]], alone: bool) -> GivenFields:
+        """`alone`: no other argument says what is in the file."""
+        if not alone:
+            raise ArgumentError("fields say what is in the file: shape, dtype and container 'npy' have no meaning "
+                                "beside them")
+        given = GivenFields(os.fsencode(path), plain_text(mode, "mode"), offset=whole_number(offset, "offset"))
+        given.order, given.hints = plain_text(order or "", "order"), hint_text(hints or {})
+        for entry in fields:
+            given.add(entry)
+        return given
+
+    def add(self, entry: Any) -> None:
+        parts = tuple(entry) if isinstance(entry, (tuple, list)) else ()
+        if len(parts) not in (3, 4) or not isinstance(parts[0], str):
+            raise ArgumentError(f"fields: {entry!r} is not (name, shape, dtype) or (name, shape, dtype, offset)")
+        name, shape = parts[0], parts[1] if np.iterable(parts[1]) else (parts[1],)
+        dtype = np.dtype(parts[2])
+        if dtype.hasobject or dtype.itemsize == 0:
+            raise ArgumentError(f"field {name!r}: dtype {dtype} has no fixed size in a file")
+        extents = [whole_number(extent, f"field {name!r}, shape {parts[1]!r}: extent") for extent in shape]
+        offset = whole_number(parts[3], f"field {name!r}: offset") if len(parts) == 4 else None
+        self.fields.append((plain_text(name, "name of a field"), extents, descr_of(dtype), offset))
+        self.dtypes.append(dtype)
+
+
+class Field(Array):
+    """A named array of a `FieldsFile`. Its calls are those of `File`, and collective like these: all ranks name the
+    same field.
+
+    Arrays in memory may have another dtype than the file: elements are converted on the way, in both directions,
+    where they lose no more than digits (float64 to float32, int32 to float32, to another byte order). Others are
+    refused (float to int, int64 to int32, complex to real), and so is a number to write that is out of the range of
+    the file's floats; one that is read becomes infinite. A call that converts needs memory for the section in the
+    file's dtype.
+
+    A name that the file does not have gives a field, too, whose calls raise ArgumentError on all ranks.
+    """
+
+    name: str  #: as it was given to `penstock.open`
+
+    def __init__(self, inner: Any, name: str, path: str):
+        self._inner, self.name, self._path = inner, name, path
+        self._requests = Requests((), np.dtype("V1"), "C")
+
+    def _describe(self, extents: list[int], dtype: np.dtype, order: str) -> None:
+        self.shape, self.dtype, self.order = tuple(extents), dtype, order
+        self.data_offset, self.end_offset = self._inner.data_offset, self._inner.end_offset
+        self._requests = Requests(self.shape, dtype, order, converts=True)
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "dtype"):
+            return f"<penstock.Field {self.name!r}, which {self._path!r} does not have>"
+        return f"<penstock.Field {self.name!r} of {self._path!r}: {self.dtype} {self.shape} at byte {self.data_offset}>"
+
+
+class FieldsFile(OpenFile):
+    """A file of several arrays with names, made by ``penstock.open(..., fields=[...])``. A context manager.
+
+    ``f["density"]`` is one of them, a `Field`. The file holds bare elements, one field after the other, as a Fortran
+    program writes them with stream access. After an exception within the ``with`` it lets go of the file on this
+    rank alone, since the other ranks may be anywhere.
+    """
+
+    fields: dict[str, Field]  #: by name, in the order in which they lie in the list that was given
+    order: str  #: "C" or "F": how the elements of each lie in the file
+    end_offset: int  #: byte of the file just past the last field
+
+    def __init__(self, inner: Any, given: GivenFields, ranks: int):
+        self._inner, self._ranks = inner, ranks
+        self.path, self.mode, self.order = os.fsdecode(given.name), given.mode, given.order or "C"
+        self.end_offset, self.fields = inner.end_offset, {}
+        for (name, extents, _, _), dtype in zip(given.fields, given.dtypes):
+            self.fields[name] = Field(inner.field(name), name, self.path)
+            self.fields[name]._describe(extents, dtype, self.order)
+
+    def __getitem__(self, name: str) -> Field:
+        """The field of that name. Not collective; a name that there is not is told by the field's calls, to all ranks.
+
+        Args:
+            name: As it was given to `penstock.open`.
+        """
+        found = self.fields.get(name)
+        return found if found is not None else Field(self._inner.field(tellable(name)), tellable(name), self.path)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"open for {self.mode!r}"
+        ranks = "" if self._ranks == 1 else f", {self._ranks} ranks"
+        return f"<penstock.FieldsFile {self.path!r}: {', '.join(self.fields)}, order {self.order}, {state}{ranks}>"
+
+
+def open_fields(comm: Any, give: Callable[[], GivenFields]) -> FieldsFile:
+    """Collective: what `give` raises on one rank, all ranks hear of."""
+    address = comm_address(comm)
+    try:
+        given, problem = give(), None
+    except Exception as error:  # the other ranks must hear of it
+        given, problem = GivenFields(), tellable(error)
+    if problem is None and (comm is None or comm.Get_rank() == 0):
+        warn_of_unknown(given.hints)
+    inner = _core._open_fields(address, given.name, given.mode, given.fields, given.order, given.offset, given.hints,
+                               problem)
+    return FieldsFile(inner, given, 1 if comm is None else comm.Get_size())
