@@ -45,7 +45,7 @@ class Array:
             method: The hint ``method`` for this call. Default: what the file's hints say, else "auto".
             hints: Settings for this call by name: those of `penstock.hints` whose scope is "call".
 
-        On return ``local`` may be reused. Its bytes are in the file after `sync`, `close` or a read;
+        On return ``local`` may be reused. Its bytes are in the file after ``sync``, ``close`` or a read;
         until then up to ``active_buffer_size`` bytes of each process (64 MiB) are on their way, in the
         hands of an I/O thread (Ma, Winslett, Lee & Yu, *Active Buffering Plus Threads*). With
         active_buffer_size=0 the bytes are in the file on return, as after POSIX ``write``. Where

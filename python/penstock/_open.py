@@ -115,7 +115,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
             must then agree.
         offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the
-            `end_offset` of the array before, several arrays lie in one file.
+            `File.end_offset` of the array before, several arrays lie in one file.
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
             are. A name that is not known has no effect and is warned of once.
