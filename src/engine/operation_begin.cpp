@@ -209,7 +209,7 @@ std::optional<Error> Operation::locate(Demand& demand) {
   if (!error)
     error = attempt([&] {
       check_hints(hints_, context_->units.grain, context_->machine.ranks);
-      demand = Demand::of(access_.file);
+      demand = Demand::of(access_.file, context_->units);
       if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_slow();

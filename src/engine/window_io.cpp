@@ -201,6 +201,7 @@ void WindowIo::finish() {
 /// Whether a flush reads what is in the holes and writes it back.
 bool WindowIo::modifies() const noexcept {
   if (!holes()) return false;
+  if (context_.units.indivisible > 0) return true;  // storage would do so for each run
   return sieve_writes_ == SieveWrites::always ||
          (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work &&
           sieving_pays(trimmed_.length(), wanted_, runs_, true));

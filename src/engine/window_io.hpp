@@ -14,7 +14,9 @@
 //      groups of processes writing one file cannot block each other for ever.
 //   3. Every write takes at least a shared lock, so that it cannot fall between the read and the
 //      write of another group's read-modify-write.
-//   4. Who holds an exclusive lock holds no other and waits for its own storage alone: no two
+//   4. Windows are whole chunks where a file has chunks that storage writes as a whole: holes are
+//      read and written back there whatever the lock and the hint say.
+//   5. Who holds an exclusive lock holds no other and waits for its own storage alone: no two
 //      processes wait for each other's locks. So a flush that needs one is never under way beside
 //      another (goes_beside_others).
 #pragma once

@@ -192,7 +192,7 @@ void hand_over(Context& context, std::shared_ptr<Window> window, int writers, st
   window->streams.clear();  // they refer to the call's tables
   const std::int64_t unit_bytes = window->io.wanted();
   IoUnit unit;
-  unit.extent = window->io.trimmed();
+  unit.extent = context.units.whole_around(window->io.trimmed());
   unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;

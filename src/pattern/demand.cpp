@@ -13,11 +13,12 @@ std::int64_t add_up_to_largest(std::int64_t a, std::int64_t b) noexcept {
 
 }  // namespace
 
-Demand Demand::of(const Footprint& footprint) {
+Demand Demand::of(const Footprint& footprint, const FileUnits& units) {
   Demand demand;
   if (footprint.empty()) return demand;
-  demand.begin = footprint.hull().begin;
-  demand.end = footprint.hull().end;
+  const Extent hull = units.whole_around(footprint.hull());
+  demand.begin = hull.begin;
+  demand.end = hull.end;
   demand.hulls = demand.end - demand.begin;
   demand.bytes = footprint.bytes();
   demand.runs = footprint.run_count();

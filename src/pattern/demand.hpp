@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "pattern/footprint.hpp"
+#include "pattern/units.hpp"
 
 namespace penstock {
 
@@ -28,7 +29,9 @@ struct Demand {
   /// All ranks say that where they write the same byte, any of them may win.
   bool any_winner = false;
 
-  static Demand of(const Footprint& footprint);
+  /// The hull is one of whole pieces, where `units` has indivisible ones: ranks whose hulls are
+  /// apart share none.
+  static Demand of(const Footprint& footprint, const FileUnits& units = {});
   /// Leaves out what is at or above `end`.
   void clip(std::int64_t end) noexcept;
   bool empty() const noexcept { return bytes == 0; }

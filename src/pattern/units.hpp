@@ -17,6 +17,17 @@ struct FileUnits {
   Extent all;  // what there is of the file; empty: not known
   /// Reads end where the file does. Else that is an error: what they ask for should be there.
   bool open_ended = false;
+  /// Bytes of pieces that one rank alone may change at a time, counted from all.begin: chunks that
+  /// are compressed as a whole. Domains and windows are made of whole ones; 0: there are none.
+  std::int64_t indivisible = 0;
+
+  /// The indivisible pieces that `range` touches.
+  Extent whole_around(Extent range) const noexcept {
+    if (indivisible == 0 || range.empty()) return range;
+    const std::int64_t first = (range.begin - all.begin) / indivisible;
+    const std::int64_t end = (range.end - all.begin - 1) / indivisible + 1;
+    return {all.begin + first * indivisible, all.begin + end * indivisible};
+  }
 };
 
 }  // namespace penstock

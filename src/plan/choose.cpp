@@ -63,28 +63,37 @@ int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) 
   return within_node && !crowded(machine) && hints.buffer_size >= large ? 4 : 2;
 }
 
+/// No more than two where each has to hold an indivisible piece that is larger than it would be.
+int depth_for(int depth, const FileUnits& units, std::int64_t buffer_size) {
+  return units.indivisible > buffer_size / depth ? std::min(depth, 2) : depth;
+}
+
 /// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
 /// also passes on its node's bytes needs as much again for these, and for what arrives; one whose
-/// rounds are in step, for a window's parcels to send and as many to receive.
-std::int64_t window_bytes(const Hints& hints, const Plan& plan) {
+/// rounds are in step, for a window's parcels to send and as many to receive. An indivisible piece
+/// that is larger passes alone.
+std::int64_t window_bytes(const FileUnits& units, const Hints& hints, const Plan& plan) {
   constexpr std::int64_t longest = std::int64_t{1} << 29;  // counts of MPI are ints
   std::int64_t parts = plan.depth;
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
   const std::int64_t most =
       plan.buffered ? std::clamp(hints.active_buffer_size, shortest_unit, longest_unit) : longest;
-  return std::clamp<std::int64_t>(hints.buffer_size / parts, 1, std::max<std::int64_t>(1, most));
+  const std::int64_t bytes =
+      std::clamp<std::int64_t>(hints.buffer_size / parts, 1, std::max<std::int64_t>(1, most));
+  const std::int64_t piece = units.indivisible;
+  return piece == 0 ? bytes : std::max<std::int64_t>(1, bytes / piece) * piece;
 }
 
 /// Where data is buffered, every rank that has some of it does best to hold some too: the budget is
 /// each process's own. The I/O threads need no core while the device is at work.
-std::int64_t choose_aggregators(const Hints& hints, const Plan& plan, const Demand& demand,
-                                bool buffered) {
+std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, const Plan& plan,
+                                const Demand& demand, bool buffered) {
   if (plan.method == Method::gather) return 1;
   if (hints.aggregators != 0) return hints.aggregators;
   if (!buffered) return plan.machine.writers;
-  const std::int64_t units = demand.bytes / window_bytes(hints, plan);
-  return std::clamp<std::int64_t>(units, plan.machine.writers, plan.machine.ranks);
+  const std::int64_t windows = demand.bytes / window_bytes(units, hints, plan);
+  return std::clamp<std::int64_t>(windows, plan.machine.writers, plan.machine.ranks);
 }
 
 }  // namespace
@@ -139,22 +148,26 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.reason = "asked for";
   if (plan.method == Method::automatic)
     choose_method(plan, demand, predict(units, demand, hints, machine, writes));
+  if (writes && units.indivisible > 0 && !demand.empty() && !plan.collective()) {
+    plan.method = Method::extended;
+    plan.reason = "each chunk has one writer";
+  }
   plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = exchange_of(units, demand, hints, machine, writes);
-  plan.depth = choose_depth(hints, machine, plan.exchange);
+  plan.depth = depth_for(choose_depth(hints, machine, plan.exchange), units, hints.buffer_size);
   plan.writers = static_cast<int>(hints.writers);
   plan.buffered = writes && hints.active_buffer_size > 0;
   // Domains of reads ahead are those of buffered writes of the same bytes, too: then such a read
   // queues up behind the write and need not wait for it.
   const std::int64_t aggregators = std::clamp<std::int64_t>(
-      choose_aggregators(hints, plan, demand, plan.buffered || ahead), 1, machine.ranks);
+      choose_aggregators(units, hints, plan, demand, plan.buffered || ahead), 1, machine.ranks);
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);
   plan.domains = Domains::cut(rule, units, span_of(plan.method, rule, units, demand), aggregators,
-                              window_bytes(hints, plan), stripe);
+                              window_bytes(units, hints, plan), stripe);
   return plan;
 }
 

@@ -32,8 +32,13 @@ Domains Domains::cut(DomainRule rule, const FileUnits& units, Extent span, std::
   d.aggregators_ = std::max<std::int64_t>(1, aggregators);
   d.buffer_ = buffer;
   const bool striped = rule == DomainRule::block_cyclic || rule == DomainRule::aligned;
-  d.unit_ = striped ? stripe : slab(units, span, d.aggregators_);
-  const std::int64_t zero = striped ? 0 : units.all.begin;
+  const std::int64_t piece = units.indivisible;
+  if (striped) d.unit_ = piece == 0 ? stripe : (stripe + piece - 1) / piece * piece;
+  else d.unit_ = piece == 0 ? slab(units, span, d.aggregators_) : piece;
+  // Windows of contiguous domains begin at whole pages of the file where the buffer allows, so that
+  // no page is written in two rounds.
+  if (piece == 0 && buffer % page == 0) d.align_ = page;
+  const std::int64_t zero = striped && piece == 0 ? 0 : units.all.begin;
   d.origin_ = zero + (span.begin - zero) / d.unit_ * d.unit_;
   d.units_ = span.empty() ? 0 : (span.end - d.origin_ + d.unit_ - 1) / d.unit_;
   return d;
@@ -67,14 +72,11 @@ Extent Domains::hull(std::int64_t aggregator) const noexcept {
   return {block(aggregator).begin, block(aggregator + (count - 1) * aggregators_).end};
 }
 
-// Windows of contiguous domains begin at whole pages of the file where the buffer allows, so that
-// no page is written in two rounds.
 std::int64_t Domains::rounds(std::int64_t aggregator) const noexcept {
   if (cyclic()) return blocks(aggregator) * rounds_per_block();
   const Extent domain = hull(aggregator);
   if (domain.empty()) return 0;
-  const std::int64_t start = buffer_ % page == 0 ? domain.begin / page * page : domain.begin;
-  return (domain.end - start + buffer_ - 1) / buffer_;
+  return (domain.end - first_window(domain) + buffer_ - 1) / buffer_;
 }
 
 Extent Domains::window(std::int64_t aggregator, std::int64_t round) const noexcept {
@@ -85,8 +87,7 @@ Extent Domains::window(std::int64_t aggregator, std::int64_t round) const noexce
     return intersect({start, start + buffer_}, block(index));
   }
   const Extent domain = hull(aggregator);
-  const std::int64_t start =
-      (buffer_ % page == 0 ? domain.begin / page * page : domain.begin) + round * buffer_;
+  const std::int64_t start = first_window(domain) + round * buffer_;
   return intersect({start, start + buffer_}, domain);
 }
 
@@ -102,8 +103,7 @@ std::int64_t Domains::round_at(std::int64_t aggregator, std::int64_t offset) con
   const Extent domain = hull(aggregator);
   if (offset <= domain.begin) return 0;
   if (offset >= domain.end) return rounds(aggregator);
-  const std::int64_t start = buffer_ % page == 0 ? domain.begin / page * page : domain.begin;
-  return (offset - start) / buffer_;
+  return (offset - first_window(domain)) / buffer_;
 }
 
 std::int64_t Domains::stretch_end(std::int64_t offset) const noexcept {

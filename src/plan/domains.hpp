@@ -5,6 +5,7 @@
 //   1. The domains of all aggregators are disjoint and together are exactly `span`.
 //   2. A window (one round of one aggregator) is contiguous, at most `buffer` bytes long, lies in
 //      one domain, and windows of one aggregator ascend with the round.
+//   3. Where units are indivisible, and `span` and `buffer` are whole ones, so is each window.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +44,14 @@ class Domains {
   bool cyclic() const noexcept { return rule_ == DomainRule::block_cyclic; }
   Extent block(std::int64_t index) const noexcept;  // block-cyclic, counted over all aggregators
   std::int64_t bound(std::int64_t aggregator) const noexcept;  // contiguous rules
+  std::int64_t first_window(Extent domain) const noexcept { return domain.begin / align_ * align_; }
   std::int64_t rounds_per_block() const noexcept { return (unit_ + buffer_ - 1) / buffer_; }
 
   DomainRule rule_ = DomainRule::dynamic;
   Extent span_;
   std::int64_t aggregators_ = 1, buffer_ = 1;
-  std::int64_t unit_ = 1;  // bounds of domains are whole units from origin_
+  std::int64_t unit_ = 1;   // bounds of domains are whole units from origin_
+  std::int64_t align_ = 1;  // of windows of contiguous domains, from offset 0
   std::int64_t origin_ = 0;
   std::int64_t units_ = 0;  // units that span_ touches
 };

@@ -73,6 +73,22 @@ TEST(Domains, BlockCyclicDealsBlocksInTurn) {
   EXPECT_EQ(d.window(1, 2), (Extent{70, 80}));
 }
 
+TEST(Domains, WindowsAreWholeIndivisiblePieces) {
+  const std::int64_t piece = 4100;
+  const FileUnits units{8, {}, {0, 97 * piece}, false, piece};
+  for (const DomainRule rule :
+       {DomainRule::static_, DomainRule::dynamic, DomainRule::block_cyclic, DomainRule::aligned}) {
+    const Extent span = units.whole_around({5 * piece + 17, 80 * piece + 1});
+    EXPECT_EQ(span, (Extent{5 * piece, 81 * piece}));
+    const Domains d = Domains::cut(rule, units, span, 7, 4096 * piece, 9000);
+    for (std::int64_t a = 0; a < d.aggregators(); ++a)
+      for (std::int64_t round = 0; round < d.rounds(a); ++round) {
+        const Extent window = d.window(a, round);
+        EXPECT_EQ(window, units.whole_around(window));
+      }
+  }
+}
+
 TEST(Domains, HugeFilesDoNotOverflow) {
   const ArrayLayout layout{{std::int64_t{1} << 59}, 8, Order::c, 0};
   const Domains d =

@@ -43,6 +43,31 @@ TEST(Plan, ShortRunsOfOneRankAreSieved) {
   EXPECT_EQ(make_plan(layout.units(), close, {}, {1, 1}, /*writes=*/false).method, Method::sieved);
 }
 
+TEST(Plan, ChunksAreWrittenByTheirAggregatorAlone) {
+  FileUnits units = layout.units();
+  units.indivisible = 1 << 20;
+  const Demand apart = demand_of({Section{{0, 2048}, {0, 4096}}, Section{{2048, 4096}, {0, 4096}}});
+  Hints direct;
+  direct.method = Method::direct;
+  for (const Hints& hints : {Hints{}, direct}) {
+    const Plan plan = make_plan(units, apart, hints, {2, 2});
+    EXPECT_TRUE(plan.collective());
+    EXPECT_EQ(plan.domains.buffer() % units.indivisible, 0);
+    EXPECT_EQ(plan.domains.hull(1).begin % units.indivisible, 0);
+  }
+  EXPECT_EQ(make_plan(units, apart, direct, {2, 2}, /*writes=*/false).method, Method::direct);
+}
+
+TEST(Plan, DemandsOfRanksThatShareAChunkAreNotApart) {
+  const FileUnits units{1, {}, {0, 1000}, false, 100};
+  const Section low{{0, 150}}, high{{150, 400}};
+  const ArrayLayout bytes{{1000}, 1, Order::c, 0};
+  Demand all = Demand::of(lower(bytes, std::span(&low, 1)), units);
+  all.join(Demand::of(lower(bytes, std::span(&high, 1)), units));
+  EXPECT_FALSE(all.ordered);
+  EXPECT_EQ(all.hull(), (Extent{0, 400}));
+}
+
 TEST(Plan, DistantRunsOfOneRankAreNot) {  // sieving would move 256 times the bytes
   const Demand distant = demand_of({Section{{0, 4096}, {0, 16}}});
   EXPECT_EQ(make_plan(layout.units(), distant, {}, {1, 1}).method, Method::direct);
