@@ -162,12 +162,18 @@ make_environment() {
 formats_found() {
   command -v ncdump && command -v h5dump && command -v h5cc && echo '#include <netcdf.h>' | g++ -E -x c++ -
 } >/dev/null 2>&1
+zarr_found() {
+  printf '#include <%s>\n' nlohmann/json.hpp zstd.h zlib.h blosc.h | g++ -E -x c++ - >/dev/null 2>&1
+}
 install_libraries() {
   # GoogleTest: what the system has, else Debian's.
   [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
   # io_uring is for those who have liburing; nobody needs it.
   echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1 ||
     (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
+  # Zarr arrays are for those who have a JSON library, their codecs for those who have theirs.
+  zarr_found || (apt_install nlohmann-json3-dev libzstd-dev zlib1g-dev libblosc-dev) 2>>"$log" ||
+    say "going on without all of nlohmann-json, zstd, zlib and c-blosc (Zarr)"
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
   # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.

@@ -12,6 +12,7 @@
 
 #include <mpi.h>
 
+#include <penstock/chunks.hpp>
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
 #include <penstock/file_system.hpp>
@@ -31,9 +32,11 @@ enum class Mode {
 };
 /// What is around the array in the file.
 enum class Container {
-  automatic,  ///< "auto": npy for names that end in .npy, and where the file begins as one
+  automatic,  ///< "auto": npy for names that end in .npy, and where the file begins as one; zarr
+              ///< where the name, or that of a folder on the way, ends in .zarr
   raw,        ///< "raw": bare elements
   npy,        ///< "npy": NumPy's header before them
+  zarr,       ///< "zarr": a folder of chunks, Zarr 3
 };
 PENSTOCK_EXPORT std::string_view to_string(Mode mode) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(Container container) noexcept;
@@ -53,6 +56,7 @@ struct ArraySpec {
   std::optional<Order> order;       ///< default: C
   std::int64_t offset = 0;          ///< byte offset where the array (or its header) starts
   Container container = Container::automatic;  ///< by file name (create) or content (open)
+  ChunkSpec chunks;                            ///< of a Zarr array
 };
 
 /// Bytes of one element of a type as NumPy writes it ("<f8"); throws Error(argument).

@@ -50,7 +50,7 @@ typedef struct penstock_array {
   int64_t element_size;   ///< bytes; 0: that of dtype
   const char* order;      ///< "C" or "F"; NULL: "C"
   int64_t offset;         ///< byte offset where the array (or its header) starts
-  const char* container;  ///< "raw", "npy"; "auto" or NULL: by file name or content
+  const char* container;  ///< "raw", "npy", "zarr"; "auto" or NULL: by file name or content
   const char* fault;      ///< for bindings, as in penstock_part; NULL
 } penstock_array;
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import MutableMapping
+from types import MappingProxyType
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._attributes import Attributes
+from ._chunks import Chunks
 from ._core import ArgumentError, Statistics
 from ._handle import Handle
 from ._request import Requests
@@ -323,7 +325,12 @@ class File(OpenFile, Array):
     ranks may be anywhere.
     """
 
-    container: str  #: "raw" or "npy"
+    container: str  #: "raw", "npy" or "zarr"
+    chunks: Optional[tuple[int, ...]]  #: extents of a Zarr array's chunks; None: it is none
+    shards: Optional[tuple[int, ...]]  #: extents of its files of several chunks; None: each chunk is a file
+    fill_value: Any  #: elements of chunks that are not there; None without chunks
+    dimension_names: Optional[tuple[Optional[str], ...]]  #: of a Zarr array, where it has any
+    attributes: dict[str, Any]  #: of a Zarr array
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
         self._inner, self._ranks = inner, ranks
@@ -331,6 +338,9 @@ class File(OpenFile, Array):
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
         self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
         self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
+        chunked = Chunks(inner.chunks, self.dtype)
+        self.chunks, self.shards, self.fill_value = chunked.chunks, chunked.shards, chunked.fill_value
+        self.dimension_names, self.attributes = chunked.dimension_names, chunked.attributes
         self._record: Optional[Attributes] = None
         self._requests = Requests(self.shape, self.dtype, self.order)
 
@@ -361,8 +371,11 @@ class File(OpenFile, Array):
         """The attributes of the array, a dictionary.
 
         Collective the first time, which reads them, and whenever one is set. A file that is made anew has none. An
-        array at an ``offset`` of its file cannot have any.
+        array at an ``offset`` of its file cannot have any. Those of a Zarr array are given when it is made, and
+        cannot be changed here.
         """
+        if self.container == "zarr":
+            return MappingProxyType(self.attributes)  # type: ignore[return-value]
         if self._record is None:
             self._record = Attributes(self._inner, self.path)
         return self._record

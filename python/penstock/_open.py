@@ -9,7 +9,7 @@ from typing import Any, Optional, Union, overload
 
 import numpy as np
 
-from . import _core
+from . import _chunks, _core
 from ._core import ArgumentError
 from ._fields import FieldsFile, GivenFields, open_fields
 from ._file import File
@@ -35,6 +35,13 @@ class Given:
     container: str = "auto"
     hints: dict[str, str] = field(default_factory=dict)
     wanted: Optional[Wanted] = None  #: of a dataset in a file of another library
+    chunks: _chunks.Members = _chunks.NONE
+
+
+#: What files of HDF5, netCDF-4 and Zarr may be told at open, with the values that say nothing.
+NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "units": None, "decode": False, "chunks": None,
+                                   "shards": None, "compressors": None, "fill_value": None,
+                                   "dimension_names": None, "attributes": None}
 
 
 def _extents(shape: Any) -> list[int]:
@@ -51,7 +58,7 @@ def _extents(shape: Any) -> list[int]:
 
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
               hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
-    """`how`: what is said of a dataset: dataset, dims, units, decode."""
+    """`how`: what is said of containers that have more to say than shape and dtype, as in NOTHING_MORE."""
     given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.order = plain_text(order or "", "order")
@@ -64,6 +71,10 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
             raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
     given.hints = hint_text(hints or {})
     given.wanted = _dataset_or_array(given, how)
+    given.chunks = _chunks.members(how, len(given.extents), given.dtype)
+    if given.wanted is not None and given.chunks != _chunks.NONE:
+        raise ArgumentError("chunks, shards, compressors, fill_value, dimension_names, attributes are for Zarr arrays, "
+                            "not for datasets of HDF5 and netCDF-4")
     return given
 
 
@@ -93,7 +104,9 @@ def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
-         decode: Any = False, *, fields: None = None) -> File: ...
+         decode: Any = False, chunks: Any = None, shards: Any = None,
+         compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
+         attributes: Optional[Mapping[str, Any]] = None, *, fields: None = None) -> File: ...
 @overload
 def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
@@ -101,12 +114,16 @@ def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, or
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
-         decode: Any = False, *, fields: Optional[Sequence[Any]] = None) -> Union[File, FieldsFile]:
+         decode: Any = False, chunks: Any = None, shards: Any = None,
+         compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
+         attributes: Optional[Mapping[str, Any]] = None, *,
+         fields: Optional[Sequence[Any]] = None) -> Union[File, FieldsFile]:
     """Opens an array in a file, or several. Collective over ``comm``.
 
     Args:
         path: The file. A name that ends in .npy is (to be) a NumPy file, in .h5, .hdf5 or .he5 an HDF5 file, in
-            .nc or .nc4 a netCDF-4 file; others hold bare elements.
+            .nc or .nc4 a netCDF-4 file; one that ends in .zarr, or lies in such a folder, a Zarr array; others hold
+            bare elements.
         mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
             "w" (made anew, its old content dropped).
         shape: Extents of the array, 1 to 8, in elements. None for the slowest (the first; with order "F" the last):
@@ -119,8 +136,8 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
             are. A name that is not known has no effect and is warned of once.
-        container: "raw" (bare elements), "npy", "hdf5", "netcdf", or "auto": by the name of a new file and by the
-            content of others.
+        container: "raw" (bare elements), "npy", "hdf5", "netcdf", "zarr" (a folder of chunks, Zarr 3), or "auto": by
+            the name of a new file and by the content of others.
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
             name that is not there it is made beside the others. May be left out where a file has one only.
         dims: Names of the dimensions of a dataset, as ("z", "y", "x"), or a mapping of these names to the
@@ -129,6 +146,14 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         decode: What to do about a dataset whose bytes cannot be read in place (in chunks, compressed...).
             False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
             A folder: the same, the temporary file there.
+        chunks: Extents of the chunks of a new Zarr array, or one number for all dimensions. Default: some
+            MiB each. With "r" and "r+" the array itself tells this and what follows.
+        shards: Extents of a file that holds several chunks, multiples of theirs. Default: a file for each.
+        compressors: "zstd", "zstd:5", "blosc", "gzip", "zstd,crc32c"; a dictionary with name and
+            configuration, as zarr.json has it; a codec of zarr-python; or a list of these. Default: none.
+        fill_value: Elements of chunks that nobody has written. Default: zeros.
+        dimension_names: A name, or None, for each dimension.
+        attributes: A dictionary of what JSON has.
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
             of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
@@ -145,9 +170,12 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
 
     The same class is raised on every rank, and no file is changed then.
     """
-    how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode}
+    how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode, "chunks": chunks, "shards": shards,
+           "compressors": compressors, "fill_value": fill_value, "dimension_names": dimension_names,
+           "attributes": attributes}
     if fields is not None:
-        alone = shape is None and dtype is None and container in ("auto", "raw") and not any(how.values())
+        alone = shape is None and dtype is None and container in ("auto", "raw") and all(
+            how[name] is nothing for name, nothing in NOTHING_MORE.items())
         return open_fields(comm, lambda: GivenFields.of(path, mode, fields, order, offset, hints, alone))
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
@@ -173,5 +201,6 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     if given.wanted is not None:
         return open_dataset(address, ranks, given.hints, given.wanted)
     inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,
-                        given.offset, given.container, given.hints, problem)
+                        given.offset, given.container, given.hints, given.chunks,
+                        problem)
     return File(inner, os.fsdecode(given.name), given.mode, given.dtype, ranks)

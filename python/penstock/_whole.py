@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ._core import ArgumentError
 from ._distribution import Distribution
-from ._open import Given, given_for, open, opened
+from ._open import NOTHING_MORE, Given, given_for, open, opened
 from ._types import Comm, Index, Path
 
 
@@ -54,7 +54,7 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
         if d is not None:
             _check_shape(array, d)
         shape = array.shape if d is None else d.shape
-        how = {"dataset": dataset, "dims": dims, "units": None, "decode": False}
+        how = {**NOTHING_MORE, "dataset": dataset, "dims": dims}
         return given_for(path, "w", shape, array.dtype, order, 0, hints, container, how)
 
     with opened(path, _comm_of(comm, d, "save"), give) as f:

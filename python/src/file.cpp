@@ -149,11 +149,28 @@ PinnedHandle* begin(Array& file, nb::list arrays, nb::list sections, const std::
   return new PinnedHandle(begun(), std::move(request.pinned));
 }
 
+/// The members of a ChunkSpec in their order.
+using ChunkArguments = std::tuple<std::vector<std::int64_t>, std::vector<std::int64_t>, std::string,
+                                  nb::bytes, std::vector<std::string>, std::string>;
+
+ChunkSpec chunk_spec_of(const ChunkArguments& arguments) {
+  const auto& [chunks, shards, compressors, fill, names, attributes] = arguments;
+  const auto* const begin = reinterpret_cast<const std::byte*>(fill.c_str());
+  return {chunks, shards, compressors, {begin, begin + fill.size()}, names, attributes};
+}
+
+ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
+  const auto& fill = spec.fill_value;
+  return {spec.chunks,          spec.shards,
+          spec.compressors,     nb::bytes(reinterpret_cast<const char*>(fill.data()), fill.size()),
+          spec.dimension_names, spec.attributes};
+}
+
 ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                      const std::vector<std::int64_t>& shape, const std::string& dtype,
                      std::int64_t element_size, const std::string& order, std::int64_t offset,
                      const std::string& container, const HintText& hints,
-                     const std::optional<std::string>& problem) {
+                     const ChunkArguments& chunks, const std::optional<std::string>& problem) {
   const std::string path(name.c_str(), name.size());
   const bool alone = comm_address == 0;
   const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
@@ -165,6 +182,7 @@ ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const s
     if (problem) throw Error(ErrorClass::argument, *problem);
     parsed_mode = parse_mode(mode);
     spec = {shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
+    spec.chunks = chunk_spec_of(chunks);
     if (!order.empty()) spec.order = parse_order(order);
     parsed.set(hints);
   } catch (const Error& found) {
@@ -371,7 +389,8 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
       .def_prop_ro("order",
                    [](const ArrayFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
-      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); });
+      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); })
+      .def_prop_ro("chunks", [](const ArrayFile& f) { return chunk_arguments_of(f.spec().chunks); });
   bind_fields(m);
 }
 

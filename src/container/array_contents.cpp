@@ -1,8 +1,12 @@
 #include "container/array_contents.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "container/anew.hpp"
 #include "container/attributes.hpp"
 #include "file/byte_file.hpp"
+#include "container/zarr_contents.hpp"
 #include "file/words.hpp"
 #include "mpi/launch.hpp"
 #include "plan/plan.hpp"
@@ -22,6 +26,10 @@ void ArrayContents::check(const Communicator& comm) {
   if (given_.offset < 0)
     throw Error(ErrorClass::argument,
                 "offset must not be negative, but is " + std::to_string(given_.offset));
+  if (!(given_.chunks == ChunkSpec{}))
+    throw Error(ErrorClass::argument, "'" + path_ +
+                                          "' is no Zarr array, which alone has chunks; give it a "
+                                          "name that ends in .zarr, or container zarr");
   if (mode_ != Mode::read) refuse_lone_writer(comm, path_);
   if (mode_ == Mode::create) {
     describe_new(path_, given_);
@@ -76,6 +84,20 @@ void ArrayContents::seal(Storage& storage) {
 ArrayLayout ArrayContents::layout() const {
   const ArraySpec& s = described_.spec;
   return {s.shape, s.element_size, *s.order, described_.data_offset};
+}
+
+std::unique_ptr<Dataset> ArrayContents::dataset() const {
+  return std::make_unique<ContiguousDataset>(layout());
+}
+
+std::unique_ptr<ArrayContents> contents_of(const std::string& path, Mode mode,
+                                           const ArraySpec& spec, const Hints& hints) {
+  const std::filesystem::path parts(path);
+  const bool named_zarr = std::ranges::any_of(
+      parts, [](const std::filesystem::path& part) { return part.extension() == ".zarr"; });
+  if (spec.container == Container::zarr || (spec.container == Container::automatic && named_zarr))
+    return std::make_unique<ZarrContents>(path, mode, spec, hints);
+  return std::make_unique<ArrayContents>(path, mode, spec, hints);
 }
 
 }  // namespace penstock

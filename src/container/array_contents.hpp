@@ -1,7 +1,10 @@
-// ArrayContents: one array in a raw or .npy file.
+// ArrayContents: one array in a raw or .npy file; base of one in chunks.
 #pragma once
 
+#include <memory>
+
 #include "array/layout.hpp"
+#include "container/dataset.hpp"
 #include "container/header.hpp"
 #include "file/contents.hpp"
 
@@ -26,6 +29,8 @@ class ArrayContents : public Contents, public Seal {
   Mode mode() const noexcept { return mode_; }
   /// Once the file is open: shape, element size, order as they are in it.
   const Described& described() const noexcept { return described_; }
+  virtual std::unique_ptr<Dataset> dataset() const;
+  /// Of one that is contiguous.
   ArrayLayout layout() const;
 
   /// One step longer. Throws Error(state) where the array may not grow, Error(argument) where it is
@@ -36,6 +41,11 @@ class ArrayContents : public Contents, public Seal {
   void seal(Storage& storage) override;
   void mark_sealed() override { sealed_shape_ = described_.spec.shape; }
 
+ protected:
+  const ArraySpec& given() const noexcept { return given_; }
+  const Hints& hints() const noexcept { return hints_; }
+  void describe(ArraySpec spec) { described_.spec = std::move(spec); }
+
  private:
   std::string path_;
   Mode mode_;
@@ -44,5 +54,9 @@ class ArrayContents : public Contents, public Seal {
   Described described_;
   std::vector<std::int64_t> sealed_shape_;  // that the header says
 };
+
+/// By what the container is said to be, or by the path: zarr where a part of it ends in ".zarr".
+std::unique_ptr<ArrayContents> contents_of(const std::string& path, Mode mode,
+                                           const ArraySpec& spec, const Hints& hints);
 
 }  // namespace penstock

@@ -20,12 +20,12 @@ OpenFlag open_flag_of(Mode mode) noexcept {
 ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
                       const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
                       const Hints& hints)
-    : contents_(path.string(), mode, spec, hints),
-      file_(background, std::move(comm), path, open_flag_of(mode), contents_, hints),
-      dataset_(contents_.layout()),
-      calls_(file_, dataset_) {
-  contents_.mark_sealed();
-  if (contents_.described().growing && mode != Mode::read) file_.seal_with(contents_);
+    : contents_(contents_of(path.string(), mode, spec, hints)),
+      file_(background, std::move(comm), path, open_flag_of(mode), *contents_, hints),
+      dataset_(contents_->dataset()),
+      calls_(file_, *dataset_) {
+  contents_->mark_sealed();
+  if (contents_->described().growing && mode != Mode::read) file_.seal_with(*contents_);
 }
 
 std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) {
@@ -42,10 +42,10 @@ std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) 
 /// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
 void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
   file_.require_open();
-  ArrayLayout longer = contents_.layout();
+  ArrayLayout longer = contents_->layout();
   const std::optional<Error> problem = attempt([&] {
     if (call.found != nullptr) throw Error(*call.found);
-    longer = contents_.longer();
+    longer = contents_->longer();
   });
   const ContiguousDataset dataset(longer);
   Request request =
@@ -57,11 +57,13 @@ void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
   try {
     calls_.transfer(std::move(request));
   } catch (...) {
-    file_.set_units(contents_.units());
+    file_.set_units(contents_->units());
     throw;
   }
-  contents_.become(longer);
-  dataset_ = dataset;
+  contents_->become(longer);
+  auto now = std::make_unique<ContiguousDataset>(longer);
+  calls_.show(*now);
+  dataset_ = std::move(now);
 }
 
 std::string ArrayFile::Impl::attributes() {
@@ -196,7 +198,11 @@ std::int64_t ArrayFile::file_size() {
   return impl_->bytes().size();
 }
 void ArrayFile::truncate(std::int64_t bytes) {
-  impl_->bytes().truncate(bytes, std::nullopt);
+  std::optional<Error> error;
+  if (spec().container == Container::zarr)
+    error.emplace(ErrorClass::argument, "'" + impl_->bytes().path() +
+                                            "' is a Zarr array, whose chunks have no size to set");
+  impl_->bytes().truncate(bytes, error);
 }
 void ArrayFile::take_part_in_truncate_with_error(const Error& error) {
   impl_->bytes().truncate(0, error);

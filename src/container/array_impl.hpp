@@ -23,19 +23,19 @@ class ArrayFile::Impl {
   /// What is no matter of arrays.
   ByteFile& bytes() noexcept { return file_; }
   const ByteFile& bytes() const noexcept { return file_; }
-  const ArraySpec& spec() const { return contents_.described().spec; }
-  std::int64_t data_offset() const { return contents_.described().data_offset; }
-  std::int64_t end_offset() const { return contents_.units().all.end; }
-  FileUnits units() const { return contents_.units(); }
+  const ArraySpec& spec() const { return contents_->described().spec; }
+  std::int64_t data_offset() const { return contents_->described().data_offset; }
+  std::int64_t end_offset() const { return contents_->units().all.end; }
+  FileUnits units() const { return contents_->units(); }
   void append(const ArrayCall<WriteView>& call);
   std::string attributes();
   /// `found`: what is wrong with it already.
   void set_attributes(const std::string& json, const Error* found = nullptr);
 
  private:
-  ArrayContents contents_;
+  std::unique_ptr<ArrayContents> contents_;
   ByteFile file_;
-  ContiguousDataset dataset_;
+  std::unique_ptr<Dataset> dataset_;
   DatasetCalls calls_;
 };
 

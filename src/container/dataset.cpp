@@ -71,11 +71,11 @@ void DatasetCalls::check_call(Direction direction, const Hints* hints) const {
 template <class View>
 void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& file,
                               std::vector<MemoryMap>& memory) const {
-  part.section.check(dataset_.shape());
+  part.section.check(dataset_->shape());
   if (part.section.empty()) return;
   // A write never stores through this pointer; one Access serves both directions.
   auto* const base = const_cast<std::byte*>(part.memory.data);
-  dataset_.lower(part.section, base, memory_strides(dataset_, part, dataset_.element_size()), file,
+  dataset_->lower(part.section, base, memory_strides(*dataset_, part, dataset_->element_size()), file,
                  memory);
 }
 

@@ -68,7 +68,9 @@ class DatasetCalls {
   /// Both must outlive this. `region`: of the file that the dataset is; null: all of it.
   DatasetCalls(ByteFile& file, const Dataset& dataset,
                std::shared_ptr<const Region> region = nullptr)
-      : file_(file), dataset_(dataset), region_(std::move(region)) {}
+      : file_(file), dataset_(&dataset), region_(std::move(region)) {}
+  /// Another one from now on, which must outlive this.
+  void show(const Dataset& dataset) noexcept { dataset_ = &dataset; }
 
   template <class View>
   void transfer(Direction direction, const ArrayCall<View>& call);
@@ -88,7 +90,7 @@ class DatasetCalls {
                   std::vector<MemoryMap>& memory) const;
 
   ByteFile& file_;
-  const Dataset& dataset_;
+  const Dataset* dataset_;
   std::shared_ptr<const Region> region_;
   Method last_method_ = Method::automatic;
 };

@@ -8,8 +8,10 @@ namespace {
 
 constexpr Name<Mode> mode_names[] = {
     {"r", Mode::read}, {"r+", Mode::read_write}, {"w", Mode::create}};
-constexpr Name<Container> container_names[] = {
-    {"auto", Container::automatic}, {"raw", Container::raw}, {"npy", Container::npy}};
+constexpr Name<Container> container_names[] = {{"auto", Container::automatic},
+                                               {"raw", Container::raw},
+                                               {"npy", Container::npy},
+                                               {"zarr", Container::zarr}};
 constexpr Name<Background> background_names[] = {
     {"none", Background::none}, {"storage", Background::storage}, {"all", Background::all}};
 

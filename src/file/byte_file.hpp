@@ -126,10 +126,10 @@ class ByteFile {
  private:
   void check(Contents& contents);
   void agree_to_open(Contents& contents);
-  void open_storage(OpenFlag flag);
+  void open_storage(Contents& contents, OpenFlag flag);
   void open_on_first(const Channel& channel, Contents& contents);
-  void open_on_others(const Channel& channel, const Contents& contents);
-  void find_buffered();
+  void open_on_others(const Channel& channel, Contents& contents);
+  void find_buffered(const Contents& contents);
   void change(const Channel& channel, Contents& contents);
   void complete(const Contents& contents);
 

@@ -2,6 +2,7 @@
 // so while the file is opened; from then on the file has bytes.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ class Contents {
   virtual std::vector<Common> common() const { return {}; }
   /// On every rank, before the file is opened. Throws for what no file takes.
   virtual void check(const Communicator&) {}
+  /// Whether open_storage() makes the storage: the bytes are not those of one file of the system.
+  virtual bool has_own_storage() const { return false; }
+  /// On rank 0 first, which makes the file where the flag says so but changes nothing of an old
+  /// one; on the others once it has told them what it found. Null: the path is a file.
+  virtual std::unique_ptr<Storage> open_storage(OpenFlag) { return nullptr; }
   /// On rank 0, which has opened the file: what is in it. Changes nothing.
   virtual void find(Storage&) {}
   /// What rank 0 has found, for the others: words that need no interpretation but be_told()'s.

@@ -65,11 +65,11 @@ bool is_there(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 || errno != ENOENT;
 }
 
-/// The file, not a link that leads to it.
+/// The file, or the empty folder; not a link that leads to it.
 void remove_file(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
-  if (real) ::unlink(real.get());
+  if (real) std::remove(real.get());
 }
 
 /// Rank 0 has it open, and this rank does not find it.
@@ -117,7 +117,7 @@ void ByteFile::agree_to_open(Contents& contents) {
       std::clamp<std::int64_t>(hints_.ranks_per_node, 0, std::numeric_limits<int>::max()));
   const std::optional<Error> error = attempt([&] {
     check(contents);
-    find_buffered();
+    find_buffered(contents);
   });
   const std::vector<Common> common = common_values(path_, hints_, contents);
   const Channel channel{comm_, path_, {CallKind::open}};
@@ -166,9 +166,11 @@ Machine ByteFile::machine() const {
           costs_};
 }
 
-void ByteFile::open_storage(OpenFlag flag) {
-  storage_ =
-      device_.stack(open_path(path_, flag, hints_, comm_.rank()), std::move(clock_), comm_.rank());
+void ByteFile::open_storage(Contents& contents, OpenFlag flag) {
+  std::unique_ptr<Storage> storage = contents.has_own_storage()
+                                         ? contents.open_storage(flag)
+                                         : open_path(path_, flag, hints_, comm_.rank());
+  storage_ = device_.stack(std::move(storage), std::move(clock_), comm_.rank());
 }
 
 /// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
@@ -177,14 +179,14 @@ void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
-      open_storage(flag_);
+      open_storage(contents, flag_);
       contents.find(*storage_);
       // Facts only help to choose: where they cannot be had, a file works without.
       attempt([&] { facts_ = find_facts(path_); });
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
-      costs_.maps_files = maps_files(hints_, facts_.type);
+      costs_.maps_files = !contents.has_own_storage() && maps_files(hints_, facts_.type);
       told = Announcement::of(costs_, facts_, contents.told()).packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));
@@ -197,16 +199,17 @@ void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before
 /// all ranks know that they have the same one.
-void ByteFile::open_on_others(const Channel& channel, const Contents& contents) {
+void ByteFile::open_on_others(const Channel& channel, Contents& contents) {
   std::string identity;
   std::optional<Error> error = attempt([&] {
-    if (comm_.rank() != 0) open_storage(writable() ? OpenFlag::read_write : OpenFlag::read);
+    if (comm_.rank() != 0)
+      open_storage(contents, writable() ? OpenFlag::read_write : OpenFlag::read);
   });
   if (error && error->error_number() == ENOENT) error = elsewhere(path_);
   if (!error)
     error = attempt([&] {
       identity = find_identity(path_);
-      find_buffered();
+      find_buffered(contents);
       check_hints(hints_, contents.units().grain, comm_.size());
     });
   const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
@@ -217,7 +220,7 @@ void ByteFile::open_on_others(const Channel& channel, const Contents& contents) 
 /// Another handle of this process may have something of the file in its active buffer: it is
 /// written before anybody reads the header or truncates. Once more when the file is open, since
 /// there may have been none before.
-void ByteFile::find_buffered() {
+void ByteFile::find_buffered(const Contents& contents) {
   struct stat status {};
   const bool known = ::stat(path_.c_str(), &status) == 0;
   const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
@@ -225,8 +228,10 @@ void ByteFile::find_buffered() {
   const FileId id = known ? FileId{status.st_dev, status.st_ino}
                           : FileId{unknown_device, reinterpret_cast<std::uintptr_t>(this)};
   buffered_ = background_.file(id, device_.queue_key(id, hints_), path_, who);
+  // What its own storage does to the bytes says nothing of the device.
+  const bool of_device = known && !contents.has_own_storage();
   cache_speed_ =
-      CacheSpeed::of((known ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
+      CacheSpeed::of((of_device ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
   buffered_->drain();
 }
 

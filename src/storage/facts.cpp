@@ -92,14 +92,22 @@ bool numbers_mounts(const std::string& type) {
          std::ranges::find(types, type) != types.end();
 }
 
+/// A file, or a folder.
+int open_to_look(const std::string& path) {
+  const int fd =
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
+  if (fd < 0) throw_open_error(path, OpenFlag::read, errno);
+  return fd;
+}
+
 }  // namespace
 
 std::string find_identity(const std::string& path) {
-  const auto file = open_descriptor(path, OpenFlag::read);
+  const Descriptor file(open_to_look(path));
   struct stat status {};
-  if (::fstat(file->number(), &status) != 0) throw_open_error(path, OpenFlag::read, errno);
+  if (::fstat(file.number(), &status) != 0) throw_open_error(path, OpenFlag::read, errno);
   std::string text = "inode " + std::to_string(status.st_ino);
-  const std::string type = find_file_system_type(file->number());
+  const std::string type = find_file_system_type(file.number());
   if (!numbers_mounts(type))
     text += " of device " + std::to_string(major(status.st_dev)) + ":" +
             std::to_string(minor(status.st_dev));
@@ -107,12 +115,12 @@ std::string find_identity(const std::string& path) {
 }
 
 FileSystemFacts find_facts(const std::string& path) {
-  const auto file = open_descriptor(path, OpenFlag::read);
+  const Descriptor file(open_to_look(path));
   FileSystemFacts facts;
-  facts.type = find_file_system_type(file->number());
+  facts.type = find_file_system_type(file.number());
   struct stat status {};
-  if (::fstat(file->number(), &status) == 0) facts.block_size = status.st_blksize;
-  facts.stripe_size = find_stripe_size(file->number(), facts.type, facts.block_size);
+  if (::fstat(file.number(), &status) == 0) facts.block_size = status.st_blksize;
+  facts.stripe_size = find_stripe_size(file.number(), facts.type, facts.block_size);
   const int direct =
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC); });
   if (direct < 0) return facts;

@@ -1,0 +1,58 @@
+// Codec: bytes to other bytes and back, as the codecs of Zarr 3 have it. Objects are immutable: any
+// number of threads may use one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+/// Memory that is written before it is read: growing sets no zeros.
+template <class T>
+struct Uninitialized : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = Uninitialized<U>;
+  };
+  template <class U>
+  void construct(U* address) noexcept {
+    ::new (static_cast<void*>(address)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* address, Arguments&&... arguments) {
+    ::new (static_cast<void*>(address)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+using Bytes = std::vector<std::byte, Uninitialized<std::byte>>;
+
+/// What a codec is told, by the names of the specification.
+struct CodecSettings {
+  std::string name;                 // zstd, gzip, blosc, crc32c
+  int level = 0;                    // of the first three
+  bool checksum = false;            // zstd
+  std::string compressor = "zstd";  // blosc: "cname"
+  int shuffle = 0;                  // blosc: 0 none, 1 bytes, 2 bits
+  int type_size = 1;                // blosc: bytes of an element
+  int block_size = 0;               // blosc: bytes; 0: chosen by it
+};
+
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual Bytes encode(std::span<const std::byte> plain) const = 0;
+  /// Throws Error(format) for bytes that are none of its own, or are more than `most` decoded.
+  virtual Bytes decode(std::span<const std::byte> coded, std::int64_t most) const = 0;
+};
+
+/// Throws Error(argument) for a codec that is not known, that this library was built without, or
+/// whose settings are out of range.
+std::unique_ptr<Codec> make_codec(const CodecSettings& settings);
+
+/// CRC-32C (Castagnoli), as of iSCSI.
+std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
+
+}  // namespace penstock

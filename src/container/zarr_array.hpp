@@ -1,0 +1,39 @@
+// What zarr.json says of an array (Zarr 3), and the other way round. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <penstock/array_file.hpp>
+
+#include "codec/codec.hpp"
+#include "container/chunk_grid.hpp"
+
+namespace penstock::zarr {
+
+struct Array {
+  ChunkGrid grid;
+  std::string dtype;  // as NumPy writes it, with the byte order of the chunks
+  std::vector<std::byte> fill;
+  std::vector<CodecSettings> codecs;  // of chunks, bytes to bytes
+  bool sharded = false;
+  bool index_at_end = true, index_little = true, index_has_sum = true;  // of shards
+  bool named_by_prefix = true;  // chunk keys: "c" and the coordinates (default), or these (v2)
+  char separator = '/';
+  std::vector<std::string> dimension_names;
+  std::string attributes;  // a JSON object; empty: none
+
+  /// Of a chunk's (or shard's) file in the array's folder.
+  std::string key_of(std::int64_t shard_number) const;
+  /// Whether a file or folder of this name in the array's folder is of chunks.
+  bool names_chunks(std::string_view entry) const;
+  ArraySpec spec() const;
+};
+
+/// Throws Error(format) for what is no such array, and for what this library does not have.
+Array parse(std::string_view text);
+/// Of an array that is made. Throws Error(argument) for what no Zarr array takes.
+Array make(const ArraySpec& spec);
+std::string text_of(const Array& array);
+
+}  // namespace penstock::zarr

@@ -1,0 +1,188 @@
+#include "container/zarr_contents.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "container/chunk_files.hpp"
+#include "container/chunk_storage.hpp"
+#include "container/chunked_dataset.hpp"
+#include "file/words.hpp"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* metadata = "/zarr.json";
+
+/// The metadata of an array or group in this folder; none where there is none.
+std::optional<std::string> read_metadata(const std::string& folder) {
+  const std::shared_ptr<ChunkFile> file = ChunkFile::open(folder + metadata);
+  if (file == nullptr) return std::nullopt;
+  const Bytes bytes = file->read_all();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+zarr::Array parse_of(const std::string& folder, std::string_view text) {
+  try {
+    return zarr::parse(text);
+  } catch (const Error& error) {
+    throw Error(ErrorClass::format, "'" + folder + metadata + "': " + error.what());
+  }
+}
+
+/// The old chunks, out of the way until the new metadata is there.
+class OldChunks {
+ public:
+  OldChunks(std::string folder, const std::optional<zarr::Array>& old)
+      : folder_(std::move(folder)), aside_(folder_ / ".old") {
+    if (!old) return;
+    std::vector<fs::path> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+      if (old->names_chunks(entry.path().filename().string()))
+        names.push_back(entry.path().filename());
+    if (names.empty()) return;
+    fs::remove_all(aside_);  // of a program that was ended meanwhile
+    fs::create_directory(aside_);
+    for (const fs::path& name : names) {
+      fs::rename(folder_ / name, aside_ / name);
+      moved_.push_back(name);
+    }
+  }
+  void bring_back() noexcept {
+    std::error_code ignored;
+    for (const fs::path& name : moved_) fs::rename(aside_ / name, folder_ / name, ignored);
+    fs::remove(aside_, ignored);
+  }
+  /// What cannot be removed is not in the way.
+  void remove() noexcept {
+    std::error_code ignored;
+    fs::remove_all(aside_, ignored);
+  }
+
+ private:
+  fs::path folder_, aside_;
+  std::vector<fs::path> moved_;
+};
+
+/// The metadata of an array whose chunks are there to be replaced.
+std::optional<zarr::Array> old_array(const std::string& folder) {
+  const std::optional<std::string> text = read_metadata(folder);
+  if (!text) return std::nullopt;
+  return parse_of(folder, *text);
+}
+
+}  // namespace
+
+std::vector<Common> ZarrContents::common() const {
+  std::vector<Common> values = ArrayContents::common();
+  const ChunkSpec& chunks = given().chunks;
+  std::string fill;
+  for (const std::byte byte : chunks.fill_value)
+    fill += std::to_string(std::to_integer<int>(byte)) + " ";
+  std::string names;
+  for (const std::string& name : chunks.dimension_names) names += "'" + name + "' ";
+  values.push_back({"chunks", text_of(chunks.chunks)});
+  values.push_back({"shards", text_of(chunks.shards)});
+  values.push_back({"compressors", "'" + chunks.compressors + "'"});
+  values.push_back({"fill_value (bytes)", fill});
+  values.push_back({"dimension_names", names});
+  values.push_back({"attributes", chunks.attributes});
+  return values;
+}
+
+void ZarrContents::check(const Communicator& comm) {
+  check_writers(comm);
+  const StorageKind kind = hints().storage;
+  if (kind != StorageKind::automatic && kind != StorageKind::posix)
+    throw Error(ErrorClass::argument, "storage=" + std::string(hints().text().at("storage")) +
+                                          " is for arrays in a file; chunks of a Zarr array are "
+                                          "files of their own, which go through the page cache");
+  if (mode() != Mode::create) return;
+  array_ = zarr::make(given());
+  text_ = zarr::text_of(*array_);
+  describe(array_->spec());
+}
+
+/// On rank 0 the folder is made, or the metadata read.
+std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
+  if (flag >= OpenFlag::create) {
+    if (::mkdir(path().c_str(), 0777) != 0 && errno != EEXIST)
+      throw_chunk_error("cannot make the folder", path(), errno);
+    look_at_old();
+  } else if (!array_) {
+    find_array();
+  }
+  return make_chunk_storage(path(), *array_);
+}
+
+void ZarrContents::find_array() {
+  std::optional<std::string> text = read_metadata(path());
+  if (!text) {
+    struct stat status {};
+    if (::stat(path().c_str(), &status) != 0) throw_chunk_error("cannot open", path(), errno);
+    throw Error(ErrorClass::format, "'" + path() + "' has no zarr.json: it is no Zarr array");
+  }
+  be_told(*text);
+  check_given();
+}
+
+void ZarrContents::be_told(std::string_view text) {
+  text_ = text;
+  array_ = parse_of(path(), text_);
+  describe(array_->spec());
+}
+
+/// What the program gave must be what zarr.json says.
+void ZarrContents::check_given() const {
+  const ArraySpec found = array_->spec();
+  const auto differ = [&](const std::string& what, const std::string& file,
+                          const std::string& user) {
+    throw Error(ErrorClass::format, "'" + path() + "' has " + what + " " + file + ", not " + user);
+  };
+  const ArraySpec& asked = given();
+  if (!asked.shape.empty() && asked.shape != found.shape)
+    differ("shape", text_of(found.shape), text_of(asked.shape));
+  if (!asked.dtype.empty() && asked.dtype != found.dtype) differ("dtype", found.dtype, asked.dtype);
+  if (asked.order == Order::fortran) differ("order", "C", "F");
+  if (!asked.chunks.chunks.empty() && asked.chunks.chunks != found.chunks.chunks)
+    differ("chunks", text_of(found.chunks.chunks), text_of(asked.chunks.chunks));
+  if (!asked.chunks.shards.empty() && asked.chunks.shards != found.chunks.shards)
+    differ("shards", text_of(found.chunks.shards), text_of(asked.chunks.shards));
+}
+
+/// A folder that is made anew holds an array, or nothing.
+void ZarrContents::look_at_old() const {
+  if (old_array(path())) return;
+  std::error_code error;
+  if (!fs::is_empty(path(), error) || error)
+    throw Error(ErrorClass::format, "'" + path() +
+                                        "' is there and is no Zarr array: nothing of it "
+                                        "is replaced; remove it, or choose another name");
+}
+
+/// The new metadata comes in the place of the old one, and the old chunks go, when nothing can fail
+/// any more.
+void ZarrContents::change(Storage&) {
+  try {
+    OldChunks old(path(), old_array(path()));
+    try {
+      replace_file(path() + metadata, std::as_bytes(std::span(text_)));
+    } catch (...) {
+      old.bring_back();
+      throw;
+    }
+    old.remove();
+  } catch (const fs::filesystem_error& error) {
+    throw_chunk_error("replacing the chunks of", path(), error.code().value());
+  }
+}
+
+std::unique_ptr<Dataset> ZarrContents::dataset() const {
+  return std::make_unique<ChunkedDataset>(array_->grid);
+}
+
+}  // namespace penstock

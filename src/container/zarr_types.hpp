@@ -1,0 +1,27 @@
+// The data types of Zarr's core specification, and their fill values as JSON has them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace penstock::zarr {
+
+using Json = nlohmann::ordered_json;
+
+struct Type {
+  const char* name;  // in zarr.json
+  char kind;         // as NumPy has it: b, i, u, f, c
+  int size;          // bytes of an element
+};
+
+/// Throw Error(format) for a name, and Error(argument) for a dtype of NumPy ("<f8"), that is none.
+const Type& type_named(const std::string& name);
+const Type& type_of(const std::string& dtype);
+
+/// An element with this value, in the byte order of the chunks. Throws Error(format).
+std::vector<std::byte> fill_of(const Json& value, const Type& type, bool little);
+Json json_of(std::span<const std::byte> fill, const Type& type, bool little);
+
+}  // namespace penstock::zarr

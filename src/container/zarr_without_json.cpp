@@ -1,0 +1,25 @@
+// In the place of what reads and writes zarr.json, where nlohmann-json was not there.
+#include "container/zarr_array.hpp"
+
+namespace penstock::zarr {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorClass::argument,
+              "Zarr arrays need nlohmann-json, which this Penstock was built without; install it "
+              "(Debian: nlohmann-json3-dev) and build Penstock again");
+}
+
+}  // namespace
+
+Array parse(std::string_view) {
+  refuse();
+}
+Array make(const ArraySpec&) {
+  refuse();
+}
+std::string text_of(const Array&) {
+  refuse();
+}
+
+}  // namespace penstock::zarr
