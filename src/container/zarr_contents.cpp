@@ -10,6 +10,7 @@
 #include "container/chunk_storage.hpp"
 #include "container/chunked_dataset.hpp"
 #include "file/words.hpp"
+#include "mpi/launch.hpp"
 
 namespace penstock {
 namespace {
@@ -95,7 +96,7 @@ std::vector<Common> ZarrContents::common() const {
 }
 
 void ZarrContents::check(const Communicator& comm) {
-  check_writers(comm);
+  if (mode() != Mode::read) refuse_lone_writer(comm, path());
   const StorageKind kind = hints().storage;
   if (kind != StorageKind::automatic && kind != StorageKind::posix)
     throw Error(ErrorClass::argument, "storage=" + std::string(hints().text().at("storage")) +
