@@ -1,6 +1,7 @@
 """Running tests' scripts under mpiexec, with a time limit and no stray ranks."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -27,6 +28,11 @@ def run_ranks(folder, script, ranks, timeout=120, expect=0):
         status, output = run_once(folder, command, timeout)
     assert expect is None or status == expect, output
     return output
+
+
+def let_interrupt():
+    """In a child, before its program begins: a shell starts background jobs with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_once(folder, command, timeout):

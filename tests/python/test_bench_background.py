@@ -188,7 +188,7 @@ def test_a_file_system_without_o_direct_is_left_out(monkeypatch, tmp_path, capsy
     from penstock._bench import background
 
     monkeypatch.setattr(devices, "has_o_direct", lambda folder: False)
-    runs = background._runs("page-cache,o-direct", None, tmp_path)
+    runs = background.runs_on("page-cache,o-direct", None, tmp_path)
     assert [run.name for run in runs] == ["page cache"] and "O_DIRECT: left out" in capsys.readouterr().out
     monkeypatch.undo()
     assert devices.has_o_direct(tmp_path) in (True, False) and not list(tmp_path.iterdir())

@@ -130,7 +130,7 @@ def test_errors_say_what_is_known(tmp_path):
                              (["--tables", "1", "--operations", "write"], "tables 1 have no rows that write"),
                              (["--methods", "magic"], "known are direct, paper-static, paper-dynamic, static, dynamic, auto"),
                              (["--size", "16"], "no row fits"),
-                             (["--on", "tape"], "device 'tape' is not known")):
+                             (["--on", "tape"], "--on 'tape' is not known")):
         assert words in bench(*arguments, cwd=tmp_path, expect=2)
     assert not list(tmp_path.glob("penstock-bench/*"))
 

@@ -56,7 +56,7 @@ def test_the_command_has_an_option_for_each_hint_of_plans():
     for name, hint in HINTS.items():
         assert (f"--{name.replace('_', '-')} " in usage) == hint.planned, name
     assert explain("--stripe-size", "64Q").startswith("penstock: stripe_size: '64Q' is not a size")
-    assert "extended (asked for)" in explain("--method", "extended", "--active-buffer-size", "0", "--buffer-size", "1M")
+    assert "extended, node (asked for)" in explain("--method", "extended", "--active-buffer-size", "0", "--buffer-size", "1M")
 
 
 @pytest.mark.parametrize("name", [name for name, hint in HINTS.items() if hint.planned and name != "method"])

@@ -1,4 +1,4 @@
-"""The programs of docs/formats.md do what the page says; the bench of containers prints what it measures."""
+"""The bench of containers prints what it measures."""
 
 import re
 import subprocess
@@ -7,24 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import run_ranks
 from penstock._launch import environment
 
 for package in ("h5py", "h5netcdf", "xarray"):
     pytest.importorskip(package)
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = re.findall(r"<!-- run: ranks=(\d) -->\n```python\n(.*?)```", (ROOT / "docs/formats.md").read_text(), re.DOTALL)
-
-
-def test_the_page_has_a_program_for_each_format():
-    assert len(PROGRAMS) == 4
-
-
-@pytest.mark.parametrize("number", range(len(PROGRAMS)))
-def test_programs_of_the_page(tmp_path, number):
-    ranks, text = PROGRAMS[number]
-    run_ranks(tmp_path, text, int(ranks))
 
 
 def test_the_bench_measures_all_containers(tmp_path):
