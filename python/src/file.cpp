@@ -108,7 +108,7 @@ void transfer(Array& file, nb::list arrays, nb::list sections, const HintText& h
 
 void append(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
             const Problem& problem) {
-  const Request<WriteView> request(file, arrays, sections, hints, problem);
+  const Request<WriteView> request(file.hints(), arrays, sections, hints, problem);
   nb::gil_scoped_release without_gil;
   if (request.error) return file.take_part_in_append_with_error(*request.error);
   file.append(request.parts, &request.hints);
