@@ -153,7 +153,7 @@ def told(tmp_path_factory):
 @pytest.mark.parametrize("case, call, kind, words", [
     ("other_chunks", 0, "DisagreementError", "chunks"), ("other_attributes", 0, "DisagreementError", "attributes"),
     ("other_codec_at_the_last", 0, "ArgumentError", "'lzma' is not one of"), ("damaged", 0, "FormatError", "c/3/3"),
-    ("damaged", 1, "FormatError", "c/3/3"), ("no_folder", 0, "StorageError", "nowhere/e.zarr")])
+    ("damaged", 1, "FormatError", "c/3/3"), ("no_folder", 0, "FileNotFoundError", "nowhere/e.zarr")])
 def test_all_ranks_are_told_alike(told, case, call, kind, words):
     ranks = [rank[call] for rank in told[case]]
     assert all(name == kind and words in text for name, text in ranks), ranks

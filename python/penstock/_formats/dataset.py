@@ -19,6 +19,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import _core
+from .._chunks import NONE
 from .._core import ArgumentError, FormatError
 from .._file import File
 from .._first_rank import ask_first_rank
@@ -71,7 +72,7 @@ class Opening:
     def open_bytes(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, offset: int, copy: str = "") -> Any:
         name = os.fsencode(copy) or self.name
         return _core._open(self.comm, name, mode, list(shape), descr_of(dtype), dtype.itemsize, "C", offset, "raw",
-                           self.hints, None)
+                           self.hints, NONE, None)
 
 
 def kind_of(container: str) -> Hdf5:
