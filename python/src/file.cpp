@@ -390,7 +390,8 @@ void bind_file(nb::module_& m) {
       .def_prop_ro("order",
                    [](const ArrayFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
       .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); })
-      .def_prop_ro("chunks", [](const ArrayFile& f) { return chunk_arguments_of(f.spec().chunks); });
+      .def_prop_ro("chunks",
+                   [](const ArrayFile& f) { return chunk_arguments_of(f.spec().chunks); });
   bind_fields(m);
 }
 

@@ -1,4 +1,5 @@
-// Figures as people read them, two digits at least: where text is for a person and not for a program.
+// Figures as people read them, two digits at least: where text is for a person and not for a
+// program.
 #pragma once
 
 #include <cstdint>

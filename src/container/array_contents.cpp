@@ -5,8 +5,8 @@
 
 #include "container/anew.hpp"
 #include "container/attributes.hpp"
-#include "file/byte_file.hpp"
 #include "container/zarr_contents.hpp"
+#include "file/byte_file.hpp"
 #include "file/words.hpp"
 #include "mpi/launch.hpp"
 #include "plan/plan.hpp"

@@ -75,8 +75,8 @@ void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& 
   if (part.section.empty()) return;
   // A write never stores through this pointer; one Access serves both directions.
   auto* const base = const_cast<std::byte*>(part.memory.data);
-  dataset_->lower(part.section, base, memory_strides(*dataset_, part, dataset_->element_size()), file,
-                 memory);
+  dataset_->lower(part.section, base, memory_strides(*dataset_, part, dataset_->element_size()),
+                  file, memory);
 }
 
 template <class View>

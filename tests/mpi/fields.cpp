@@ -65,7 +65,8 @@ TEST(Fields, DoublesInMemoryAreSinglesInTheFile) {
   file["steps"].write(steps, ps::Section{{0, 4}});
   std::vector<double> back(mine.size());
   file["density"].read(back, share());
-  EXPECT_EQ(back, std::vector<double>(mine.size(), static_cast<double>(static_cast<float>(rank() + 0.1))));
+  EXPECT_EQ(back, std::vector<double>(mine.size(),
+                                      static_cast<double>(static_cast<float>(rank() + 0.1))));
   std::vector<std::complex<double>> wide(4);
   file["steps"].read(wide, ps::Section{{0, 4}});
   EXPECT_EQ(wide[3], std::complex<double>(70000));
