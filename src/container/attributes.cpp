@@ -59,8 +59,11 @@ std::string read_attributes(const std::string& path) {
   if (file == nullptr) throw_errno("reading", name, -errno);
   std::string text;
   char part[4096];
-  std::size_t got = 0;
-  while ((got = std::fread(part, 1, sizeof part, file)) > 0) text.append(part, got);
+  std::size_t got = sizeof part;
+  while (got == sizeof part) {  // less: the end, or an error
+    got = std::fread(part, 1, sizeof part, file);
+    text.append(part, got);
+  }
   const int failed = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
   if (failed != 0) throw_errno("reading", name, -failed);

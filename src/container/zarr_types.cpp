@@ -113,7 +113,8 @@ void append(std::vector<std::byte>& bytes, std::uint64_t bits, int size, bool li
 std::uint64_t bits_at(std::span<const std::byte> bytes, int begin, int size, bool little) {
   std::uint64_t bits = 0;
   for (int i = 0; i < size; ++i)
-    bits |= std::to_integer<std::uint64_t>(bytes[static_cast<std::size_t>(begin + i)])
+    bits |= std::to_integer<std::uint64_t>(
+                bytes[static_cast<std::size_t>(begin) + static_cast<std::size_t>(i)])
             << (8 * (little ? i : size - 1 - i));
   return bits;
 }

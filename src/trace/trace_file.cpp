@@ -137,8 +137,9 @@ bool TraceFile::name(Named what, std::uint32_t number, std::string_view text,
   const Entry entry{what, static_cast<std::uint16_t>(text.size()), number};
   std::byte* const at = base_ + names_end_;
   std::memcpy(at + sizeof entry, text.data(), text.size());
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(at, &entry, sizeof entry);
+  // Last: whoever reads the file of a process that was killed finds an entry whole, or none.
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at))
+      .store(std::bit_cast<std::uint64_t>(entry), std::memory_order_release);
   names_end_ += bytes;
   return true;
 }
