@@ -1,6 +1,8 @@
 #include "module.hpp"
 
 NB_MODULE(_core, m) {
+  // Python need not destroy what modules and their caches hold when it ends: no fault to report.
+  nb::set_leak_warnings(false);
   m.doc() = "The engine of penstock. Use the names of the package penstock.";
   m.attr("unlimited") = penstock::unlimited;
   penstock::python::bind_errors(m);
