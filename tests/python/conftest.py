@@ -1,7 +1,6 @@
 """Running tests' scripts under mpiexec, with a time limit and no stray ranks."""
 
 import json
-import signal
 import subprocess
 import sys
 
@@ -30,9 +29,9 @@ def run_ranks(folder, script, ranks, timeout=120, expect=0):
     return output
 
 
-def let_interrupt():
-    """In a child, before its program begins: a shell starts background jobs with SIGINT ignored, and children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# In front of a command: a shell starts background jobs with SIGINT ignored, and children inherit that. (A preexec_fn
+# runs Python in a forked child of a process with threads, which crashes now and then.)
+INTERRUPTIBLE = ["env", "--default-signal=INT"]
 
 
 def run_once(folder, command, timeout):

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from conftest import let_interrupt
+from conftest import INTERRUPTIBLE
 
 from penstock._bench import everything
 from penstock._bench.background_findings import abt_findings, split_findings
@@ -56,8 +56,8 @@ def descendants(pid):
 
 
 def test_interrupting_ends_all_ranks_and_keeps_what_is_there(tmp_path):
-    process = subprocess.Popen([*ALL, "--experiments", "sections,steps", "--out", "o"], cwd=tmp_path, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=let_interrupt)
+    process = subprocess.Popen([*INTERRUPTIBLE, *ALL, "--experiments", "sections,steps", "--out", "o"], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for line in process.stdout:
         if "Table 1, II" in line:  # one row is measured, others are under way
             break

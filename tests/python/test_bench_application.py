@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import let_interrupt
+from conftest import INTERRUPTIBLE
 
 from penstock import ArgumentError
 from penstock._bench import application, application_report, devices
@@ -107,10 +107,10 @@ def test_wrong_arguments(tmp_path):
 
 
 def test_interrupted(tmp_path):
-    running = subprocess.Popen([*COMMAND, "--cases", "study", "--scale", "8", "--small-ranks", "2", "--iterations", "5",
+    running = subprocess.Popen([*INTERRUPTIBLE, *COMMAND, "--cases", "study", "--scale", "8", "--small-ranks", "2", "--iterations", "5",
                                 "--on", "page-cache", "--repeat", "100"], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                               env={**os.environ, "PYTHONUNBUFFERED": "1"}, preexec_fn=let_interrupt)
+                               env={**os.environ, "PYTHONUNBUFFERED": "1"})
     results = tmp_path / "penstock-bench" / "application.jsonl"
     end = time.monotonic() + 100
     while time.monotonic() < end and not (results.exists() and results.read_text().count("\n") >= 2):
