@@ -202,6 +202,7 @@ struct Context : std::enable_shared_from_this<Context> {
   Channel channel;
   Recorder record;  // what storage does not count
   Buffering buffering;
+  Sieving sieving;  // of the plan
 };
 
 /// The entry of every collective call. What the ranks are told of the background is told for good

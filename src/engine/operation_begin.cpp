@@ -113,6 +113,7 @@ Task<> Operation::begin_alone() {
   hints_.aggregators = 0;
   if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
   plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
+  context_->sieving = plan_.sieving;
   route_ = choose_route(asked_, demand, plan_);
   co_await await_what_it_could_miss();
   const std::unique_ptr<RangeLock> lock = lock_whole();
@@ -175,7 +176,8 @@ bool Operation::sieves(const Demand& demand) const {
   if (hints_.method == Method::sieved || hints_.method == Method::direct)
     return hints_.method == Method::sieved;
   if (!access_.writes() && mapping_pays(demand, context_->machine)) return false;
-  return sieving_pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
+  return choose_sieving(context_->machine, 1)
+      .pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
 }
 
 /// Waits for this rank's pending units of the file: all of them before an unbuffered write, reads
@@ -256,6 +258,7 @@ Task<> Operation::decide(Demand all) {
   const auto make = [&] {
     const bool ahead = can_queue_up() && !context_->machine.page_cache;
     plan_ = make_plan(context_->units, all, hints_, context_->machine, access_.writes(), ahead);
+    context_->sieving = plan_.sieving;
     route_ = choose_route(asked_, all, plan_);
   };
   make();

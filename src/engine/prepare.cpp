@@ -167,8 +167,10 @@ Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan,
   else prepared.table.emplace(co_await tell_aggregators(context, access, plan, prepared.touched));
   if (access.writes() && plan.exchange != Exchange::node) prepared.table->count_overlaps(context);
   // In the node exchange ranks go on copying into other windows while one is at the storage: no
-  // thread, unless windows can be at the storage together.
-  const bool background = prepared.exchange != Exchange::node || context.storage.completes_later();
+  // thread, unless windows can be at the storage together, or it is a device. A thread that waits
+  // for a device needs no core, and others may wait for what this rank has to copy.
+  const bool background = prepared.exchange != Exchange::node ||
+                          context.storage.completes_later() || !context.machine.page_cache;
   prepared.queue =
       std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
   // The memory that was made for `node` is there; other buffers would come on top of it.

@@ -16,8 +16,6 @@ std::string errno_text(int number) {
   return text;
 }
 
-/// Holes nearer than this are read together: one more system call costs as much.
-constexpr std::int64_t join_distance = 64 * 1024;
 /// As many as io_uring can have under way. What is known of an access takes some hundred bytes: the
 /// runs of a window are not all listed at a time.
 constexpr std::size_t most_accesses = 1024;
@@ -113,7 +111,8 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
   if (full) wanted_ = trimmed_.length();
   else if (!disjoint && runs_ > 1) cover(streams);
   else if (direction_ == Direction::write && holes()) cover(streams);
-  else if (holes() && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) cover(streams);
+  else if (holes() && !moves_whole()) cover(streams);
+  find_sieved();
   if (direction_ == Direction::write && holes()) prepare_sieve();
   ++context_.record.counts.rounds;
 }
@@ -158,6 +157,38 @@ void WindowIo::cover(std::span<const WindowStream> streams) {
   runs_ = coverage_.run_count();
 }
 
+/// Of a read: without looking at the holes.
+bool WindowIo::moves_whole() const noexcept {
+  const Sieving& sieving = context_.sieving;
+  if (sieving.in_parts) return trimmed_.length() - wanted_ < sieving.dividing_hole(false);
+  return sieving.pays(trimmed_.length(), wanted_, runs_, false);
+}
+
+/// Calls visit(Part) for what is moved by itself, or run by run.
+template <class Visit>
+void WindowIo::for_each_part(Visit&& visit) const {
+  const bool writes = direction_ == Direction::write;
+  const bool in_parts =
+      covered_ && context_.sieving.in_parts && !(writes && sieve_writes_ == SieveWrites::always);
+  if (in_parts) coverage_.for_each_part(context_.sieving.dividing_hole(writes), visit);
+  else visit(Coverage::Part{trimmed_, wanted_, runs_});
+}
+
+/// Whether a part is moved with the holes in it, where that is allowed.
+bool WindowIo::pays(const Coverage::Part& part) const noexcept {
+  if (part.wanted >= part.range.length()) return false;
+  const bool writes = direction_ == Direction::write;
+  if (!writes && !covered_) return true;
+  if (writes && context_.units.indivisible > 0) return true;  // storage would do so for each run
+  return (writes && sieve_writes_ == SieveWrites::always) ||
+         context_.sieving.pays(part.range.length(), part.wanted, part.runs, writes);
+}
+
+void WindowIo::find_sieved() {
+  sieved_ = false;
+  if (holes()) for_each_part([&](const Coverage::Part& part) { sieved_ = sieved_ || pays(part); });
+}
+
 void WindowIo::clear() {
   std::memset(at(trimmed_.begin), 0, static_cast<std::size_t>(trimmed_.length()));
 }
@@ -165,28 +196,23 @@ void WindowIo::clear() {
 void WindowIo::begin_fill() {
   const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
-  if (holes() && covered_ && !sieving_pays(trimmed_.length(), wanted_, runs_, false)) {
-    add_runs();
-  } else {
-    if (holes()) ++record().counts.sieved_windows;
-    add(trimmed_);
-  }
+  if (sieved_) ++record().counts.sieved_windows;
+  if (holes()) add_parts(true);
+  else add(trimmed_);
   accesses_.start();
 }
 
 void WindowIo::begin_flush() {
   const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
-  bool whole = !holes();
   std::unique_ptr<RangeLock> held =
       lock(needs_exclusive_lock() ? LockKind::exclusive : LockKind::shared);
   // Without a lock the bytes in holes are not safe from others: only an explicit wish sieves on.
-  if (modifies() && (held || locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always)) {
-    read_holes();
-    whole = true;
-  }
-  if (whole) add(trimmed_);
-  else add_runs();
+  const bool sieve =
+      modifies() && (held || locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always);
+  if (sieve) read_holes();
+  if (holes()) add_parts(sieve);
+  else add(trimmed_);
   lock_ = std::move(held);
   accesses_.start();
 }
@@ -200,11 +226,8 @@ void WindowIo::finish() {
 
 /// Whether a flush reads what is in the holes and writes it back.
 bool WindowIo::modifies() const noexcept {
-  if (!holes()) return false;
-  if (context_.units.indivisible > 0) return true;  // storage would do so for each run
-  return sieve_writes_ == SieveWrites::always ||
-         (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work &&
-          sieving_pays(trimmed_.length(), wanted_, runs_, true));
+  return sieved_ && (context_.units.indivisible > 0 || sieve_writes_ == SieveWrites::always ||
+                     (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work));
 }
 
 std::unique_ptr<RangeLock> WindowIo::lock(LockKind kind) {
@@ -216,27 +239,35 @@ void WindowIo::add(Extent range) {
                 range.begin);
 }
 
-void WindowIo::add_runs() {
-  coverage_.for_each_run([&](Extent run) {
-    if (accesses_.size() == most_accesses) {
-      accesses_.run();
-      check_accesses(context_, accesses_);
-      accesses_.clear();
-    }
-    add(run);
+/// Carries out what has gathered where that is much.
+void WindowIo::add_after_others(Extent range) {
+  if (accesses_.size() == most_accesses) {
+    accesses_.run();
+    check_accesses(context_, accesses_);
+    accesses_.clear();
+  }
+  add(range);
+}
+
+/// Parts whose holes are moved as well, where `sieve`, and else the runs of each.
+void WindowIo::add_parts(bool sieve) {
+  for_each_part([&](const Coverage::Part& part) {
+    if (part.wanted >= part.range.length() || (sieve && pays(part))) add_after_others(part.range);
+    else coverage_.for_each_run_in(part.range, [&](Extent run) { add_after_others(run); });
   });
 }
 
-/// Brings the bytes in the holes into the staging buffer, between the new ones. Beyond the end of
-/// the file there are zeros, as POSIX has it for gaps.
+/// Of the parts that are written as a whole: brings the bytes in the holes into the staging buffer,
+/// between the new ones. Beyond the end of the file there are zeros, as POSIX has it for gaps.
 void WindowIo::read_holes() {
   ++record().counts.sieved_windows;
   if (sieve_.size() == 0) sieve_ = Buffer(std::min(sieve_bytes_, trimmed_.length()), nullptr);
   std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
   Extent span{0, 0};          // holes gathered for one read
   int gathered = 0;
-  coverage_.for_each_hole([&](Extent hole) {
-    const bool joins = gathered > 0 && hole.begin - span.end < join_distance &&
+  const auto gather = [&](Extent hole) {
+    // Holes nearer than a request costs are read together.
+    const bool joins = gathered > 0 && hole.begin - span.end < context_.sieving.request_bytes &&
                        hole.end - span.begin <= sieve_.size();
     if (!joins) {
       read_gathered(span, gathered, spans);
@@ -245,6 +276,9 @@ void WindowIo::read_holes() {
     }
     span.end = hole.end;
     ++gathered;
+  };
+  for_each_part([&](const Coverage::Part& part) {
+    if (pays(part)) coverage_.for_each_hole_in(part.range, gather);
   });
   read_gathered(span, gathered, spans);
   take_from_sieve(spans);

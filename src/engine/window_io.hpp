@@ -92,13 +92,19 @@ class WindowIo {
   void take_unit(std::int64_t bytes);
   Recorder& record() noexcept { return in_active_buffer() ? own_record_ : context_.record; }
   bool modifies() const noexcept;
+  bool moves_whole() const noexcept;
+  bool pays(const Coverage::Part& part) const noexcept;
+  void find_sieved();
+  template <class Visit>
+  void for_each_part(Visit&& visit) const;
   bool needs_exclusive_lock() const noexcept {
     return direction_ == Direction::write && (exclusive_ || modifies());
   }
   void cover(std::span<const WindowStream> streams);
   void prepare_sieve();
   void add(Extent range);
-  void add_runs();
+  void add_after_others(Extent range);
+  void add_parts(bool sieve);
   void read_holes();
   void read_gathered(Extent span, int holes, std::vector<Extent>& spans);
   void take_from_sieve(std::vector<Extent>& spans);
@@ -119,6 +125,7 @@ class WindowIo {
   std::int64_t origin_ = 0;
   Coverage coverage_;
   bool covered_ = false;  // coverage_ describes this window
+  bool sieved_ = false;   // some part of it is moved with the holes in it
   Extent trimmed_;
   std::int64_t wanted_ = 0, runs_ = 0;
   std::unique_ptr<RangeLock> lock_;  // of accesses under way

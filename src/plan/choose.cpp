@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-/// What a system call costs, in bytes moved.
-constexpr std::int64_t long_run = 64 * 1024;
 
 std::string name_of(const Prediction& p) {
   std::string name(to_string(p.method));
@@ -91,7 +89,7 @@ std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, cons
                                 const Demand& demand, bool buffered) {
   if (plan.method == Method::gather) return 1;
   if (hints.aggregators != 0) return hints.aggregators;
-  if (!buffered) return plan.machine.writers;
+  if (!buffered) return aggregators_for(demand, plan.machine);
   const std::int64_t windows = demand.bytes / window_bytes(units, hints, plan);
   return std::clamp<std::int64_t>(windows, plan.machine.writers, plan.machine.ranks);
 }
@@ -163,6 +161,10 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   // queues up behind the write and need not wait for it.
   const std::int64_t aggregators = std::clamp<std::int64_t>(
       choose_aggregators(units, hints, plan, demand, plan.buffered || ahead), 1, machine.ranks);
+  plan.sieving =
+      choose_sieving(machine, static_cast<double>(plan.collective() ? aggregators : machine.ranks) /
+                                  std::max(1, machine.nodes));
+  if (units.indivisible > 0) plan.sieving.in_parts = false;  // storage moves them whole
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);
@@ -201,12 +203,26 @@ std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const F
   return rounds;
 }
 
-bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs,
-                  bool write) noexcept {
-  const std::int64_t unwanted = window - std::min(window, wanted);
-  // A read-modify-write moves the window twice; a run by itself costs one more access.
-  const std::int64_t extra_bytes = write ? window + unwanted : unwanted;
-  return extra_bytes < (runs - 1) * long_run;
+Sieving choose_sieving(const Machine& machine, double side_by_side) noexcept {
+  if (machine.page_cache) return {};
+  // While one request waits for the device, those of other ranks are carried out.
+  const double request = machine.costs.call / std::max(1.0, side_by_side);
+  constexpr double most = std::int64_t{1} << 40;
+  return {static_cast<std::int64_t>(std::min(most, request / machine.costs.storage_byte)), true};
+}
+
+bool Sieving::pays(std::int64_t range, std::int64_t wanted, std::int64_t runs,
+                   bool write) const noexcept {
+  const std::int64_t unwanted = range - std::min(range, wanted);
+  // A read-modify-write moves the range twice, and one request reads it.
+  const std::int64_t extra_bytes = write ? range + unwanted : unwanted;
+  const std::int64_t requests = write && in_parts ? 2 : 1;
+  return static_cast<double>(extra_bytes) <
+         static_cast<double>(runs - requests) * static_cast<double>(request_bytes);
+}
+
+std::int64_t Sieving::dividing_hole(bool write) const noexcept {
+  return std::max<std::int64_t>(1, write ? request_bytes / 2 : request_bytes);
 }
 
 }  // namespace penstock

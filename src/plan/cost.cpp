@@ -56,14 +56,16 @@ class Model {
   /// Each rank moves its own hull: where ranks interleave, all of them move all of it.
   double sieved() const {
     const double times = demand_.ordered ? 1 : ranks_;
-    const Storage storage = at_storage(hull() * times / buffer() + ranks_, times);
-    return meeting() + seconds(storage, one_by_one() ? 1 : side_by_side(ranks_ / nodes_)) / nodes_ +
-           copies() / (cores_ * nodes_);
+    const double at_a_time = one_by_one() ? 1 : side_by_side(ranks_ / nodes_);
+    const Storage storage = at_storage(hull() * times / buffer() + ranks_, times, at_a_time);
+    return meeting() + seconds(storage, at_a_time) / nodes_ + copies() / (cores_ * nodes_);
   }
 
   double collective(Exchange exchange, double aggregators) const {
     const double windows = std::max(1.0, hull() / (buffer() / 2));
-    const Storage accesses = at_storage(windows, 1);
+    // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
+    const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
+    const Storage accesses = at_storage(windows, 1, at_a_time);
     double shared = copies();  // work that all cores share
     double serial = 0;
     if (exchange == Exchange::node && ranks_ > 1) {
@@ -79,8 +81,6 @@ class Model {
       shared += moved * (costs_.message_byte + costs_.copy_byte) +
                 messages * (nodes_ > 1 ? costs_.message_between : costs_.message);
     }
-    // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
-    const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
     const double busy_nodes = std::min<double>(nodes_, aggregators);
     const double storage = seconds(accesses, at_a_time) / busy_nodes;
     shared /= nodes_;
@@ -94,7 +94,8 @@ class Model {
   }
 
   double aggregators() const {
-    return static_cast<double>(hints_.aggregators != 0 ? hints_.aggregators : machine_.writers);
+    return static_cast<double>(hints_.aggregators != 0 ? hints_.aggregators
+                                                       : aggregators_for(demand_, machine_));
   }
   /// Domains over the whole array leave aggregators idle where the request is a part of it.
   double aggregators_in_use() const {
@@ -118,11 +119,11 @@ class Model {
     return storage.calls / at_a_time + storage.bytes / (machine_.page_cache ? at_a_time : 1);
   }
   /// Windows with holes are read whole (and written back), or each run by itself if that is less.
-  Storage at_storage(double windows, double times) const {
+  Storage at_storage(double windows, double times, double at_a_time) const {
     const Storage whole{windows * costs_.call,
                         hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte};
     const Storage each{runs() * costs_.call, bytes() * costs_.storage_byte};
-    return holes() && seconds(each, 1) < seconds(whole, 1) ? each : whole;
+    return holes() && seconds(each, at_a_time) < seconds(whole, at_a_time) ? each : whole;
   }
   /// The part of the bytes that goes from one node to another. Domains follow each other in the
   /// order of the ranks. Where the hull of a rank is no longer than a node's domains, it is taken
@@ -206,6 +207,11 @@ bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
   return mapped_read(demand, machine) < calls;
 }
 
+std::int64_t aggregators_for(const Demand& demand, const Machine& machine) noexcept {
+  const bool dense = demand.bytes == demand.hull().length();
+  return machine.page_cache || dense ? machine.writers : machine.ranks;
+}
+
 namespace {
 
 bool node_works(const Machine& machine) {
@@ -258,11 +264,9 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
   const Model model(units, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
   // Each rank for itself: which of two writers of one byte wins would be left to chance, and what
-  // several read would come from storage several times.
-  // From the page cache, where requests of more bytes than their hull has certainly overlap, a copy
-  // by each rank is what an exchange needs, too.
-  const bool cached =
-      !writes && machine.costs.maps_files && !demand.slow && demand.bytes <= demand.hull().length();
+  // several read would come from storage several times. The page cache has it from there once,
+  // however many ranks copy it.
+  const bool cached = !writes && machine.costs.maps_files && !demand.slow;
   const bool apart = alone || demand.ordered;
   const std::string chance = apart ? "" : "the ranks' bytes interleave or overlap in the file";
   std::vector<Prediction> all;

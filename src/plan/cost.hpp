@@ -27,6 +27,11 @@ Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& 
 std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& hints,
                                 const Machine& machine, bool writes);
 
+/// How many ranks do best to touch storage in a collective method, where the hints leave it open:
+/// one for each core. Of a device every rank, where windows may have holes: these are moved in
+/// parts, and while a request of one rank waits, others are carried out.
+std::int64_t aggregators_for(const Demand& demand, const Machine& machine) noexcept;
+
 /// Whether a direct read does better by copying out of the mapped file than by a call for each run.
 /// Never where some rank's bytes are not in the page cache.
 bool mapping_pays(const Demand& demand, const Machine& machine) noexcept;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -14,6 +15,12 @@ class Coverage {
  public:
   /// Memory comes from `pool` where there is one, and is given back by release().
   explicit Coverage(MemoryGauge* gauge, BufferPool* pool = nullptr) : gauge_(gauge), pool_(pool) {}
+
+  /// A stretch of the window, from a marked byte to another one.
+  struct Part {
+    Extent range;
+    std::int64_t wanted = 0, runs = 0;
+  };
 
   void restart(Extent window);
   Buffer release() noexcept { return std::move(storage_); }
@@ -34,6 +41,25 @@ class Coverage {
   template <class Visit>
   void for_each_hole_in(Extent part, Visit&& visit) const {
     for_each_stretch(false, part, visit);
+  }
+  /// Calls visit(Part) for each stretch without a hole of `dividing_hole` bytes or more, ascending.
+  template <class Visit>
+  void for_each_part(std::int64_t dividing_hole, Visit&& visit) const {
+    Part part;
+    for_each_run([&](Extent run) {
+      if (part.runs > 0 && run.begin - part.range.end >= dividing_hole)
+        visit(std::exchange(part, {}));
+      if (part.runs == 0) part.range.begin = run.begin;
+      part.range.end = run.end;
+      part.wanted += run.length();
+      ++part.runs;
+    });
+    if (part.runs > 0) visit(part);
+  }
+  /// The marked stretches of `part` of the window only.
+  template <class Visit>
+  void for_each_run_in(Extent part, Visit&& visit) const {
+    for_each_stretch(true, part, visit);
   }
 
  private:

@@ -90,8 +90,9 @@ class DomainReport {
     }
     const std::int64_t holes = trimmed.length() - wanted;
     const bool asked = write_ && plan_.sieve_writes != SieveWrites::automatic;
-    const bool sieves = holes > 0 && (asked ? plan_.sieve_writes == SieveWrites::always
-                                            : sieving_pays(trimmed.length(), wanted, runs, write_));
+    const bool sieves =
+        holes > 0 && (asked ? plan_.sieve_writes == SieveWrites::always
+                            : plan_.sieving.pays(trimmed.length(), wanted, runs, write_));
     ++report.rounds;
     report.wanted_bytes += wanted;
     report.hole_bytes += holes;

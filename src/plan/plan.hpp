@@ -29,6 +29,24 @@ struct Machine {
   Costs costs;                   // the same on every rank
 };
 
+/// When bytes that nobody wants are moved along with those that are.
+struct Sieving {
+  /// Bytes that storage moves in the time that one request more takes.
+  std::int64_t request_bytes = 64 * 1024;
+  /// A window is moved in parts, with a hole that costs more than a request between two of them.
+  /// Else as a whole, or run by run: finding the holes would take as long as moving them.
+  bool in_parts = false;
+
+  /// Whether reading (or read-modify-write of) a whole range beats moving each run by itself.
+  /// `wanted` of `range` bytes lie in `runs` runs.
+  bool pays(std::int64_t range, std::int64_t wanted, std::int64_t runs, bool write) const noexcept;
+  /// The least hole that divides two parts. One that is written back moves twice.
+  std::int64_t dividing_hole(bool write) const noexcept;
+};
+
+/// Of a machine where so many ranks of a node touch storage side by side.
+Sieving choose_sieving(const Machine& machine, double side_by_side) noexcept;
+
 struct Plan {
   Method method = Method::direct;        // never automatic
   Domains domains;                       // of the collective methods
@@ -38,6 +56,7 @@ struct Plan {
   int writers = 0;          // ranks of a node that write at a time; 0: all
   bool take_turns = false;  // an aggregator that can copy meanwhile lets another write first
   SieveWrites sieve_writes = SieveWrites::automatic;
+  Sieving sieving;
   bool buffered = false;  // a write goes through the active buffer
   bool mapped = false;    // a direct read copies out of the mapped file
   std::string reason;
@@ -65,9 +84,5 @@ std::vector<std::int64_t> touched_aggregators(const Domains& domains, const Foot
 /// Rounds of `aggregator`, at or after `round`, in which the footprint has bytes; rounds() if none.
 std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const Footprint& footprint,
                         std::int64_t round);
-
-/// Whether reading (or read-modify-write of) a whole window beats moving each run by itself.
-/// `wanted` of `window` bytes lie in `runs` runs.
-bool sieving_pays(std::int64_t window, std::int64_t wanted, std::int64_t runs, bool write) noexcept;
 
 }  // namespace penstock

@@ -47,4 +47,29 @@ TEST(Coverage, AgreesWithABytePerByte) {
   }
 }
 
+TEST(Coverage, PartsEndAtLongHoles) {
+  Coverage coverage(nullptr);
+  coverage.restart({1000, 2000});
+  coverage.mark({1010, nullptr, 0, 10, 3, 15, 0});  // 1010, 1025, 1040: holes of 5
+  coverage.mark({1060, nullptr, 0, 40, 1, 0, 0});   // after a hole of 10
+  coverage.mark({1990, nullptr, 0, 10, 1, 0, 0});   // after one of 890, up to the end
+  const auto parts = [&](std::int64_t dividing_hole) {
+    std::vector<std::vector<std::int64_t>> found;
+    coverage.for_each_part(dividing_hole, [&](const Coverage::Part& part) {
+      found.push_back({part.range.begin, part.range.end, part.wanted, part.runs});
+    });
+    return found;
+  };
+  using Parts = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(parts(891), (Parts{{1010, 2000, 80, 5}}));
+  EXPECT_EQ(parts(890), (Parts{{1010, 1100, 70, 4}, {1990, 2000, 10, 1}}));
+  EXPECT_EQ(parts(6), (Parts{{1010, 1050, 30, 3}, {1060, 1100, 40, 1}, {1990, 2000, 10, 1}}));
+  EXPECT_EQ(parts(1).size(), 5u);
+  std::vector<std::int64_t> begins;
+  coverage.for_each_run_in({1025, 1100}, [&](Extent run) { begins.push_back(run.begin); });
+  EXPECT_EQ(begins, (std::vector<std::int64_t>{1025, 1040, 1060}));
+  coverage.restart({0, 10});
+  EXPECT_TRUE(parts(1).empty());
+}
+
 }  // namespace

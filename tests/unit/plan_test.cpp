@@ -113,11 +113,13 @@ TEST(Plan, ReadsThatWaitForADeviceAreExchanged) {
   EXPECT_FALSE(make_plan(layout.units(), demand, direct, with_mapped_files(4, 2), false).mapped);
 }
 
-TEST(Plan, WhatSeveralRanksWantIsReadOnce) {  // more bytes than their hull has
+TEST(Plan, WhatSeveralRanksWantComesFromADeviceOnce) {  // more bytes than their hull has
   Demand demand;
   for (int rank = 0; rank < 4; ++rank) demand.join(side_by_side(1, 4096, 4096));
-  EXPECT_EQ(make_plan(layout.units(), demand, {}, with_mapped_files(4, 2), false).method,
-            Method::extended);
+  const Machine machine = with_mapped_files(4, 2);
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, machine, false).method, Method::direct);
+  demand.slow = true;
+  EXPECT_EQ(make_plan(layout.units(), demand, {}, machine, false).method, Method::extended);
 }
 
 TEST(Plan, VeryShortRunsAreNotFetchedByEachRankFromItsOwnMapping) {
@@ -309,9 +311,52 @@ TEST(Plan, RoundsAreFoundWithoutWalkingEmptyOnes) {
 }
 
 TEST(Sieving, PaysForShortRunsOnly) {
-  EXPECT_TRUE(sieving_pays(1 << 20, 1 << 19, 1 << 17, true));
-  EXPECT_FALSE(sieving_pays(1 << 22, 1 << 13, 2, true));
-  EXPECT_FALSE(sieving_pays(100, 100, 1, false));
+  const Sieving page_cache;
+  EXPECT_TRUE(page_cache.pays(1 << 20, 1 << 19, 1 << 17, true));
+  EXPECT_FALSE(page_cache.pays(1 << 22, 1 << 13, 2, true));
+  EXPECT_FALSE(page_cache.pays(100, 100, 1, false));
+}
+
+/// 100 MB/s and 1 ms a request: 100 kB cost as much as a request.
+Machine paced_machine(int ranks, int cores) {
+  Machine machine{ranks, cores};
+  machine.page_cache = false;
+  machine.shared_memory = true;
+  machine.costs.page_cache = false;
+  machine.costs.call = machine.costs.contended_call = 1e-3;
+  machine.costs.storage_byte = 1 / 100e6;
+  return machine;
+}
+
+TEST(Sieving, KnowsWhatARequestCosts) {
+  const Sieving one = choose_sieving(paced_machine(16, 2), 1);
+  const Sieving all = choose_sieving(paced_machine(16, 2), 16);
+  EXPECT_EQ(one.request_bytes, 100000);
+  EXPECT_EQ(all.request_bytes, 6250);  // while one waits, 15 others are carried out
+  EXPECT_EQ(choose_sieving({16, 2}, 16).request_bytes, 64 * 1024);
+  // Two runs of 1000 bytes, 50 kB apart: one request more, or 50 kB.
+  EXPECT_TRUE(one.pays(52000, 2000, 2, false));
+  EXPECT_FALSE(all.pays(52000, 2000, 2, false));
+  // A read-modify-write has two requests: with two runs it saves none.
+  EXPECT_FALSE(one.pays(2010, 2000, 2, true));
+  EXPECT_TRUE(one.pays(3020, 3000, 3, true));
+  EXPECT_EQ(one.dividing_hole(false), 100000);
+  EXPECT_EQ(one.dividing_hole(true), 50000);  // it is read, and written back
+}
+
+TEST(Plan, RequestsToADeviceAreSpreadOverTheRanksWhereThereAreHoles) {
+  const auto aggregators = [](const std::vector<Section>& sections) {
+    const auto ranks = static_cast<int>(sections.size());
+    return make_plan(layout.units(), demand_of(sections), {}, paced_machine(ranks, 2), false)
+        .domains.aggregators();
+  };
+  std::vector<Section> rows, blocks;
+  for (std::int64_t p = 0; p < 16; ++p) {  // Thakur and Choudhary, Table 3, II; a whole array
+    rows.push_back(Section{{0, 100}, {100 * p, 100 * p + 100}});
+    blocks.push_back(Section{{0, 4096}, {256 * p, 256 * p + 256}});
+  }
+  EXPECT_EQ(aggregators(rows), 16);
+  EXPECT_EQ(aggregators(blocks), 2);
 }
 
 }  // namespace
