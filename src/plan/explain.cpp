@@ -81,22 +81,34 @@ class DomainReport {
       wanted += streams.back().size();
       runs += streams.back().run_count();
     }
-    if (!disjoint) {
+    const bool covered = !disjoint || (plan_.sieving.in_parts && wanted < trimmed.length());
+    if (covered) {
       coverage_.restart(trimmed);
       for (const WindowStream& stream : streams)
         stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage_.mark(batch); });
       wanted = coverage_.wanted();
       runs = coverage_.run_count();
     }
-    const std::int64_t holes = trimmed.length() - wanted;
-    const bool asked = write_ && plan_.sieve_writes != SieveWrites::automatic;
-    const bool sieves =
-        holes > 0 && (asked ? plan_.sieve_writes == SieveWrites::always
-                            : plan_.sieving.pays(trimmed.length(), wanted, runs, write_));
     ++report.rounds;
     report.wanted_bytes += wanted;
-    report.hole_bytes += holes;
-    report.sieved_rounds += sieves ? 1 : 0;
+    report.hole_bytes += trimmed.length() - wanted;
+    report.sieved_rounds += sieves({trimmed, wanted, runs}, covered) ? 1 : 0;
+  }
+
+  /// Whether holes of a window are moved, in some part of it.
+  bool sieves(const Coverage::Part& window, bool covered) const {
+    if (window.wanted >= window.range.length()) return false;
+    if (write_ && plan_.sieve_writes != SieveWrites::automatic)
+      return plan_.sieve_writes == SieveWrites::always;
+    const Sieving& sieving = plan_.sieving;
+    bool some = false;
+    const auto look_at = [&](const Coverage::Part& part) {
+      some = some || sieving.pays(part.range.length(), part.wanted, part.runs, write_);
+    };
+    if (covered && sieving.in_parts)
+      coverage_.for_each_part(sieving.dividing_hole(write_), look_at);
+    else look_at(window);
+    return some;
   }
 
   const Plan& plan_;

@@ -205,6 +205,29 @@ TEST(Explain, ADeviceIsPlannedForAsOne) {
   EXPECT_NE(report.to_text().find("storage as the device tells"), std::string::npos);
 }
 
+TEST(Explain, HolesThatCostADeviceMoreThanARequestAreNotMoved) {
+  const auto sieved_of = [](const std::string& text, bool write) {
+    RequestDescription request = paper_case(text, 16, write);
+    request.costs = Costs::assumed(false);
+    request.costs.call = 1e-3;  // beside 15 others: 6250 bytes
+    request.costs.storage_byte = 1 / 100e6;
+    Hints hints;
+    hints.active_buffer_size = 0;
+    int rounds = 0, sieved = 0;
+    for (const auto& domain : explain(request, hints).domains) {
+      rounds += domain.rounds;
+      sieved += domain.sieved_rounds;
+    }
+    EXPECT_EQ(rounds, 16);
+    return sieved;
+  };
+  // Table 1, V: 64 bytes of each column, 16 KiB apart.
+  EXPECT_EQ(sieved_of("(1:16:1, 1:4096:1)", false), 0);
+  // Table 5, IV: every second element of a quarter of every third column. Table 6 writes them.
+  EXPECT_EQ(sieved_of("(1+64p:64+64p:2, 500:2500:3)", false), 16);
+  EXPECT_EQ(sieved_of("(1+64p:64+64p:2, 500:2500:3)", true), 16);
+}
+
 TEST(Explain, NothingAskedForIsAPlanToo) {
   RequestDescription request{{8, 8}, 1, Order::c, 0, true, 2, {{}, {}}};
   EXPECT_TRUE(explain(request, {}).domains.empty());
