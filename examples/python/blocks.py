@@ -9,6 +9,6 @@ with ps.open("field.npy", "w", shape=(512, 512), dtype="f8", comm=comm) as f:
     local[...] = comm.rank
     f.write(local[d.interior], d.section)         # collective, in place, halo left out
 with ps.open("field.npy", comm=comm) as f:
-    column = f.read((slice(None), 256))           # every rank the same column; read once
+    column = f.read((slice(None), 256))           # every rank the same column; from the disk once
 if comm.rank == 0:
     print(np.load("field.npy", mmap_mode="r").shape, column[:3])
