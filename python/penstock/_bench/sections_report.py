@@ -141,7 +141,9 @@ def findings(records: Sequence[Record]) -> list[Finding]:
         cases = cases_of([r for r in records if r["device"] == device])
         of_paper = [case for case in cases if "paper" in _any(case)]
         if of_paper:
-            found += [_beats_direct(device, of_paper), _ratios(device, of_paper), _beats_static(device, of_paper)]
+            found += [_beats_direct(device, of_paper), _ratios(device, of_paper)]
+        if any(_any(case)["paper"]["static"] for case in of_paper):
+            found += [_beats_static(device, of_paper)]
         found += [_aim(device, cases, "extended is at most 5 % behind the better of it and direct", _extended_behind),
                   _aim(device, cases, "auto is at most 5 % behind the best other method", of_best)]
     return found
