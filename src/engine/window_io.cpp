@@ -160,7 +160,7 @@ void WindowIo::cover(std::span<const WindowStream> streams) {
 /// Of a read: without looking at the holes.
 bool WindowIo::moves_whole() const noexcept {
   const Sieving& sieving = context_.sieving;
-  if (sieving.in_parts) return trimmed_.length() - wanted_ < sieving.dividing_hole(false);
+  if (sieving.in_parts) return trimmed_.length() - wanted_ < sieving.request_bytes;
   return sieving.pays(trimmed_.length(), wanted_, runs_, false);
 }
 
@@ -170,7 +170,7 @@ void WindowIo::for_each_part(Visit&& visit) const {
   const bool writes = direction_ == Direction::write;
   const bool in_parts =
       covered_ && context_.sieving.in_parts && !(writes && sieve_writes_ == SieveWrites::always);
-  if (in_parts) coverage_.for_each_part(context_.sieving.dividing_hole(writes), visit);
+  if (in_parts) context_.sieving.for_each_part(coverage_, trimmed_, writes, visit);
   else visit(Coverage::Part{trimmed_, wanted_, runs_});
 }
 
@@ -180,8 +180,7 @@ bool WindowIo::pays(const Coverage::Part& part) const noexcept {
   const bool writes = direction_ == Direction::write;
   if (!writes && !covered_) return true;
   if (writes && context_.units.indivisible > 0) return true;  // storage would do so for each run
-  return (writes && sieve_writes_ == SieveWrites::always) ||
-         context_.sieving.pays(part.range.length(), part.wanted, part.runs, writes);
+  return (writes && sieve_writes_ == SieveWrites::always) || context_.sieving.pays(part, writes);
 }
 
 void WindowIo::find_sieved() {

@@ -9,7 +9,6 @@
 namespace penstock {
 namespace {
 
-
 std::string name_of(const Prediction& p) {
   std::string name(to_string(p.method));
   if (p.exchange != Exchange::automatic) name += ", " + std::string(to_string(p.exchange));
@@ -219,10 +218,6 @@ bool Sieving::pays(std::int64_t range, std::int64_t wanted, std::int64_t runs,
   const std::int64_t requests = write && in_parts ? 2 : 1;
   return static_cast<double>(extra_bytes) <
          static_cast<double>(runs - requests) * static_cast<double>(request_bytes);
-}
-
-std::int64_t Sieving::dividing_hole(bool write) const noexcept {
-  return std::max<std::int64_t>(1, write ? request_bytes / 2 : request_bytes);
 }
 
 }  // namespace penstock

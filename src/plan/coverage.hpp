@@ -42,11 +42,12 @@ class Coverage {
   void for_each_hole_in(Extent part, Visit&& visit) const {
     for_each_stretch(false, part, visit);
   }
-  /// Calls visit(Part) for each stretch without a hole of `dividing_hole` bytes or more, ascending.
+  /// Calls visit(Part) for each stretch of `within` without a hole of `dividing_hole` bytes or
+  /// more, ascending.
   template <class Visit>
-  void for_each_part(std::int64_t dividing_hole, Visit&& visit) const {
+  void for_each_part_in(Extent within, std::int64_t dividing_hole, Visit&& visit) const {
     Part part;
-    for_each_run([&](Extent run) {
+    for_each_run_in(within, [&](Extent run) {
       if (part.runs > 0 && run.begin - part.range.end >= dividing_hole)
         visit(std::exchange(part, {}));
       if (part.runs == 0) part.range.begin = run.begin;

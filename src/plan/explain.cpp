@@ -103,10 +103,10 @@ class DomainReport {
     const Sieving& sieving = plan_.sieving;
     bool some = false;
     const auto look_at = [&](const Coverage::Part& part) {
-      some = some || sieving.pays(part.range.length(), part.wanted, part.runs, write_);
+      some = some || sieving.pays(part, write_);
     };
     if (covered && sieving.in_parts)
-      coverage_.for_each_part(sieving.dividing_hole(write_), look_at);
+      sieving.for_each_part(coverage_, window.range, write_, look_at);
     else look_at(window);
     return some;
   }

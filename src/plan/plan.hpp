@@ -9,6 +9,7 @@
 
 #include "pattern/demand.hpp"
 #include "plan/domains.hpp"
+#include "plan/sieving.hpp"
 
 namespace penstock {
 
@@ -27,21 +28,6 @@ struct Machine {
   bool shared_memory = false;    // the ranks of every node have memory in common
   bool idle_cores = false;       // every rank's I/O thread can have a core of its own, too
   Costs costs;                   // the same on every rank
-};
-
-/// When bytes that nobody wants are moved along with those that are.
-struct Sieving {
-  /// Bytes that storage moves in the time that one request more takes.
-  std::int64_t request_bytes = 64 * 1024;
-  /// A window is moved in parts, with a hole that costs more than a request between two of them.
-  /// Else as a whole, or run by run: finding the holes would take as long as moving them.
-  bool in_parts = false;
-
-  /// Whether reading (or read-modify-write of) a whole range beats moving each run by itself.
-  /// `wanted` of `range` bytes lie in `runs` runs.
-  bool pays(std::int64_t range, std::int64_t wanted, std::int64_t runs, bool write) const noexcept;
-  /// The least hole that divides two parts. One that is written back moves twice.
-  std::int64_t dividing_hole(bool write) const noexcept;
 };
 
 /// Of a machine where so many ranks of a node touch storage side by side.

@@ -213,7 +213,7 @@ TEST(Explain, HolesThatCostADeviceMoreThanARequestAreNotMoved) {
     request.costs.storage_byte = 1 / 100e6;
     Hints hints;
     hints.active_buffer_size = 0;
-    int rounds = 0, sieved = 0;
+    std::int64_t rounds = 0, sieved = 0;
     for (const auto& domain : explain(request, hints).domains) {
       rounds += domain.rounds;
       sieved += domain.sieved_rounds;

@@ -340,8 +340,30 @@ TEST(Sieving, KnowsWhatARequestCosts) {
   // A read-modify-write has two requests: with two runs it saves none.
   EXPECT_FALSE(one.pays(2010, 2000, 2, true));
   EXPECT_TRUE(one.pays(3020, 3000, 3, true));
-  EXPECT_EQ(one.dividing_hole(false), 100000);
-  EXPECT_EQ(one.dividing_hole(true), 50000);  // it is read, and written back
+}
+
+TEST(Sieving, DividesAgainWhatDoesNotPayWhenItIsWritten) {
+  const Sieving sieving{/*request_bytes=*/1000, /*in_parts=*/true};
+  Coverage coverage(nullptr);
+  coverage.restart({0, 10000});
+  coverage.mark({0, nullptr, 0, 10, 5, 20, 0});     // 0 to 90: short holes
+  coverage.mark({690, nullptr, 0, 10, 3, 610, 0});  // 690, 1300, 1910: holes of 600
+  coverage.mark({3000, nullptr, 0, 10, 1, 0, 0});   // after one of 1080
+  const auto begins = [&](bool write) {
+    std::vector<std::int64_t> found;
+    sieving.for_each_part(coverage, {0, 10000}, write,
+                          [&](const Coverage::Part& part) { found.push_back(part.range.begin); });
+    return found;
+  };
+  EXPECT_EQ(begins(false), (std::vector<std::int64_t>{0, 3000}));
+  EXPECT_TRUE(sieving.pays({{0, 1920}, 80, 8}, true));  // 6 requests less for 3760 bytes
+  EXPECT_EQ(begins(true), (std::vector<std::int64_t>{0, 3000}));
+  coverage.restart({0, 10000});
+  coverage.mark({0, nullptr, 0, 10, 5, 20, 0});
+  coverage.mark({890, nullptr, 0, 10, 3, 810, 0});   // holes of 800: twice these is more
+  coverage.mark({3300, nullptr, 0, 10, 5, 910, 0});  // and of 900
+  EXPECT_EQ(begins(true),
+            (std::vector<std::int64_t>{0, 890, 1700, 2510, 3300, 4210, 5120, 6030, 6940}));
 }
 
 TEST(Plan, RequestsToADeviceAreSpreadOverTheRanksWhereThereAreHoles) {
