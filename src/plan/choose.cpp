@@ -88,8 +88,9 @@ std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, cons
                                 const Demand& demand, bool buffered) {
   if (plan.method == Method::gather) return 1;
   if (hints.aggregators != 0) return hints.aggregators;
-  if (!buffered) return aggregators_for(demand, plan.machine);
-  const std::int64_t windows = demand.bytes / window_bytes(units, hints, plan);
+  const std::int64_t window = window_bytes(units, hints, plan);
+  if (!buffered) return aggregators_for(demand, plan.machine, window);
+  const std::int64_t windows = demand.bytes / window;
   return std::clamp<std::int64_t>(windows, plan.machine.writers, plan.machine.ranks);
 }
 

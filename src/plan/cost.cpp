@@ -94,8 +94,9 @@ class Model {
   }
 
   double aggregators() const {
-    return static_cast<double>(hints_.aggregators != 0 ? hints_.aggregators
-                                                       : aggregators_for(demand_, machine_));
+    if (hints_.aggregators != 0) return static_cast<double>(hints_.aggregators);
+    const std::int64_t window = std::max<std::int64_t>(1, hints_.buffer_size / 2);
+    return static_cast<double>(aggregators_for(demand_, machine_, window));
   }
   /// Domains over the whole array leave aggregators idle where the request is a part of it.
   double aggregators_in_use() const {
@@ -207,9 +208,12 @@ bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
   return mapped_read(demand, machine) < calls;
 }
 
-std::int64_t aggregators_for(const Demand& demand, const Machine& machine) noexcept {
-  const bool dense = demand.bytes == demand.hull().length();
-  return machine.page_cache || dense ? machine.writers : machine.ranks;
+std::int64_t aggregators_for(const Demand& demand, const Machine& machine,
+                             std::int64_t window) noexcept {
+  const std::int64_t hull = demand.hull().length();
+  if (demand.bytes >= hull) return machine.writers;
+  if (!machine.page_cache) return machine.ranks;
+  return std::clamp<std::int64_t>(hull / window, machine.writers, machine.ranks);
 }
 
 namespace {

@@ -28,9 +28,11 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
                                 const Machine& machine, bool writes);
 
 /// How many ranks do best to touch storage in a collective method, where the hints leave it open:
-/// one for each core. Of a device every rank, where windows may have holes: these are moved in
-/// parts, and while a request of one rank waits, others are carried out.
-std::int64_t aggregators_for(const Demand& demand, const Machine& machine) noexcept;
+/// one for each core. Where windows may have holes more of them, since finding and moving holes
+/// keeps an aggregator busy: of the page cache as far as there is a window of `window` bytes for
+/// each; of a device every rank, since a request of one waits while others are carried out.
+std::int64_t aggregators_for(const Demand& demand, const Machine& machine,
+                             std::int64_t window) noexcept;
 
 /// Whether a direct read does better by copying out of the mapped file than by a call for each run.
 /// Never where some rank's bytes are not in the page cache.
