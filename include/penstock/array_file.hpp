@@ -204,14 +204,16 @@ class PENSTOCK_EXPORT ArrayFile {
   /// Collective: the array becomes one step longer along its slowest dimension, and the parts are
   /// written; their sections are of the longer array, whose new index is the extent before. The
   /// file must have been opened with `unlimited` there. Where it throws, the shape is as it was. An
-  /// .npy header says the new extent from the next sync() or close() on, so that whoever reads the
-  /// file after a crash finds what was there at the last sync.
+  /// .npy header and zarr.json say the new extent from the next sync() or close() on, so that
+  /// whoever reads the file after a crash finds what was there at the last sync.
   void append(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
 
-  /// Collective. The record of attributes that lies beside the file (its path and ".attrs.json"),
-  /// as it is written there: JSON. Empty where there is none. An array at an offset has none.
+  /// Collective. The record of attributes, a JSON object: that of a Zarr array, else as it is
+  /// written beside the file (its path and ".attrs.json"). Empty where there is none. An array at
+  /// an offset has none.
   std::string attributes();
-  /// Collective: replaces the record as a whole. A crash leaves the old one or the new one.
+  /// Collective: replaces the record as a whole. A crash leaves the old one or the new one. Throws
+  /// Error(argument) unless it is a JSON object, as far as there is a JSON library.
   void set_attributes(const std::string& json);
 
   /// Not collective: this rank lets go of the file, as its destructor does.

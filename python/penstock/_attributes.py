@@ -37,15 +37,14 @@ def _plain(value: Any, name: str) -> Any:
 class Attributes(MutableMapping[str, Any]):
     """The attributes of a file, `File.attrs`: a dictionary whose changes are collective.
 
-    They lie beside the file as ``field.npy.attrs.json``; every change replaces that as a whole, or leaves it as it was.
-    Reading looks at what is in memory, and is not collective. Values are what JSON can say; NumPy's numbers and arrays
-    become Python's numbers and lists.
+    They lie beside the file as ``field.npy.attrs.json``, or in a Zarr array's ``zarr.json``; every change replaces that
+    as a whole, or leaves it as it was. Reading looks at what is in memory, and is not collective. Values are what JSON
+    can say; NumPy's numbers and arrays become Python's numbers and lists.
     """
 
-    def __init__(self, inner: Any, path: str):
+    def __init__(self, inner: Any, path: str, text: str):
         self._inner, self._path = inner, path
         self._values: dict[str, Any] = {}
-        text = inner.attributes()
         if not text:
             return
         try:

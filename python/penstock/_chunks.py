@@ -90,8 +90,7 @@ class Chunks:
     """How an open array is chunked."""
 
     def __init__(self, found: Members, dtype: np.dtype):
-        chunks, shards, _, fill, names, attributes = found
+        chunks, shards, _, fill, names, self.attributes_text = found
         self.chunks, self.shards = tuple(chunks) or None, tuple(shards) or None
         self.fill_value = np.frombuffer(fill, dtype)[0] if fill else None
         self.dimension_names = tuple(name or None for name in names) or None
-        self.attributes: dict[str, Any] = json.loads(attributes) if attributes else {}

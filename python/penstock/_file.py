@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import MutableMapping
-from types import MappingProxyType
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
 import numpy as np
@@ -330,7 +329,6 @@ class File(OpenFile, Array):
     shards: Optional[tuple[int, ...]]  #: extents of its files of several chunks; None: each chunk is a file
     fill_value: Any  #: elements of chunks that are not there; None without chunks
     dimension_names: Optional[tuple[Optional[str], ...]]  #: of a Zarr array, where it has any
-    attributes: dict[str, Any]  #: of a Zarr array
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
         self._inner, self._ranks = inner, ranks
@@ -340,20 +338,24 @@ class File(OpenFile, Array):
         self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
         chunked = Chunks(inner.chunks, self.dtype)
         self.chunks, self.shards, self.fill_value = chunked.chunks, chunked.shards, chunked.fill_value
-        self.dimension_names, self.attributes = chunked.dimension_names, chunked.attributes
+        self.dimension_names = chunked.dimension_names
         self._record: Optional[Attributes] = None
+        if self.container == "zarr":
+            self._record = Attributes(inner, path, chunked.attributes_text)
         self._requests = Requests(self.shape, self.dtype, self.order)
 
     def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
 
-        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header tells the new
-        extent from the next `sync` or `close` on: after a crash the file holds what was there at the last `sync`.
+        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
+        metadata tell the new extent from the next `sync` or `close` on: after a crash the file holds what was there
+        at the last `sync`.
 
         Args:
             local: This rank's part of the step, as in `write`.
             section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
-                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros.
+                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros, or
+                the fill value.
             method: As in `write`.
             hints: As in `write`.
 
@@ -370,14 +372,12 @@ class File(OpenFile, Array):
     def attrs(self) -> MutableMapping[str, Any]:
         """The attributes of the array, a dictionary.
 
-        Collective the first time, which reads them, and whenever one is set. A file that is made anew has none. An
-        array at an ``offset`` of its file cannot have any. Those of a Zarr array are given when it is made, and
-        cannot be changed here.
+        Collective whenever one is set, and the first time, which reads them, unless it is a Zarr array. A file that
+        is made anew has none but those that `penstock.open` was given. An array at an ``offset`` of its file cannot
+        have any.
         """
-        if self.container == "zarr":
-            return MappingProxyType(self.attributes)  # type: ignore[return-value]
         if self._record is None:
-            self._record = Attributes(self._inner, self.path)
+            self._record = Attributes(self._inner, self.path, self._inner.attributes())
         return self._record
 
     def truncate(self, size: int) -> None:

@@ -54,21 +54,28 @@ void ArrayContents::change(Storage& storage) {
   }
 }
 
-ArrayLayout ArrayContents::longer() const {
+std::vector<std::int64_t> ArrayContents::longer() const {
   if (!described_.growing)
     throw Error(ErrorClass::state,
                 "'" + path_ +
                     "' was not opened to grow; pass an unlimited slowest dimension, as in "
                     "shape=(None, 512)");
-  ArrayLayout longer = layout();
-  ++longer.shape[longer.dimension_at(0)];
-  longer.check();
+  const ArraySpec& spec = described_.spec;
+  std::vector<std::int64_t> shape = spec.shape;
+  ++(spec.order == Order::fortran ? shape.back() : shape.front());
+  return shape;
+}
+
+Reshaped ArrayContents::reshaped(std::vector<std::int64_t> shape) const {
+  ArrayLayout layout = this->layout();
+  layout.shape = shape;
+  layout.check();
   if (described_.spec.container == Container::npy) {
     Described grown = described_;
-    grown.spec.shape = longer.shape;
+    grown.spec.shape = shape;
     header_of(grown, path_);
   }
-  return longer;
+  return {std::move(shape), layout.units(), std::make_unique<ContiguousDataset>(layout)};
 }
 
 /// Of bare elements the size of the file tells.
@@ -79,6 +86,14 @@ bool ArrayContents::is_sealed() const {
 void ArrayContents::seal(Storage& storage) {
   const Transfer done = write_fully(storage, header_of(described_, path_), described_.spec.offset);
   if (done.error != 0) throw_errno("writing the header of", path_, -done.error);
+}
+
+std::string ArrayContents::attributes() const {
+  return described_.spec.offset == 0 ? read_attributes(path_) : std::string();
+}
+
+void ArrayContents::replace_attributes(const std::string& json) {
+  penstock::replace_attributes(path_, json);
 }
 
 ArrayLayout ArrayContents::layout() const {

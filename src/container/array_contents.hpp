@@ -10,6 +10,13 @@
 
 namespace penstock {
 
+/// An array as it would be with another shape.
+struct Reshaped {
+  std::vector<std::int64_t> shape;
+  FileUnits units;
+  std::unique_ptr<Dataset> dataset;
+};
+
 class ArrayContents : public Contents, public Seal {
  public:
   /// `spec`: as the program gives it.
@@ -33,18 +40,33 @@ class ArrayContents : public Contents, public Seal {
   /// Of one that is contiguous.
   ArrayLayout layout() const;
 
-  /// One step longer. Throws Error(state) where the array may not grow, Error(argument) where it is
-  /// as large as an array can be.
-  ArrayLayout longer() const;
-  void become(const ArrayLayout& longer) { described_.spec.shape = longer.shape; }
+  /// Its shape, one step longer. Throws Error(state) where the array may not grow.
+  std::vector<std::int64_t> longer() const;
+  /// Throws Error(argument) where no array is as large, Error(state) where its header has no room.
+  virtual Reshaped reshaped(std::vector<std::int64_t> shape) const;
+  /// How far its bytes reach from now on, before it becomes longer.
+  virtual void reach(std::int64_t) {}
+  virtual void become(const std::vector<std::int64_t>& shape) { described_.spec.shape = shape; }
   bool is_sealed() const override;
   void seal(Storage& storage) override;
   void mark_sealed() override { sealed_shape_ = described_.spec.shape; }
 
+  /// The record of attributes, JSON; empty where there is none. On rank 0.
+  virtual std::string attributes() const;
+  /// Replaces it as a whole, or leaves it as it was. On rank 0.
+  virtual void replace_attributes(const std::string& json);
+  /// On every rank, when rank 0 has done that.
+  virtual void mark_attributes(const std::string&) {}
+
  protected:
   const ArraySpec& given() const noexcept { return given_; }
   const Hints& hints() const noexcept { return hints_; }
-  void describe(ArraySpec spec) { described_.spec = std::move(spec); }
+  void describe(ArraySpec spec, bool growing) {
+    described_.spec = std::move(spec);
+    described_.growing = growing;
+  }
+  void describe_attributes(const std::string& json) { described_.spec.chunks.attributes = json; }
+  const std::vector<std::int64_t>& sealed_shape() const noexcept { return sealed_shape_; }
 
  private:
   std::string path_;

@@ -1,8 +1,8 @@
 #include <penstock/array_file.hpp>
 
 #include "container/array_impl.hpp"
-#include "container/attributes.hpp"
 #include "container/handle_state.hpp"
+#include "container/zarr_array.hpp"
 #include "file/process.hpp"
 #include "mpi/agree.hpp"
 
@@ -42,55 +42,59 @@ std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) 
 /// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
 void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
   file_.require_open();
-  ArrayLayout longer = contents_->layout();
+  const FileUnits before = units();
+  std::optional<Reshaped> longer;
   const std::optional<Error> problem = attempt([&] {
     if (call.found != nullptr) throw Error(*call.found);
-    longer = contents_->longer();
+    longer = contents_->reshaped(contents_->longer());
   });
-  const ContiguousDataset dataset(longer);
+  const Dataset& dataset = longer ? *longer->dataset : *dataset_;
   Request request =
       DatasetCalls(file_, dataset)
           .request(Direction::write,
                    ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
-  file_.extend({end_offset(), longer.extent().end}, request.error);
-  file_.set_units(longer.units());
+  file_.extend({before.all.end, longer ? longer->units.all.end : before.all.end}, request.error);
+  use_units(longer->units);  // there is one: the ranks have agreed that nothing is wrong
   try {
     calls_.transfer(std::move(request));
   } catch (...) {
-    file_.set_units(contents_->units());
+    use_units(before);
     throw;
   }
-  contents_->become(longer);
-  auto now = std::make_unique<ContiguousDataset>(longer);
-  calls_.show(*now);
-  dataset_ = std::move(now);
+  contents_->become(longer->shape);
+  calls_.show(*longer->dataset);
+  dataset_ = std::move(longer->dataset);
+}
+
+void ArrayFile::Impl::use_units(const FileUnits& units) {
+  file_.set_units(units);
+  contents_->reach(units.all.end);
 }
 
 std::string ArrayFile::Impl::attributes() {
-  return file_.on_first_rank({.common = {{"the call", "attributes"}},
-                              .work =
-                                  [&] {
-                                    const bool begins = spec().offset == 0;
-                                    return begins ? read_attributes(file_.path()) : std::string();
-                                  }},
-                             nullptr);
+  return file_.on_first_rank(
+      {.common = {{"the call", "attributes"}}, .work = [&] { return contents_->attributes(); }},
+      nullptr);
 }
 
 void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found) {
-  std::optional<Error> problem;
-  if (found != nullptr) problem = *found;
-  else if (spec().offset != 0)
-    problem = Error(ErrorClass::state, "'" + file_.path() + "': the array begins at byte " +
-                                           std::to_string(spec().offset) +
-                                           "; only an array that begins its file has attributes");
+  const std::optional<Error> problem = attempt([&] {
+    if (found != nullptr) throw Error(*found);
+    if (spec().offset != 0)
+      throw Error(ErrorClass::state, "'" + file_.path() + "': the array begins at byte " +
+                                         std::to_string(spec().offset) +
+                                         "; only an array that begins its file has attributes");
+    zarr::check_attributes(json);
+  });
   file_.on_first_rank({.common = {{"the call", "set_attributes"}, {"the attributes", json}},
                        .work =
                            [&] {
-                             replace_attributes(file_.path(), json);
+                             contents_->replace_attributes(json);
                              return std::string();
                            },
                        .writes = true},
                       problem ? &*problem : nullptr);
+  contents_->mark_attributes(json);
 }
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,

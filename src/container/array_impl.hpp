@@ -33,6 +33,9 @@ class ArrayFile::Impl {
   void set_attributes(const std::string& json, const Error* found = nullptr);
 
  private:
+  /// Of an array that becomes longer.
+  void use_units(const FileUnits& units);
+
   std::unique_ptr<ArrayContents> contents_;
   ByteFile file_;
   std::unique_ptr<Dataset> dataset_;

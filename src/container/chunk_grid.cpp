@@ -91,10 +91,11 @@ std::int64_t ChunkGrid::offset_of(const Shape& chunk_at) const noexcept {
 Shape ChunkGrid::coordinates(std::int64_t shard_number) const {
   const Shape counts = shards();
   Shape at(counts.size());
-  for (std::size_t d = counts.size(); d-- > 0;) {
+  for (std::size_t d = counts.size(); d-- > 1;) {
     at[d] = shard_number % counts[d];
     shard_number /= counts[d];
   }
+  at[0] = shard_number;
   return at;
 }
 

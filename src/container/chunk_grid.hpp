@@ -28,7 +28,7 @@ struct ChunkGrid {
   std::int64_t total_bytes() const { return shard_count() * shard_bytes(); }
   /// Of the chunk with these coordinates, among all chunks of the array.
   std::int64_t offset_of(const Shape& chunk_at) const noexcept;
-  /// Of the shard with this number.
+  /// Of the shard with this number, which may be one that a longer array has.
   Shape coordinates(std::int64_t shard_number) const;
   FileUnits units() const;
 };

@@ -84,12 +84,14 @@ struct Scratch {
 
 class ChunkStorage : public Storage {
  public:
-  ChunkStorage(std::string folder, const zarr::Array& array)
-      : array_(array), folder_(std::move(folder)), codec_(array_) {}
+  ChunkStorage(std::string folder, const zarr::Array& array,
+               std::shared_ptr<const std::atomic<std::int64_t>> reach)
+      : array_(array), folder_(std::move(folder)), codec_(array_), reach_(std::move(reach)) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
-  std::int64_t size() override { return array_.grid.total_bytes(); }
-  std::int64_t resize(std::int64_t) override { return -EOPNOTSUPP; }
+  std::int64_t size() override { return *reach_; }
+  /// Chunks that nobody has written need no files.
+  std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }
   std::int64_t sync() override;
   /// A chunk has one writer among the ranks that have the array open; other programs are not kept
   /// out.
@@ -118,6 +120,7 @@ class ChunkStorage : public Storage {
   const zarr::Array array_;
   const std::string folder_;
   const ChunkCodec codec_;
+  const std::shared_ptr<const std::atomic<std::int64_t>> reach_;
   std::mutex mutex_;
   std::shared_ptr<const Decoded> last_;
   std::set<std::int64_t> unsynced_;  // shards
@@ -321,8 +324,10 @@ std::int64_t ChunkStorage::sync() {
 
 }  // namespace
 
-std::unique_ptr<Storage> make_chunk_storage(std::string folder, const zarr::Array& array) {
-  return std::make_unique<ChunkStorage>(std::move(folder), array);
+std::unique_ptr<Storage> make_chunk_storage(
+    std::string folder, const zarr::Array& array,
+    std::shared_ptr<const std::atomic<std::int64_t>> reach) {
+  return std::make_unique<ChunkStorage>(std::move(folder), array, std::move(reach));
 }
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 // returns have no place for that.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "container/zarr_array.hpp"
@@ -17,6 +18,8 @@
 
 namespace penstock {
 
-std::unique_ptr<Storage> make_chunk_storage(std::string folder, const zarr::Array& array);
+/// `reach`: bytes of the virtual space, which becomes longer with the array.
+std::unique_ptr<Storage> make_chunk_storage(std::string folder, const zarr::Array& array,
+                                            std::shared_ptr<const std::atomic<std::int64_t>> reach);
 
 }  // namespace penstock

@@ -8,6 +8,25 @@
 #include "container/npy.hpp"
 
 namespace penstock {
+
+bool wants_growth(const ArraySpec& spec) {
+  return std::find(spec.shape.begin(), spec.shape.end(), unlimited) != spec.shape.end();
+}
+
+ArraySpec with_extent(ArraySpec spec, Order order, std::int64_t extent) {
+  const std::size_t slowest = order == Order::c ? 0 : spec.shape.size() - 1;
+  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
+    if (spec.shape[d] != unlimited) continue;
+    if (d != slowest)
+      throw Error(ErrorClass::argument, "shape: dimension " + std::to_string(d) +
+                                            " cannot grow; of an array in order " +
+                                            std::string(to_string(order)) + " dimension " +
+                                            std::to_string(slowest) + " can, which is the slowest");
+    spec.shape[d] = extent;
+  }
+  return spec;
+}
+
 namespace {
 
 std::string text_of(const std::vector<std::int64_t>& shape) {
@@ -34,26 +53,6 @@ void check_given(const ArraySpec& spec, const std::string& path) {
   if (spec.element_size == 0)
     throw Error(ErrorClass::argument,
                 "'" + path + "': dtype is needed, since the file does not tell it");
-}
-
-bool wants_growth(const ArraySpec& spec) {
-  return std::find(spec.shape.begin(), spec.shape.end(), unlimited) != spec.shape.end();
-}
-
-/// `spec` with `extent` in place of the dimension that may grow. Throws Error(argument) where that
-/// is not the slowest one.
-ArraySpec with_extent(ArraySpec spec, Order order, std::int64_t extent) {
-  const std::size_t slowest = order == Order::c ? 0 : spec.shape.size() - 1;
-  for (std::size_t d = 0; d < spec.shape.size(); ++d) {
-    if (spec.shape[d] != unlimited) continue;
-    if (d != slowest)
-      throw Error(ErrorClass::argument, "shape: dimension " + std::to_string(d) +
-                                            " cannot grow; of an array in order " +
-                                            std::string(to_string(order)) + " dimension " +
-                                            std::to_string(slowest) + " can, which is the slowest");
-    spec.shape[d] = extent;
-  }
-  return spec;
 }
 
 /// As many as are whole in the file.

@@ -26,6 +26,12 @@ struct Described {
 /// Of an .npy file, as long as its header is. Throws Error(state) where that has no room for it.
 std::vector<std::byte> header_of(const Described& described, const std::string& path);
 
+/// Whether its slowest dimension is to become longer.
+bool wants_growth(const ArraySpec& spec);
+/// `spec` with `extent` in place of the dimension that may grow. Throws Error(argument) where that
+/// is not the slowest one.
+ArraySpec with_extent(ArraySpec spec, Order order, std::int64_t extent);
+
 /// For a new file: what will be in it. Pure.
 Described describe_new(const std::string& path, const ArraySpec& spec);
 /// For an existing file: reads its header, checks it against what `spec` gives, and its size.

@@ -35,5 +35,11 @@ Array parse(std::string_view text);
 /// Of an array that is made. Throws Error(argument) for what no Zarr array takes.
 Array make(const ArraySpec& spec);
 std::string text_of(const Array& array);
+/// Of a group without attributes.
+std::string group_text();
+/// What zarr.json says there is: "array", "group"... Throws Error(format).
+std::string node_type_of(std::string_view text);
+/// Throws Error(argument) unless the text is a JSON object. Without a JSON library any text passes.
+void check_attributes(const std::string& text);
 
 }  // namespace penstock::zarr

@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "container/chunk_files.hpp"
+#include "container/chunk_remains.hpp"
 #include "container/chunk_storage.hpp"
 #include "container/chunked_dataset.hpp"
 #include "file/words.hpp"
@@ -103,21 +105,28 @@ void ZarrContents::check(const Communicator& comm) {
                                           " is for arrays in a file; chunks of a Zarr array are "
                                           "files of their own, which go through the page cache");
   if (mode() != Mode::create) return;
-  array_ = zarr::make(given());
+  take(zarr::make(with_extent(given(), Order::c, 0)));
   text_ = zarr::text_of(*array_);
-  describe(array_->spec());
+}
+
+void ZarrContents::take(zarr::Array array) {
+  array_ = std::move(array);
+  *reach_ = array_->grid.total_bytes();
+  describe(array_->spec(), wants_growth(given()));
 }
 
 /// On rank 0 the folder is made, or the metadata read.
 std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
   if (flag >= OpenFlag::create) {
+    groups_.emplace(path());
+    groups_->make_folders();
     if (::mkdir(path().c_str(), 0777) != 0 && errno != EEXIST)
       throw_chunk_error("cannot make the folder", path(), errno);
     look_at_old();
   } else if (!array_) {
     find_array();
   }
-  return make_chunk_storage(path(), *array_);
+  return make_chunk_storage(path(), *array_, reach_);
 }
 
 void ZarrContents::find_array() {
@@ -133,8 +142,7 @@ void ZarrContents::find_array() {
 
 void ZarrContents::be_told(std::string_view text) {
   text_ = text;
-  array_ = parse_of(path(), text_);
-  describe(array_->spec());
+  take(parse_of(path(), text_));
 }
 
 /// What the program gave must be what zarr.json says.
@@ -145,7 +153,10 @@ void ZarrContents::check_given() const {
     throw Error(ErrorClass::format, "'" + path() + "' has " + what + " " + file + ", not " + user);
   };
   const ArraySpec& asked = given();
-  if (!asked.shape.empty() && asked.shape != found.shape)
+  const auto agrees = [](std::int64_t wanted, std::int64_t there) {
+    return wanted == there || wanted == unlimited;
+  };
+  if (!std::ranges::equal(asked.shape, found.shape, agrees) && !asked.shape.empty())
     differ("shape", text_of(found.shape), text_of(asked.shape));
   if (!asked.dtype.empty() && asked.dtype != found.dtype) differ("dtype", found.dtype, asked.dtype);
   if (asked.order == Order::fortran) differ("order", "C", "F");
@@ -153,6 +164,7 @@ void ZarrContents::check_given() const {
     differ("chunks", text_of(found.chunks.chunks), text_of(asked.chunks.chunks));
   if (!asked.chunks.shards.empty() && asked.chunks.shards != found.chunks.shards)
     differ("shards", text_of(found.chunks.shards), text_of(asked.chunks.shards));
+  with_extent(asked, Order::c, 0);  // throws where another dimension is to grow
 }
 
 /// A folder that is made anew holds an array, or nothing.
@@ -165,12 +177,18 @@ void ZarrContents::look_at_old() const {
                                         "is replaced; remove it, or choose another name");
 }
 
+void ZarrContents::change(Storage& storage) {
+  if (mode() == Mode::create) make_anew();
+  else remove_remains(path(), *array_, storage);
+}
+
 /// The new metadata comes in the place of the old one, and the old chunks go, when nothing can fail
 /// any more.
-void ZarrContents::change(Storage&) {
+void ZarrContents::make_anew() {
   try {
     OldChunks old(path(), old_array(path()));
     try {
+      groups_->tell();
       replace_file(path() + metadata, std::as_bytes(std::span(text_)));
     } catch (...) {
       old.bring_back();
@@ -184,6 +202,37 @@ void ZarrContents::change(Storage&) {
 
 std::unique_ptr<Dataset> ZarrContents::dataset() const {
   return std::make_unique<ChunkedDataset>(array_->grid);
+}
+
+Reshaped ZarrContents::reshaped(std::vector<std::int64_t> shape) const {
+  ChunkGrid grid = array_->grid;
+  grid.shape = shape;
+  grid.check();
+  return {std::move(shape), grid.units(), std::make_unique<ChunkedDataset>(grid)};
+}
+
+void ZarrContents::become(const std::vector<std::int64_t>& shape) {
+  ArrayContents::become(shape);
+  array_->grid.shape = shape;
+}
+
+void ZarrContents::seal(Storage&) {
+  text_ = zarr::text_of(*array_);
+  replace_file(path() + metadata, std::as_bytes(std::span(text_)));
+}
+
+/// Steps that are not sealed yet stay untold.
+void ZarrContents::replace_attributes(const std::string& json) {
+  zarr::Array changed = *array_;
+  changed.attributes = json;
+  if (!sealed_shape().empty()) changed.grid.shape = sealed_shape();
+  const std::string text = zarr::text_of(changed);
+  replace_file(path() + metadata, std::as_bytes(std::span(text)));
+}
+
+void ZarrContents::mark_attributes(const std::string& json) {
+  array_->attributes = json;
+  describe_attributes(json);
 }
 
 }  // namespace penstock

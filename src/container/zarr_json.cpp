@@ -132,8 +132,7 @@ void check_given(const ArraySpec& spec) {
   if (!given.dimension_names.empty() && given.dimension_names.size() != spec.shape.size())
     fail("dimension_names has " + std::to_string(given.dimension_names.size()) + " names for " +
          std::to_string(spec.shape.size()) + " dimensions");
-  if (!given.attributes.empty() && !Json::accept(given.attributes))
-    fail("attributes must be a JSON object");
+  if (!given.attributes.empty()) check_attributes(given.attributes);
 }
 
 }  // namespace
@@ -164,12 +163,7 @@ Array make(const ArraySpec& spec) {
   if (array.fill.empty()) array.fill.resize(static_cast<std::size_t>(type.size));
   array.codecs = parse_compressors(given.compressors, type);
   array.dimension_names = given.dimension_names;
-  if (!given.attributes.empty()) {
-    const Json attributes = Json::parse(given.attributes);
-    if (!attributes.is_object())
-      throw Error(ErrorClass::argument, "attributes must be a JSON object");
-    array.attributes = attributes.dump();
-  }
+  if (!given.attributes.empty()) array.attributes = Json::parse(given.attributes).dump();
   return array;
 }
 
@@ -192,6 +186,26 @@ std::string text_of(const Array& array) {
   if (!array.dimension_names.empty()) json["dimension_names"] = names_json(array.dimension_names);
   json["storage_transformers"] = Json::array();
   return json.dump(2) + "\n";
+}
+
+std::string group_text() {
+  const Json json{{"zarr_format", 3}, {"node_type", "group"}, {"attributes", Json::object()}};
+  return json.dump(2) + "\n";
+}
+
+std::string node_type_of(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) refuse("it is no JSON object");
+  const Json& type = member(json, "node_type");
+  return type.is_string() ? type.get<std::string>() : type.dump();
+}
+
+void check_attributes(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    throw Error(ErrorClass::argument,
+                "attributes must be a JSON object, as {\"units\": \"K\"}, not " +
+                    (text.empty() ? "an empty text" : text.substr(0, 200)));
 }
 
 }  // namespace penstock::zarr

@@ -21,5 +21,12 @@ Array make(const ArraySpec&) {
 std::string text_of(const Array&) {
   refuse();
 }
+std::string group_text() {
+  refuse();
+}
+std::string node_type_of(std::string_view) {
+  refuse();
+}
+void check_attributes(const std::string&) {}
 
 }  // namespace penstock::zarr

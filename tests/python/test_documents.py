@@ -19,7 +19,7 @@ def test_the_tutorials_pages_are_found():
 
 
 # Packages that a page's programs import, beside those that Penstock itself needs.
-NEEDS = {"formats": ("h5py", "h5netcdf", "xarray"), "zarr": ("zarr",)}
+NEEDS = {"formats": ("h5py", "h5netcdf", "xarray"), "zarr": ("zarr", "xarray")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
