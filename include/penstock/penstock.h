@@ -41,17 +41,38 @@ typedef struct penstock_file penstock_file;
 /// A read, write or close that has begun.
 typedef struct penstock_handle penstock_handle;
 
-/// What the array in the file looks like. All zero (`{0}`): as the file tells (.npy). A field that
-/// is given must agree with the file.
+/// In an array's shape, of the slowest dimension (the first in order "C", the last in order "F"):
+/// as long as the file has it, 0 in a new one, and longer by each penstock_append.
+#define PENSTOCK_UNLIMITED ((int64_t)-1)
+
+/// How a Zarr array is divided into chunks, and how these are stored. All zero (`{0}`): chunks of
+/// some MiB, without a compressor.
+typedef struct penstock_chunks {
+  int64_t chunks[PENSTOCK_MAX_DIMENSIONS];  ///< extents of a chunk; the first 0: chosen
+  int64_t shards[PENSTOCK_MAX_DIMENSIONS];  ///< of a file of several chunks; the first 0: a file
+                                            ///< for each
+  const char* compressors;  ///< names with levels, "zstd:3" or "blosc:5,crc32c"; or JSON as
+                            ///< zarr.json has it; NULL: none
+  const void* fill_value;   ///< an element, for chunks that nobody has written; NULL: zeros
+  const char* const* dimension_names;  ///< one for each dimension, of which some may be NULL; NULL:
+                                       ///< none
+  const char* attributes;              ///< a JSON object; NULL: none
+} penstock_chunks;
+
+/// What the array in the file looks like. All zero (`{0}`): as the file tells (.npy, Zarr). A field
+/// that is given must agree with the file.
 typedef struct penstock_array {
   int dimensions;                          ///< 1 to 8; 0: not given
-  int64_t shape[PENSTOCK_MAX_DIMENSIONS];  ///< elements in each dimension
+  int64_t shape[PENSTOCK_MAX_DIMENSIONS];  ///< elements in each dimension; PENSTOCK_UNLIMITED: it
+                                           ///< grows
   const char* dtype;      ///< as NumPy writes it: "<f8"; NULL: not given. Needed to create .npy
+                          ///< files and Zarr arrays
   int64_t element_size;   ///< bytes; 0: that of dtype
   const char* order;      ///< "C" or "F"; NULL: "C"
   int64_t offset;         ///< byte offset where the array (or its header) starts
   const char* container;  ///< "raw", "npy", "zarr"; "auto" or NULL: by file name or content
   const char* fault;      ///< for bindings, as in penstock_part; NULL
+  const penstock_chunks* chunks;  ///< of a Zarr array; NULL: not given
 } penstock_array;
 
 /// Half-open range of indices in one dimension, taking `block` neighbours at every step.
@@ -105,6 +126,13 @@ PENSTOCK_EXPORT int penstock_truncate(penstock_file* file, int64_t bytes);
 PENSTOCK_EXPORT int penstock_describe(const penstock_file* file, penstock_array* array);
 /// Byte offset of the first element.
 PENSTOCK_EXPORT int penstock_data_offset(const penstock_file* file, int64_t* offset);
+/// Collective: the attributes of the array, the text of a JSON object; "" where it has none. They
+/// are in a Zarr array's zarr.json, else in a file beside it, its path and ".attrs.json". The text
+/// lives until the next call of this function, or the end of the file.
+PENSTOCK_EXPORT int penstock_attributes(penstock_file* file, const char** json);
+/// Collective: replaces the attributes as a whole by those of `json`, an object. A crash leaves the
+/// old ones or the new ones.
+PENSTOCK_EXPORT int penstock_set_attributes(penstock_file* file, const char* json);
 /// The effective value of a hint, as text; it lives as long as the file is open.
 PENSTOCK_EXPORT int penstock_hint(const penstock_file* file, const char* name, const char** value);
 
@@ -122,6 +150,19 @@ PENSTOCK_EXPORT int penstock_write_parts(penstock_file* file, int count, const p
 /// Collective: as penstock_write_parts. No byte is fetched from a device twice.
 PENSTOCK_EXPORT int penstock_read_parts(penstock_file* file, int count, const penstock_part* parts,
                                         const char* hints);
+
+/// Collective: the array becomes one step longer along its slowest dimension, and this rank writes
+/// a section of the step from dense memory. `section`: a range for each of the other dimensions (of
+/// an array of one dimension: any pointer); NULL: this rank has nothing. What no rank writes is
+/// zeros, or a Zarr array's fill value. The file was opened with PENSTOCK_UNLIMITED. After an error
+/// the shape is as it was. An .npy header and zarr.json say the new extent from the next
+/// penstock_sync or penstock_close on.
+PENSTOCK_EXPORT int penstock_append(penstock_file* file, const penstock_range* section,
+                                    const void* data);
+/// Collective: the same of `count` parts, whose sections, strides and shapes are those of a step:
+/// without the slowest dimension.
+PENSTOCK_EXPORT int penstock_append_parts(penstock_file* file, int count,
+                                          const penstock_part* parts, const char* hints);
 
 /// The same in two halves. `background`: what goes on meanwhile: "storage" (NULL: this), "all"
 /// (needs MPI_THREAD_MULTIPLE) or "none". The memory stays as it is until penstock_handle_copied or
@@ -154,21 +195,44 @@ PENSTOCK_EXPORT int penstock_handle_copied(penstock_handle* handle, int wait, in
 /// it. The memory must stay until then. *handle is set to NULL.
 PENSTOCK_EXPORT int penstock_handle_free(penstock_handle** handle);
 
+/// Cells around the blocks of ranks, in dimensions that are block or "*".
+typedef struct penstock_halo {
+  int64_t width[PENSTOCK_MAX_DIMENSIONS];  ///< cells on each side
+  int periodic[PENSTOCK_MAX_DIMENSIONS];   ///< not 0: the ends of this dimension are neighbours
+  int frame;  ///< not 0: cells at the array's edge, too, where it is not periodic
+} penstock_halo;
+
+/// A part of a local array with its halo, and what of the array belongs there.
+typedef struct penstock_halo_piece {
+  penstock_range section[PENSTOCK_MAX_DIMENSIONS];  ///< elements of the array
+  int64_t start[PENSTOCK_MAX_DIMENSIONS];           ///< where they begin in local memory
+} penstock_halo_piece;
+
 /// What one rank has of a distributed array.
 typedef struct penstock_share {
   penstock_range section[PENSTOCK_MAX_DIMENSIONS];    ///< what it owns
   penstock_range with_halo[PENSTOCK_MAX_DIMENSIONS];  ///< the same with the elements under the halo
   int64_t local_shape[PENSTOCK_MAX_DIMENSIONS];       ///< memory: owned elements and halo cells
   int64_t halo_before[PENSTOCK_MAX_DIMENSIONS];       ///< halo cells before the owned ones
+  int piece_count;              ///< pieces that fill local memory, but for the cells of a frame
+  penstock_halo_piece* pieces;  ///< NULL without a halo, else freed by penstock_share_free
 } penstock_share;
 
 /// Not collective: what `rank` of `ranks` has of an array of `shape`. `kinds`: how each dimension
 /// is dealt, "block,cyclic(3),*" ("block", "cyclic", "cyclic(k)", "*": not distributed); NULL:
-/// block. `grid`: processes in each dimension; NULL: as square as the shape allows. `halo`: halo
-/// cells on each side; NULL: none.
+/// block. `grid`: processes in each dimension; NULL: as square as the shape allows. `halo`: cells
+/// around the blocks, clipped at the array's edge unless it says otherwise; NULL: none. With a halo
+/// the share has memory, which penstock_share_free frees.
 PENSTOCK_EXPORT int penstock_distribute(int dimensions, const int64_t* shape, const char* kinds,
-                                        const int64_t* grid, const int64_t* halo, int64_t ranks,
-                                        int64_t rank, penstock_share* share);
+                                        const int64_t* grid, const penstock_halo* halo,
+                                        int64_t ranks, int64_t rank, penstock_share* share);
+/// Not collective: frees what a share has. NULL, and a share without a halo: nothing.
+PENSTOCK_EXPORT void penstock_share_free(penstock_share* share);
+/// Collective: reads what the share owns and its halo, around the ends of periodic dimensions, into
+/// dense memory of its local_shape, in the file's order. Cells of a frame stay as they are. NULL:
+/// this rank has nothing.
+PENSTOCK_EXPORT int penstock_read_share(penstock_file* file, const penstock_share* share,
+                                        void* data);
 
 /// The method of the last read or write, which is what "auto" chose: "extended", "direct"...
 PENSTOCK_EXPORT int penstock_last_method(const penstock_file* file, const char** method);

@@ -6,6 +6,7 @@
 
 using penstock::ArrayFile;
 using penstock::ArraySpec;
+using penstock::ChunkSpec;
 using penstock::Error;
 using penstock::ErrorClass;
 using penstock::Hints;
@@ -19,7 +20,15 @@ penstock_file::penstock_file(ArrayFile opened)
     : array(std::move(opened)),
       order(to_string(array.spec().order.value_or(penstock::Order::c))),
       container(to_string(array.spec().container)),
-      hints(array.hints().text()) {}
+      hints(array.hints().text()),
+      chunk_spec(array.spec().chunks) {
+  std::ranges::copy(chunk_spec.chunks, chunks.chunks);
+  std::ranges::copy(chunk_spec.shards, chunks.shards);
+  if (!chunk_spec.fill_value.empty()) chunks.fill_value = chunk_spec.fill_value.data();
+  for (const std::string& name : chunk_spec.dimension_names)
+    dimension_names.push_back(name.empty() ? nullptr : name.c_str());
+  if (!dimension_names.empty()) chunks.dimension_names = dimension_names.data();
+}
 
 namespace {
 
@@ -30,6 +39,30 @@ struct Opening {
   ArraySpec spec;
   Hints hints;
 };
+
+/// The extents before the first 0.
+std::vector<std::int64_t> extents_of(const int64_t* extents, int dimensions) {
+  if (extents[0] == 0) return {};
+  return {extents, extents + dimensions};
+}
+
+ChunkSpec chunks_of(const penstock_chunks& given, const ArraySpec& spec) {
+  const int dimensions = static_cast<int>(spec.shape.size());
+  if (dimensions == 0)
+    throw Error(ErrorClass::argument, "chunks need a shape: dimensions is 0 (not given)");
+  ChunkSpec chunks;
+  chunks.chunks = extents_of(given.chunks, dimensions);
+  chunks.shards = extents_of(given.shards, dimensions);
+  chunks.compressors = text_or(given.compressors, "");
+  chunks.attributes = text_or(given.attributes, "");
+  if (given.fill_value != nullptr) {
+    const auto* const element = static_cast<const std::byte*>(given.fill_value);
+    chunks.fill_value.assign(element, element + spec.element_size);
+  }
+  for (int d = 0; given.dimension_names != nullptr && d < dimensions; ++d)
+    chunks.dimension_names.emplace_back(text_or(given.dimension_names[d], ""));
+  return chunks;
+}
 
 ArraySpec spec_of(const penstock_array& array) {
   if (array.fault != nullptr) throw Error(ErrorClass::argument, array.fault);
@@ -45,6 +78,7 @@ ArraySpec spec_of(const penstock_array& array) {
   if (array.order != nullptr) spec.order = penstock::parse_order(array.order);
   spec.offset = array.offset;
   spec.container = penstock::parse_container(text_or(array.container, "auto"));
+  if (array.chunks != nullptr) spec.chunks = chunks_of(*array.chunks, spec);
   return spec;
 }
 
@@ -147,6 +181,25 @@ int penstock_describe(const penstock_file* file, penstock_array* array) {
     told.order = file->order.c_str();
     told.offset = spec.offset;
     told.container = file->container.c_str();
+    told.chunks = spec.chunks.chunks.empty() ? nullptr : &file->chunks;
+  });
+}
+
+int penstock_attributes(penstock_file* file, const char** json) {
+  return guarded([&] {
+    std::string found = given(file, "file").array.attributes();
+    given(json, "the place for the attributes");
+    file->attributes = std::move(found);
+    *json = file->attributes.c_str();
+  });
+}
+
+int penstock_set_attributes(penstock_file* file, const char* json) {
+  return guarded([&] {
+    ArrayFile& array = given(file, "file").array;
+    const auto fault = fault_of([&] { given(json, "the text of the attributes"); });
+    if (fault) array.take_part_in_set_attributes_with_error(*fault);
+    else array.set_attributes(json);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <penstock/array_file.hpp>
 
@@ -21,6 +22,10 @@ struct penstock_file {
   penstock::ArrayFile array;
   std::string order, container;              // what penstock_describe points at
   std::map<std::string, std::string> hints;  // what penstock_hint points at
+  penstock_chunks chunks{};                  // of a Zarr array; and what it points at:
+  penstock::ChunkSpec chunk_spec;
+  std::vector<const char*> dimension_names;
+  std::string attributes;  // what penstock_attributes points at
 };
 
 struct penstock_handle {

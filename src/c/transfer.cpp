@@ -27,11 +27,13 @@ namespace {
 /// Dense memory whose size nobody knows: it is as large as the section needs.
 constexpr std::size_t any_size = PTRDIFF_MAX;
 
-/// What a call asks for, as it was passed.
+/// What a call asks for, as it was passed. `in_step`: parts are of one step, without the slowest
+/// dimension.
 struct Asked {
   int count;
   const penstock_part* parts;
   const char* hints;
+  bool in_step = false;
 };
 
 /// The same in the terms of the library; or what is wrong with it.
@@ -44,7 +46,7 @@ struct Request {
                                               std::to_string(asked.count));
       if (asked.count > 0) given(asked.parts, "parts");
       hints = penstock::c::with_settings(file.hints(), asked.hints);
-      for (int i = 0; i < asked.count; ++i) add(file.spec().shape.size(), asked.parts[i]);
+      for (int i = 0; i < asked.count; ++i) add(file.spec(), asked.parts[i], asked.in_step);
     });
   }
 
@@ -53,13 +55,14 @@ struct Request {
   std::optional<Error> fault;
 
  private:
-  void add(std::size_t dimensions, const penstock_part& part) {
+  void add(const penstock::ArraySpec& spec, const penstock_part& part, bool in_step) {
+    const std::size_t dimensions = spec.shape.size() - (in_step ? 1 : 0);
     if (part.fault != nullptr) throw Error(ErrorClass::argument, part.fault);
     if (part.section == nullptr) return;
     if (part.dimensions != 0 && static_cast<std::size_t>(part.dimensions) != dimensions)
       throw Error(ErrorClass::section, "the section has " + std::to_string(part.dimensions) +
-                                           " dimensions, the array has " +
-                                           std::to_string(dimensions));
+                                           " dimensions, the " + (in_step ? "step of the " : "") +
+                                           "array has " + std::to_string(dimensions));
     std::vector<penstock::Indices> indices;
     for (std::size_t d = 0; d < dimensions; ++d) {
       const penstock_range& range = part.section[d];
@@ -72,7 +75,21 @@ struct Request {
     memory.element_size = part.element_size;
     if (part.shape != nullptr) memory.shape.assign(part.shape, part.shape + dimensions);
     if (part.strides != nullptr) memory.strides.assign(part.strides, part.strides + dimensions);
+    if (in_step) add_step(spec, indices, memory);
     parts.push_back({Section(std::move(indices)), std::move(memory)});
+  }
+
+  /// The slowest dimension, in which a step is one element.
+  static void add_step(const penstock::ArraySpec& spec, std::vector<penstock::Indices>& indices,
+                       View& memory) {
+    const bool last = spec.order == penstock::Order::fortran;
+    const std::int64_t number = last ? spec.shape.back() : spec.shape.front();
+    const auto insert = [&](auto& values, const auto& value) {
+      values.insert(last ? values.end() : values.begin(), value);
+    };
+    insert(indices, penstock::Indices(Range{number, number + 1}));
+    if (!memory.shape.empty()) insert(memory.shape, std::int64_t{1});
+    if (!memory.strides.empty()) insert(memory.strides, spec.element_size);
   }
 };
 
@@ -142,6 +159,21 @@ int penstock_write_parts(penstock_file* file, int count, const penstock_part* pa
 int penstock_read_parts(penstock_file* file, int count, const penstock_part* parts,
                         const char* hints) {
   return transfer<ReadView>(file, {count, parts, hints});
+}
+
+int penstock_append(penstock_file* file, const penstock_range* section, const void* data) {
+  const penstock_part part = dense(section, data);
+  return penstock_append_parts(file, 1, &part, nullptr);
+}
+
+int penstock_append_parts(penstock_file* file, int count, const penstock_part* parts,
+                          const char* hints) {
+  return guarded([&] {
+    ArrayFile& array = given(file, "file").array;
+    const Request<WriteView> request(array, {count, parts, hints, /*in_step=*/true});
+    if (request.fault) array.take_part_in_append_with_error(*request.fault);
+    else array.append(request.parts, &request.hints);
+  });
 }
 
 int penstock_write_begin(penstock_file* file, const penstock_range* section, const void* data,

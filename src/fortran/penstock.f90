@@ -4,11 +4,12 @@
 !> upper bounds included. Without `ierror`, an error ends the program with its text.
 module penstock
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
-  use penstock_calls, only: c_begin, c_close, c_describe, c_distribute, c_dtype, c_file_size, c_free, c_open, c_sync, &
-                            c_test, c_transfer, c_truncate, c_wait, finish, longest_text, terminate, widen
+  use penstock_calls, only: c_append, c_begin, c_distribute, c_dtype, c_free, c_read_share, c_test, c_transfer, c_wait, &
+                            finish, longest_refusal, terminate, widen
+  use penstock_files, only: penstock_chunks, penstock_opened, penstock_unlimited
   implicit none
   private
-  public :: penstock_file, penstock_handle, penstock_dtype, penstock_distribute
+  public :: penstock_file, penstock_handle, penstock_chunks, penstock_unlimited, penstock_dtype, penstock_distribute
 
   integer, parameter, public :: penstock_success = 0, penstock_error_argument = 1, penstock_error_section = 2, &
                                 penstock_error_disagreement = 3, penstock_error_format = 4, penstock_error_state = 5, &
@@ -16,20 +17,18 @@ module penstock
   integer, parameter :: dtype_size = 32
 
   !> An open file.
-  type :: penstock_file
-    private
-    type(c_ptr) :: pointer = c_null_ptr
+  type, extends(penstock_opened) :: penstock_file
   contains
-    procedure, private :: open_existing, open_32, open_64
     procedure, private :: write_nothing, write_32, write_64, read_nothing, read_32, read_64
     procedure, private :: write_begin_nothing, write_begin_32, write_begin_64
     procedure, private :: read_begin_nothing, read_begin_32, read_begin_64
-    generic :: open => open_existing, open_32, open_64
+    procedure, private :: append_nothing, append_32, append_64
     generic :: write => write_nothing, write_32, write_64
     generic :: read => read_nothing, read_32, read_64
     generic :: write_begin => write_begin_nothing, write_begin_32, write_begin_64
     generic :: read_begin => read_begin_nothing, read_begin_32, read_begin_64
-    procedure :: sync, close => close_file, file_size, truncate, describe
+    generic :: append => append_nothing, append_32, append_64
+    procedure :: read_share
   end type
 
   !> A read or write that has begun.
@@ -55,53 +54,6 @@ contains
     call c_dtype(data, text)
     dtype = trim(text)
   end function
-
-  !> The file tells what the array is (.npy).
-  subroutine open_existing(self, comm, path, mode, hints, ierror, message)
-    class(penstock_file), intent(inout) :: self
-    integer, intent(in) :: comm
-    character(*), intent(in) :: path, mode
-    character(*), intent(in), optional :: hints
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    character(:, c_char), allocatable :: hint_text
-    call terminate(hints, hint_text)
-    call finish(c_open(int(comm, c_int), trim(path) // c_null_char, trim(mode) // c_null_char, offset=0_c_int64_t, &
-                       hints=hint_text, file=self%pointer), ierror, message)
-  end subroutine
-
-  subroutine open_64(self, comm, path, mode, shape, dtype, order, offset, container, hints, ierror, message)
-    class(penstock_file), intent(inout) :: self
-    integer, intent(in) :: comm
-    character(*), intent(in) :: path, mode, dtype
-    integer(c_int64_t), intent(in) :: shape(:)
-    character(*), intent(in), optional :: order, container, hints
-    integer(c_int64_t), intent(in), optional :: offset
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    character(:, c_char), allocatable :: order_text, container_text, hint_text
-    integer(c_int64_t) :: begin
-    begin = 0
-    if (present(offset)) begin = offset
-    call terminate(order, order_text)
-    call terminate(container, container_text)
-    call terminate(hints, hint_text)
-    call finish(c_open(int(comm, c_int), trim(path) // c_null_char, trim(mode) // c_null_char, shape, &
-                       trim(dtype) // c_null_char, order_text, begin, container_text, hint_text, self%pointer), &
-                ierror, message)
-  end subroutine
-
-  subroutine open_32(self, comm, path, mode, shape, dtype, order, offset, container, hints, ierror, message)
-    class(penstock_file), intent(inout) :: self
-    integer, intent(in) :: comm
-    character(*), intent(in) :: path, mode, dtype
-    integer(c_int32_t), intent(in) :: shape(:)
-    character(*), intent(in), optional :: order, container, hints
-    integer(c_int64_t), intent(in), optional :: offset
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    call self%open_64(comm, path, mode, int(shape, c_int64_t), dtype, order, offset, container, hints, ierror, message)
-  end subroutine
 
   !> Collective: this rank has nothing.
   subroutine write_nothing(self, hints, ierror, message)
@@ -273,64 +225,79 @@ contains
                         handle=handle%pointer), ierror, message)
   end subroutine
 
-  !> Collective: the bytes are on the device.
-  subroutine sync(self, ierror, message)
+  !> Collective: the array becomes one step longer, of which this rank has nothing.
+  subroutine append_nothing(self, hints, ierror, message)
     class(penstock_file), intent(in) :: self
+    character(*), intent(in), optional :: hints
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    call finish(c_sync(self%pointer), ierror, message)
+    character(:, c_char), allocatable :: hint_text
+    call terminate(hints, hint_text)
+    call finish(c_append(self%pointer, hints=hint_text), ierror, message)
   end subroutine
 
-  !> Collective: what was written is in the file.
-  subroutine close_file(self, ierror, message)
-    class(penstock_file), intent(inout) :: self
+  !> Collective: the array becomes one step longer along its slowest dimension. Bounds are those of the other ones.
+  subroutine append_64(self, data, lower, upper, stride, block, hints, ierror, message)
+    class(penstock_file), intent(in) :: self
+    type(*), dimension(..), intent(in), asynchronous :: data
+    integer(c_int64_t), intent(in) :: lower(:), upper(:)
+    integer(c_int64_t), intent(in), optional :: stride(:), block(:)
+    character(*), intent(in), optional :: hints
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    call finish(c_close(self%pointer), ierror, message)
+    character(:, c_char), allocatable :: hint_text
+    call terminate(hints, hint_text)
+    call finish(c_append(self%pointer, data, lower, upper, stride, block, hint_text), ierror, message)
   end subroutine
 
-  !> Collective: bytes of the file, with all that was written.
-  subroutine file_size(self, bytes, ierror, message)
+  subroutine append_32(self, data, lower, upper, stride, block, hints, ierror, message)
     class(penstock_file), intent(in) :: self
-    integer(c_int64_t), intent(out) :: bytes
+    type(*), dimension(..), intent(in), asynchronous :: data
+    integer(c_int32_t), intent(in) :: lower(:), upper(:)
+    integer(c_int32_t), intent(in), optional :: stride(:), block(:)
+    character(*), intent(in), optional :: hints
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    call finish(c_file_size(self%pointer, bytes), ierror, message)
+    integer(c_int64_t), allocatable :: strides(:), blocks(:)
+    call widen(stride, strides)
+    call widen(block, blocks)
+    call self%append_64(data, int(lower, c_int64_t), int(upper, c_int64_t), strides, blocks, hints, ierror, message)
   end subroutine
 
-  !> Collective: sets the size of the file; what is new holds zeros.
-  subroutine truncate(self, bytes, ierror, message)
+  !> Collective: this rank's block of the array and the halo around it into all of `data`, as penstock_distribute has it.
+  subroutine read_share(self, data, kinds, ranks, rank, halo, periodic, frame, ierror, message)
     class(penstock_file), intent(in) :: self
-    integer(c_int64_t), intent(in) :: bytes
+    type(*), dimension(..), intent(inout) :: data
+    character(*), intent(in) :: kinds
+    integer, intent(in) :: ranks, rank
+    integer, intent(in), optional :: halo(:)
+    logical, intent(in), optional :: periodic(:), frame
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    call finish(c_truncate(self%pointer, bytes), ierror, message)
+    call finish(c_read_share(self%pointer, data, trim(kinds) // c_null_char, int(ranks, c_int64_t), int(rank, c_int64_t), &
+                             widths(halo), flags(periodic), flag(frame)), ierror, message)
   end subroutine
 
-  !> What the array is.
-  subroutine describe(self, shape, dtype, element_size, order, ierror, message)
-    class(penstock_file), intent(in) :: self
-    integer(c_int64_t), allocatable, intent(out), optional :: shape(:)
-    character(:), allocatable, intent(out), optional :: dtype
-    integer(c_int64_t), intent(out), optional :: element_size
-    character, intent(out), optional :: order
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    integer(c_int) :: dimensions, code
-    integer(c_int64_t) :: extents(8), bytes
-    character(longest_text, c_char) :: type_text
-    character(kind=c_char) :: order_text
-    dimensions = 0
-    bytes = 0
-    type_text = ""
-    order_text = " "
-    code = c_describe(self%pointer, dimensions, extents, bytes, type_text, longest_text, order_text)
-    if (present(shape)) shape = extents(:dimensions)
-    if (present(dtype)) dtype = trim(type_text)
-    if (present(element_size)) element_size = bytes
-    if (present(order)) order = order_text
-    call finish(code, ierror, message)
-  end subroutine
+  !> Of a halo, as C has them; of no elements where there are none.
+  function widths(halo)
+    integer, intent(in), optional :: halo(:)
+    integer(c_int64_t), allocatable :: widths(:)
+    allocate(widths(0))
+    if (present(halo)) widths = int(halo, c_int64_t)
+  end function
+
+  function flags(values)
+    logical, intent(in), optional :: values(:)
+    integer(c_int64_t), allocatable :: flags(:)
+    allocate(flags(0))
+    if (present(values)) flags = merge(1_c_int64_t, 0_c_int64_t, values)
+  end function
+
+  integer(c_int) function flag(value)
+    logical, intent(in), optional :: value
+    flag = 0
+    if (present(value)) flag = merge(1_c_int, 0_c_int, value)
+  end function
 
   !> Collective: ends what has begun. A handle that has ended does nothing.
   subroutine handle_wait(self, ierror, message)
@@ -361,40 +328,57 @@ contains
     call finish(c_free(self%pointer), ierror, message)
   end subroutine
 
-  subroutine distribute_64(shape, kinds, ranks, rank, lower, upper, stride, block, ierror, message)
+  !> `before`, `after`: halo cells on both sides, so that local(lower - before:upper + after) has all.
+  subroutine distribute_64(shape, kinds, ranks, rank, lower, upper, stride, block, halo, periodic, frame, before, after, &
+                           ierror, message)
     integer(c_int64_t), intent(in) :: shape(:)
     character(*), intent(in) :: kinds
     integer, intent(in) :: ranks, rank
     integer(c_int64_t), intent(out) :: lower(size(shape)), upper(size(shape))
     integer(c_int64_t), intent(out), optional :: stride(size(shape)), block(size(shape))
+    integer, intent(in), optional :: halo(:)
+    logical, intent(in), optional :: periodic(:), frame
+    integer(c_int64_t), intent(out), optional :: before(size(shape)), after(size(shape))
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    integer(c_int64_t) :: strides(size(shape)), blocks(size(shape))
+    integer(c_int64_t), dimension(size(shape)) :: strides, blocks, befores, afters
+    character(longest_refusal) :: refusal
     integer(c_int) :: code
     strides = 1
     blocks = 1
+    befores = 0
+    afters = 0
     code = c_distribute(shape, trim(kinds) // c_null_char, int(ranks, c_int64_t), int(rank, c_int64_t), lower, upper, &
-                        strides, blocks)
+                        strides, blocks, widths(halo), flags(periodic), flag(frame), befores, afters, refusal)
     if (present(stride)) stride = strides
     if (present(block)) block = blocks
-    call finish(code, ierror, message)
+    if (present(before)) before = befores
+    if (present(after)) after = afters
+    call finish(code, ierror, message, refusal)
   end subroutine
 
-  subroutine distribute_32(shape, kinds, ranks, rank, lower, upper, stride, block, ierror, message)
+  subroutine distribute_32(shape, kinds, ranks, rank, lower, upper, stride, block, halo, periodic, frame, before, after, &
+                           ierror, message)
     integer(c_int32_t), intent(in) :: shape(:)
     character(*), intent(in) :: kinds
     integer, intent(in) :: ranks, rank
     integer(c_int32_t), intent(out) :: lower(size(shape)), upper(size(shape))
     integer(c_int32_t), intent(out), optional :: stride(size(shape)), block(size(shape))
+    integer, intent(in), optional :: halo(:)
+    logical, intent(in), optional :: periodic(:), frame
+    integer(c_int32_t), intent(out), optional :: before(size(shape)), after(size(shape))
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
-    integer(c_int64_t), dimension(size(shape)) :: lowers, uppers, strides, blocks
+    integer(c_int64_t), dimension(size(shape)) :: lowers, uppers, strides, blocks, befores, afters
     lowers = 1
     uppers = 0
-    call distribute_64(int(shape, c_int64_t), kinds, ranks, rank, lowers, uppers, strides, blocks, ierror, message)
+    call distribute_64(int(shape, c_int64_t), kinds, ranks, rank, lowers, uppers, strides, blocks, halo, periodic, frame, &
+                       befores, afters, ierror, message)
     lower = int(lowers, c_int32_t)
     upper = int(uppers, c_int32_t)
     if (present(stride)) stride = int(strides, c_int32_t)
     if (present(block)) block = int(blocks, c_int32_t)
+    if (present(before)) before = int(befores, c_int32_t)
+    if (present(after)) after = int(afters, c_int32_t)
   end subroutine
 end module penstock

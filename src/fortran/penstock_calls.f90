@@ -1,19 +1,22 @@
 !> What the module penstock stands on: the functions in calls.c and penstock/penstock.h, texts and errors.
 module penstock_calls
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_char, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
+                                         c_ptr, c_size_t
   implicit none
   public
 
-  integer, parameter :: longest_text = 1000
+  integer, parameter :: longest_text = 1000, longest_refusal = 300
 
   interface
-    function c_open(comm, path, mode, shape, dtype, order, offset, container, hints, file) &
-        bind(c, name="penstock_fortran_open")
+    function c_open(comm, path, mode, shape, dtype, order, offset, container, hints, chunks, shards, compressors, &
+                    fill_value, dimension_names, attributes, file) bind(c, name="penstock_fortran_open")
       import
       integer(c_int), value :: comm
       character(kind=c_char), intent(in) :: path(*), mode(*)
-      integer(c_int64_t), intent(in), optional :: shape(:)
-      character(kind=c_char), intent(in), optional :: dtype(*), order(*), container(*), hints(*)
+      integer(c_int64_t), intent(in), optional :: shape(:), chunks(:), shards(:)
+      character(kind=c_char), intent(in), optional :: dtype(*), order(*), container(*), hints(*), compressors(*), &
+                                                      dimension_names(*), attributes(*)
+      integer(c_int8_t), intent(in), optional :: fill_value(:)
       integer(c_int64_t), value :: offset
       type(c_ptr), intent(inout) :: file
       integer(c_int) :: c_open
@@ -27,6 +30,46 @@ module penstock_calls
       integer(c_int64_t), intent(in), optional :: lower(:), upper(:), stride(:), block(:)
       character(kind=c_char), intent(in), optional :: hints(*)
       integer(c_int) :: c_transfer
+    end function
+    function c_append(file, data, lower, upper, stride, block, hints) &
+        bind(c, name="penstock_fortran_append")
+      import
+      type(c_ptr), value :: file
+      type(*), dimension(..), intent(in), optional, asynchronous :: data
+      integer(c_int64_t), intent(in), optional :: lower(:), upper(:), stride(:), block(:)
+      character(kind=c_char), intent(in), optional :: hints(*)
+      integer(c_int) :: c_append
+    end function
+    function c_read_share(file, data, kinds, ranks, rank, width, periodic, frame) &
+        bind(c, name="penstock_fortran_read_share")
+      import
+      type(c_ptr), value :: file
+      type(*), dimension(..), intent(in) :: data
+      character(kind=c_char), intent(in) :: kinds(*)
+      integer(c_int64_t), value :: ranks, rank
+      integer(c_int64_t), intent(in) :: width(:), periodic(:)
+      integer(c_int), value :: frame
+      integer(c_int) :: c_read_share
+    end function
+    function c_attributes(file, json) &
+        bind(c, name="penstock_attributes")
+      import
+      type(c_ptr), value :: file
+      type(c_ptr), intent(inout) :: json
+      integer(c_int) :: c_attributes
+    end function
+    function c_set_attributes(file, json) &
+        bind(c, name="penstock_set_attributes")
+      import
+      type(c_ptr), value :: file
+      character(kind=c_char), intent(in) :: json(*)
+      integer(c_int) :: c_set_attributes
+    end function
+    function c_length(text) &
+        bind(c, name="strlen")
+      import
+      type(c_ptr), value :: text
+      integer(c_size_t) :: c_length
     end function
     function c_begin(file, reading, data, lower, upper, stride, block, background, hints, handle) &
         bind(c, name="penstock_fortran_begin")
@@ -94,13 +137,16 @@ module penstock_calls
       type(c_ptr), intent(inout) :: handle
       integer(c_int) :: c_free
     end function
-    function c_distribute(shape, kinds, ranks, rank, lower, upper, stride, block) &
-        bind(c, name="penstock_fortran_distribute")
+    function c_distribute(shape, kinds, ranks, rank, lower, upper, stride, block, width, periodic, frame, before, &
+                          after, refusal) bind(c, name="penstock_fortran_distribute")
       import
       integer(c_int64_t), intent(in) :: shape(:)
       character(kind=c_char), intent(in) :: kinds(*)
       integer(c_int64_t), value :: ranks, rank
-      integer(c_int64_t), intent(inout) :: lower(:), upper(:), stride(:), block(:)
+      integer(c_int64_t), intent(inout) :: lower(:), upper(:), stride(:), block(:), before(:), after(:)
+      integer(c_int64_t), intent(in) :: width(:), periodic(:)
+      integer(c_int), value :: frame
+      character(kind=c_char), intent(out) :: refusal(*)
       integer(c_int) :: c_distribute
     end function
     subroutine c_error_text(text, size) &
@@ -133,13 +179,31 @@ contains
     if (present(numbers)) widened = int(numbers, c_int64_t)
   end subroutine
 
-  subroutine finish(code, ierror, message)
+  !> A text of C.
+  function text_at(pointer) result(text)
+    type(c_ptr), intent(in) :: pointer
+    character(:), allocatable :: text
+    character(kind=c_char), pointer :: letters(:)
+    integer :: i
+    call c_f_pointer(pointer, letters, [c_length(pointer)])
+    allocate(character(size(letters)) :: text)
+    do i = 1, size(letters)
+      text(i:i) = letters(i)
+    end do
+  end function
+
+  !> `refusal`: what was wrong already before the call; blank: nothing.
+  subroutine finish(code, ierror, message, refusal)
     integer(c_int), intent(in) :: code
+    character(*), intent(in), optional :: refusal
     integer, intent(out), optional :: ierror
     character(*), intent(out), optional :: message
     character(longest_text) :: text
     text = ""
     if (code /= 0) call c_error_text(text, longest_text)
+    if (present(refusal)) then
+      if (refusal /= "") text = refusal
+    end if
     if (present(message)) message = text
     if (present(ierror)) ierror = code
     if (code /= 0 .and. .not. present(ierror)) error stop "penstock: " // trim(text)

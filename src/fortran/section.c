@@ -61,7 +61,7 @@ static void fill_ranges(struct fortran_part* to, const struct fortran_section* s
                i == 1 ? "upper bounds" : i == 2 ? "strides" : "blocks");
       return;
     }
-  if (dimensions < 1 || dimensions > PENSTOCK_MAX_DIMENSIONS) {
+  if (dimensions < (section->in_step ? 0 : 1) || dimensions > PENSTOCK_MAX_DIMENSIONS) {
     snprintf(to->fault, sizeof to->fault, "the section has %lld dimensions, not 1 to 8",
              (long long)dimensions);
     return;
@@ -75,7 +75,7 @@ static void fill_ranges(struct fortran_part* to, const struct fortran_section* s
   }
 }
 
-static void put_shape(char* text, size_t size, int dimensions, const int64_t* shape) {
+void penstock_fortran_put_shape(char* text, size_t size, int dimensions, const int64_t* shape) {
   int d, used = snprintf(text, size, "(");
   for (d = 0; d < dimensions && used < (int)size; ++d)
     used += snprintf(text + used, size - (size_t)used, "%s%lld", d > 0 ? ", " : "",
@@ -88,8 +88,8 @@ static void say_shapes_differ(struct fortran_part* to, const CFI_cdesc_t* data) 
   int64_t shape[CFI_MAX_RANK];
   int d;
   for (d = 0; d < data->rank; ++d) shape[d] = data->dim[d].extent;
-  put_shape(array, sizeof array, data->rank, shape);
-  put_shape(section, sizeof section, to->part.dimensions, to->shape);
+  penstock_fortran_put_shape(array, sizeof array, data->rank, shape);
+  penstock_fortran_put_shape(section, sizeof section, to->part.dimensions, to->shape);
   snprintf(to->fault, sizeof to->fault, "the array has shape %s, the section has shape %s", array,
            section);
 }
@@ -116,17 +116,23 @@ static void fill_memory(struct fortran_part* to, const CFI_cdesc_t* data) {
   if (!same || of_data != data->rank) say_shapes_differ(to, data);
 }
 
-void penstock_fortran_part(struct fortran_part* to, const penstock_file* file,
-                           const CFI_cdesc_t* data, const struct fortran_section* section) {
+void penstock_fortran_compare_types(const penstock_file* file, const CFI_cdesc_t* data,
+                                    char fault[PENSTOCK_FORTRAN_FAULT_SIZE]) {
   char dtype[PENSTOCK_FORTRAN_DTYPE_SIZE];
   penstock_array array;
+  penstock_fortran_dtype(data, dtype);
+  if (file != NULL && penstock_describe(file, &array) == PENSTOCK_SUCCESS &&
+      is_other_type(dtype, array.dtype))
+    snprintf(fault, PENSTOCK_FORTRAN_FAULT_SIZE, "the array holds %s, the file %s", dtype,
+             array.dtype);
+}
+
+void penstock_fortran_part(struct fortran_part* to, const penstock_file* file,
+                           const CFI_cdesc_t* data, const struct fortran_section* section) {
   memset(to, 0, sizeof *to);
   fill_ranges(to, section);
   if (to->fault[0] == 0) fill_memory(to, data);
-  penstock_fortran_dtype(data, dtype);
-  if (to->fault[0] == 0 && file != NULL && penstock_describe(file, &array) == PENSTOCK_SUCCESS &&
-      is_other_type(dtype, array.dtype))
-    snprintf(to->fault, sizeof to->fault, "the array holds %s, the file %s", dtype, array.dtype);
+  if (to->fault[0] == 0) penstock_fortran_compare_types(file, data, to->fault);
   to->part.section = to->section;
   to->part.data = data->base_addr;
   to->part.strides = to->strides;

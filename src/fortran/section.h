@@ -4,11 +4,22 @@
 
 #include <ISO_Fortran_binding.h>
 #include <penstock/penstock.h>
+#include <stddef.h>
 
-/* A section as the papers have it: 1-based, upper bounds included. stride and block may be NULL. */
+/* A section as the papers have it: 1-based, upper bounds included. stride and block may be NULL.
+   in_step: of a step that is appended, without the slowest dimension. */
 struct fortran_section {
   const CFI_cdesc_t *lower, *upper, *stride, *block;
+  int in_step;
 };
+
+/* Of a distribution; arrays of no elements: nothing is given. */
+struct fortran_halo {
+  const CFI_cdesc_t *width, *periodic;
+  int frame;
+};
+
+enum { PENSTOCK_FORTRAN_FAULT_SIZE = 300 };
 
 /* One part of a request, and what its pointers point at. */
 struct fortran_part {
@@ -16,13 +27,19 @@ struct fortran_part {
   penstock_range section[PENSTOCK_MAX_DIMENSIONS];
   int64_t strides[PENSTOCK_MAX_DIMENSIONS];
   int64_t shape[PENSTOCK_MAX_DIMENSIONS];
-  char fault[300];
+  char fault[PENSTOCK_FORTRAN_FAULT_SIZE];
 };
 
 /* The part of a file that `section` is, with the memory of `data`. What is wrong goes into its
    fault, which all ranks then return. */
 void penstock_fortran_part(struct fortran_part* to, const penstock_file* file,
                            const CFI_cdesc_t* data, const struct fortran_section* section);
+/* "(3, 4)" */
+void penstock_fortran_put_shape(char* text, size_t size, int dimensions, const int64_t* shape);
+
+/* Says in `fault` where the elements of an array have another type than the file's. */
+void penstock_fortran_compare_types(const penstock_file* file, const CFI_cdesc_t* data,
+                                    char fault[PENSTOCK_FORTRAN_FAULT_SIZE]);
 
 /* The type of an array's elements as NumPy writes it. */
 enum { PENSTOCK_FORTRAN_DTYPE_SIZE = 32 };

@@ -73,16 +73,19 @@ static void test_distributions(const char* kinds) {
 }
 
 static void test_halo(void) {
-  const int64_t shape[2] = {ROWS, COLUMNS}, halo[2] = {1, 0};
+  const int64_t shape[2] = {ROWS, COLUMNS};
   const int64_t grid[2] = {ranks, 1};
+  const penstock_halo halo = {{1, 0}, {0}, 0};
   penstock_share share;
-  EXPECT_OK(penstock_distribute(2, shape, NULL, grid, halo, ranks, rank, &share));
+  EXPECT_OK(penstock_distribute(2, shape, NULL, grid, &halo, ranks, rank, &share));
   EXPECT(share.halo_before[0] == (rank > 0));
   EXPECT(share.halo_before[1] == 0);
   EXPECT(share.local_shape[0] == count_of(share.with_halo[0]));
   EXPECT(share.local_shape[0] == count_of(share.section[0]) + (rank > 0) +
                                      (rank + 1 < ranks && count_of(share.section[0])));
   EXPECT(share.local_shape[1] == COLUMNS);
+  penstock_share_free(&share);
+  EXPECT(share.pieces == NULL && share.piece_count == 0);
 }
 
 static void test_descriptions(void) {

@@ -8,6 +8,14 @@ void test_start(int* comm, int* rank, int* ranks) {
   *comm = (int)MPI_Comm_c2f(MPI_COMM_WORLD);
 }
 
+int test_zarr(void) {
+#ifdef PENSTOCK_TEST_ZARR
+  return 1;
+#else
+  return 0;
+#endif
+}
+
 /* The sum of all ranks' failures. */
 int test_finish(int failures) {
   int all = 0;
