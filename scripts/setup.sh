@@ -160,7 +160,8 @@ make_environment() {
   quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r requirements.txt ${packages[@]+"${packages[@]}"}
 }
 formats_found() {
-  command -v ncdump && command -v h5dump && command -v h5cc && echo '#include <netcdf.h>' | g++ -E -x c++ -
+  command -v ncdump && command -v h5dump && command -v h5cc && echo '#include <netcdf.h>' | g++ -E -x c++ - &&
+    { ! command -v gfortran || command -v nf-config || pkg-config --exists netcdf-fortran; }
 } >/dev/null 2>&1
 zarr_found() {
   printf '#include <%s>\n' nlohmann/json.hpp zstd.h zlib.h blosc.h | g++ -E -x c++ - >/dev/null 2>&1
@@ -177,7 +178,7 @@ install_libraries() {
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
   # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.
-  formats_found || (apt_install libhdf5-dev libnetcdf-dev netcdf-bin hdf5-tools) 2>>"$log" ||
+  formats_found || (apt_install libhdf5-dev libnetcdf-dev libnetcdff-dev netcdf-bin hdf5-tools) 2>>"$log" ||
     say "going on without HDF5 and netCDF-C (examples)"
 }
 # mpi4py's wheel looks for libmpi in the environment first: a system's MPI, which may be one of several, gets a link
