@@ -76,6 +76,15 @@ std::int64_t parse_writers(std::string_view name, std::string_view value) {
   return number;
 }
 
+std::int64_t parse_servers(std::string_view name, std::string_view value) {
+  std::int64_t number = 0;
+  if (!read_all(value, number) || number < 1 ||
+      number > static_cast<std::int64_t>(PaceClock::most_servers))
+    fail_value(name, value,
+               ("a number from 1 to " + std::to_string(PaceClock::most_servers)).c_str());
+  return number;
+}
+
 std::uint64_t parse_seed(std::string_view name, std::string_view value) {
   std::uint64_t number = 0;
   if (!read_all(value, number)) fail_value(name, value, "a number of at least 0");
@@ -89,6 +98,7 @@ bool parse_yes(std::string_view name, std::string_view value) {
 
 void set(Pace& pace, std::string_view name, std::string_view value) {
   if (name == "bandwidth") pace.bandwidth = parse_bandwidth(name, value);
+  else if (name == "servers") pace.servers = parse_servers(name, value);
   else if (name == "latency") pace.latency = parse_time(name, value);
   else if (name == "writers") pace.writers = parse_writers(name, value);
   else if (name == "slowdown")
@@ -99,8 +109,8 @@ void set(Pace& pace, std::string_view name, std::string_view value) {
   else if (name == "page_cache") pace.page_cache = parse_yes(name, value);
   else
     fail("'" + std::string(name) +
-         "' is not known; known are bandwidth, latency, writers, slowdown, variance, seed, "
-         "page_cache");
+         "' is not known; known are bandwidth, servers, latency, writers, slowdown, "
+         "variance, seed, page_cache");
 }
 
 /// Four significant digits, without the zeros that say nothing.
@@ -191,17 +201,18 @@ class PacedStorage : public Storage {
     return moved;
   }
 
-  /// Has the server take `bytes` up at `arrival`, or when all before have been served; returns
-  /// when they are done.
+  /// Has the rank's server take `bytes` up at `arrival`, or when all before have been served;
+  /// returns when they are done.
   std::int64_t queue(std::int64_t arrival, std::int64_t bytes, bool writes,
                      double variation) noexcept {
     const std::int64_t writing = writes ? clock_->writing.load(std::memory_order_relaxed) : 0;
     const std::int64_t service = pace_.service(bytes, variation, writing);
-    std::int64_t free = clock_->next_free.load(std::memory_order_relaxed);
+    auto& server = clock_->next_free[static_cast<std::size_t>(rank_ % pace_.servers)];
+    std::int64_t free = server.load(std::memory_order_relaxed);
     std::int64_t done = 0;
     do {
       done = std::max(arrival, free) + service;
-    } while (!clock_->next_free.compare_exchange_weak(free, done, std::memory_order_relaxed));
+    } while (!server.compare_exchange_weak(free, done, std::memory_order_relaxed));
     return done;
   }
 
@@ -239,7 +250,7 @@ Pace Pace::parse(std::string_view spec) {
 std::string Pace::text() const {
   std::string text =
       scaled(static_cast<double>(bandwidth), 1024, {"bytes/s", "KiB/s", "MiB/s", "GiB/s"}) +
-      " shared";
+      (servers > 1 ? " of " + std::to_string(servers) + " servers" : " shared");
   if (latency > 0)
     text +=
         ", " + scaled(static_cast<double>(latency), 1000, {"ns", "us", "ms", "s"}) + " a request";
@@ -263,7 +274,8 @@ std::int64_t Pace::service(std::int64_t bytes, double variation,
                            std::int64_t writing) const noexcept {
   const double beyond =
       writers == 0 ? 0 : static_cast<double>(std::max<std::int64_t>(writing - writers, 0));
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(bandwidth);
+  const double seconds =
+      static_cast<double>(bytes) * static_cast<double>(servers) / static_cast<double>(bandwidth);
   return std::llround(seconds * variation * (1 + slowdown * beyond) * second);
 }
 

@@ -1,6 +1,8 @@
 // A shared file system's pace on a fast local disk: device="paced:SPEC" in the hints.
 //   SPEC = "" | NAME "=" VALUE { "," NAME "=" VALUE }, each name at most once
 //   bandwidth=SIZE  bytes a second of all requests together (100M)
+//   servers=N       that have an equal part of the bandwidth each; rank R's requests go to server R
+//                   modulo N (1)
 //   latency=TIME    of each request, and of a sync; those of several requests overlap (0)
 //   writers=N       write requests that may be under way at a time at full speed (any number)
 //   slowdown=X      fraction by which each one more makes writes take longer (0.2; needs writers)
@@ -11,7 +13,9 @@
 //   SIZE as in other hints (64K, 100M, 1G), TIME a number with us, ms or s
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,8 +27,9 @@ namespace penstock {
 
 struct Pace {
   std::int64_t bandwidth = 100 << 20;  // bytes a second
-  std::int64_t latency = 0;            // nanoseconds
-  std::int64_t writers = 0;            // 0: any number
+  std::int64_t servers = 1;
+  std::int64_t latency = 0;  // nanoseconds
+  std::int64_t writers = 0;  // 0: any number
   double slowdown = 0.2, variance = 0;
   std::uint64_t seed = 0;
   bool page_cache = false;
@@ -40,11 +45,13 @@ struct Pace {
   std::int64_t service(std::int64_t bytes, double variation, std::int64_t writing) const noexcept;
 };
 
-/// The one server that all requests queue up for, in memory that threads and processes share.
-/// Zeroed memory is a server that nobody has asked yet.
+/// The servers that requests queue up for, in memory that threads and processes share. Zeroed
+/// memory is servers that nobody has asked yet.
 struct PaceClock {
-  std::atomic<std::int64_t> next_free;  // nanoseconds of CLOCK_MONOTONIC, alike in all processes
-  std::atomic<std::int64_t> writing;    // write requests under way
+  static constexpr std::size_t most_servers = 64;
+  /// When each is free: nanoseconds of CLOCK_MONOTONIC, alike in all processes.
+  std::array<std::atomic<std::int64_t>, most_servers> next_free;
+  std::atomic<std::int64_t> writing;  // write requests under way, at any of them
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "shared between processes");
 

@@ -50,9 +50,9 @@ std::int64_t booked(const Clock& clock, Work&& work) {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   // Some way ahead, so that the server is never idle in between.
   const std::int64_t begin = now.tv_sec * 1000 * millisecond + now.tv_nsec + 100 * millisecond;
-  clock->next_free = begin;
+  clock->next_free[0] = begin;
   work();
-  return clock->next_free - begin;
+  return clock->next_free[0] - begin;
 }
 
 TEST(Paced, SpecificationIsRead) {
@@ -76,6 +76,7 @@ TEST(Paced, SpecificationIsRead) {
 TEST(Paced, IsToldInWords) {
   EXPECT_EQ(Pace::parse("").text(), "100 MiB/s shared");
   EXPECT_EQ(Pace::parse("bandwidth=1536K,latency=1ms").text(), "1.5 MiB/s shared, 1 ms a request");
+  EXPECT_EQ(Pace::parse("bandwidth=8M,servers=4").text(), "8 MiB/s of 4 servers");
   EXPECT_EQ(Pace::parse("bandwidth=1G,writers=2,variance=0.25").text(),
             "1 GiB/s shared, writes slower by 20 % for each one beyond 2 at a time, varying by "
             "25 %");
@@ -114,6 +115,18 @@ TEST(Paced, ThreadsOfOneStorageQueueUpToo) {
   });
   EXPECT_GE(seconds, 0.95 * 0.3);
   for (const auto& into : memory) EXPECT_TRUE(into == pattern(1 << 20));
+}
+
+TEST(Paced, ServersHaveAPartOfTheBandwidthEach) {
+  const auto clock = std::make_shared<PaceClock>();
+  const auto own = paced("bandwidth=100M,servers=4", clock),
+             other = paced("bandwidth=100M,servers=4", clock, 5),
+             same = paced("bandwidth=100M,servers=4", clock, 8);
+  const auto write = [](Storage& storage) { storage.write_some(pattern(1 << 20), 0); };
+  EXPECT_EQ(booked(clock, [&] { write(*own); }), 40 * millisecond);
+  EXPECT_EQ(booked(clock, [&] { write(*other); }), 0);  // it is another server's, which was idle
+  EXPECT_NE(clock->next_free[1], 0);
+  EXPECT_EQ(booked(clock, [&] { write(*same); }), 40 * millisecond);
 }
 
 TEST(Paced, LatencyIsOfEachRequestAndOverlaps) {
@@ -239,7 +252,7 @@ TEST_P(BadPaceSpec, SaysWhatIsWrong) {
 INSTANTIATE_TEST_SUITE_P(
     Specs, BadPaceSpec,
     testing::Values(
-        BadPace{"speed=3", "'speed' is not known; known are bandwidth, latency, writers"},
+        BadPace{"speed=3", "'speed' is not known; known are bandwidth, servers, latency"},
         BadPace{"bandwidth", "NAME=VALUE"}, BadPace{",", "NAME=VALUE"},
         BadPace{"bandwidth=1M,", "NAME=VALUE"}, BadPace{"bandwidth=1M,,seed=1", "NAME=VALUE"},
         BadPace{"bandwidth=fast", "bandwidth: 'fast' is not a size"},
@@ -249,6 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadPace{"latency=61s", "to 60s"}, BadPace{"latency=nans", "to 60s"},
         BadPace{"latency=infs", "to 60s"}, BadPace{"latency=1 ms", "with its unit"},
         BadPace{"writers=0", "at least 1"}, BadPace{"writers=two", "at least 1"},
+        BadPace{"servers=0", "from 1 to 64"}, BadPace{"servers=65", "from 1 to 64"},
         BadPace{"slowdown=0.2", "needs writers"}, BadPace{"writers=1,slowdown=-1", "from 0"},
         BadPace{"variance=1.5", "from 0 to 1"}, BadPace{"variance=nan", "from 0 to 1"},
         BadPace{"page_cache=yes", "0 or 1"}, BadPace{"seed=-1", "at least 0"},
