@@ -10,8 +10,9 @@ import pytest
 
 from penstock._bench.patterns import HOLE, PATTERNS, UNTOUCHED, expected
 from penstock._bench.peers_report import summary
+from penstock._bench.phases import phase_seconds, share
 from penstock._bench.ratios import compare_methods
-from penstock._bench.report import plots
+from penstock._bench.report import PHASES, plots
 from penstock._bench.schedule import turns
 
 SMALL = ["--repeat", "1", "--mpiexec-timeout", "100"]
@@ -115,9 +116,9 @@ def test_peers_of_one_kind_of_file(tmp_path):
 
 def test_steps(tmp_path):
     (tmp_path / "disk").mkdir()
-    text = bench("steps", "--ranks", "2,3", "--sizes", "256K,1M", "--steps", "direct,step1,step5", "--patterns",
-                 "block-block,tiles", "--operations", "write", "--hint", "buffer_size=128K", "--folder", "disk",
-                 *SMALL, cwd=tmp_path)
+    text = bench("steps", "--experiments", "exchange", "--ranks", "2,3", "--sizes", "256K,1M", "--steps", "direct,step1,step5",
+                 "--set-ups", "default", "--patterns", "block-block,tiles", "--operations", "write", "--on", "page-cache",
+                 "--hint", "buffer_size=128K", "--folder", "disk", *SMALL, cwd=tmp_path)
     assert "write: speed" in text and "read: speed" not in text
     found = records(tmp_path / "penstock-bench" / "steps.jsonl")
     assert len(found) == 2 * 2 * 2 * 4
@@ -128,8 +129,42 @@ def test_steps(tmp_path):
     assert hints == {"method": "extended", "exchange": "step1", "buffer_size": "128K"}
     assert by_method["direct"]["carried_out_by"] == "direct" and "counts" not in by_method["rod"]
     names = sorted(p.name for p in (tmp_path / "penstock-bench").glob("*.png"))
-    assert len(names) == 8 and names[0] == "steps-block-block-ranks-1MiB.png"
+    assert len(names) == 2 * (2 + 2 + 2) and names[:2] == ["steps-block-block-phases-1MiB.png", "steps-block-block-phases-256KiB.png"]
     assert not list((tmp_path / "disk").iterdir())
+
+
+def test_steps_as_the_paper_has_them(tmp_path):
+    """Every rank writes its whole share in one request; all phases of a call make its time; no rod beside a modelled device."""
+    paced = "paced:bandwidth=50M,writers=1,slowdown=1"
+    text = bench("steps", "--ranks", "3", "--sizes", "1M,900000G", "--steps", "step1,step5,node", "--on", f"page-cache,{paced}",
+                 "--stagger", "3000", *SMALL, cwd=tmp_path)
+    assert "900000 GiB: left out, for it needs" in text and "where the time goes, means of the ranks" in text
+    assert "3000 us apart" in text and "section 4.1.2" in text
+    found = records(tmp_path / "penstock-bench" / "steps.jsonl")
+    assert {r["method"] for r in found if r["on"] == paced} == {r["method"] for r in found} - {"rod"}
+    whole = [r for r in found if r.get("set_up") == "paper" or r["experiment"] == "staggered" and r["method"] != "rod"]
+    assert {r["method"] for r in whole} == {"step1, whole shares", "step5, whole shares", "node, whole shares", "at once",
+                                            "3000 us apart", "one at a time"}
+    for r in whole:
+        assert r["hints"]["aggregators"] == "3"
+        assert r["counts"]["writes" if r["operation"] == "write" else "reads"] == 3, r["method"]
+    for r in (r for r in found if r["method"] != "rod"):
+        assert set(r["spent"]) == {"exchange", "copy", "storage", "wait", "rest"} and min(r["spent"].values()) >= 0
+        assert sum(r["spent"].values()) >= 0.99 * r["seconds"]
+    apart = next(r for r in found if r["method"] == "3000 us apart" and r["on"] == "page-cache")
+    assert apart["seconds"] > 0.006  # the third rank waits for two
+    names = {p.name for p in (tmp_path / "penstock-bench").glob("*.png")}
+    assert names == {"steps-block-block-phases-1MiB.png", "steps-block-block-ranks-1MiB.png", "steps-staggered.png"}
+
+
+def test_phases_of_threads_may_overlap():
+    phases, spans = np.zeros((2, 1, len(PHASES))), np.array([[4.0], [2.0]])
+    phases[:, 0, PHASES.index("storage")] = 3.0
+    found = phase_seconds(phases, spans)[0]
+    assert found == {"exchange": 0, "copy": 0, "storage": 3.0, "wait": 0, "rest": 0}
+    phases[:, 0, PHASES.index("storage")], phases[:, 0, PHASES.index("plan")] = 1.0, 0.5
+    found = phase_seconds(phases, spans)[0]
+    assert found["rest"] == 1.5 and found["exchange"] == 0.5 and share({"spent": found}, "storage", "exchange") == 0.5
 
 
 def test_errors_say_what_is_known(tmp_path):
@@ -138,12 +173,15 @@ def test_errors_say_what_is_known(tmp_path):
                              (["peers", "--operations", "append"], "known are write, read"),
                              (["peers", "--files", "old"], "known are new, existing"),
                              (["steps", "--sizes", "64Q"], "is not a size"),
+                             (["steps", "--set-ups", "ours"], "set-up 'ours' is not known; known are default, paper"),
+                             (["steps", "--stagger", "0"], "stagger must be at least 1"),
                              (["steps", "--ranks", "0"], "ranks must be at least 1"),
                              (["peers", "--hint", "buffer_size"], "name=value"),
                              (["peers", "--hint", "bufer_size=1M"], "is not a hint; known are method, "),
                              (["split", "--hint", "method=magic"], "method 'magic' is not known; known are auto, direct")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("penstock: ") and words in text
+    assert "\npenstock: no size fits; choose smaller --sizes" in bench("steps", "--sizes", "900000G", cwd=tmp_path, expect=2)
     assert not list(tmp_path.iterdir())
     text = bench("peers", "--ranks", "2", "--size", "1M", "--patterns", "gaps", "--hint", "aggregators=9", *SMALL,
                  cwd=tmp_path, expect=1)
@@ -175,14 +213,14 @@ class Idle:
 
 comm = MPI.COMM_WORLD
 pattern, total = PATTERNS["tiles"], 1 << 18
-bench = Bench({"hints": {}, "device": "."}, comm)
+bench = Bench({"hints": {}, "on": "page-cache", "device": "."}, comm)
 memory = Memory(pattern.part(total, comm.size, comm.rank))
 bench.on_rank_0(lambda: bench._make(pattern, total, bench.path))
 wrote = "lazy wrote a wrong file for pattern tiles on 2 ranks: the first wrong byte is 0"
 read = "lazy: read of pattern tiles on 2 ranks went wrong: rank 0"
 for operation, new, words in (("write", False, wrote), ("write", True, wrote), ("read", False, read)):
     with pytest.raises(BenchError, match=words):
-        case = Case(pattern, total, memory, Idle(), [Lazy()])
+        case = Case(pattern, total, memory, Idle(), [Lazy()], "peers", {})
         bench.check(case, 0, operation, new, bench.fresh if new else bench.path)
 print("told")
 """, 2)

@@ -18,10 +18,9 @@ from typing import Any, Optional
 import typer
 
 from .. import ArgumentError
-from .background import ON, runs_on
-from .command import app
+from .background import app  # its commands come before these
 from .devices import Device, device
-from .running import FOLDER, HINT, OUTPUT, TIMEOUT, Progress, at_least, parse_hints
+from .running import FOLDER, HINT, ON, OUTPUT, TIMEOUT, Progress, at_least, parse_hints, runs_on
 
 CASES = ["small", "large", "study", "film"]
 BACKGROUNDS = ["none", "storage", "all"]

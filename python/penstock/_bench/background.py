@@ -10,13 +10,12 @@ import typer
 from .command import OPERATIONS, app
 from .patterns import DISTRIBUTIONS
 from .report import BUDGETS
-from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, at_least, byte_count, numbers, parse_hints
+from .running import FOLDER, HINT, ON, OUTPUT, PATIENCE, TIMEOUT, Bench, at_least, byte_count, numbers, parse_hints, runs_on
 
 EXPERIMENTS = ["independent", "computation", "communication"]
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
-ON = "What the I/O goes to: any of page-cache, o-direct and paced:NAME=VALUE,..., a modelled shared file system."
 
 
 @app.command()
@@ -117,17 +116,3 @@ def _sizes(counts: list[int], wanted: int) -> dict[str, int]:
         if size < wanted:
             typer.echo(f"{n} ranks: {size_text(size)} a rank instead of {size_text(wanted)}, for want of memory")
     return sizes
-
-
-def runs_on(on: str, folder: Optional[Path], output: Path) -> list[Run]:
-    """One for each device that there is."""
-    from . import devices as known
-
-    wanted, place = known.parse(on), folder or output
-    place.mkdir(parents=True, exist_ok=True)
-    if any(d.name == "o-direct" for d in wanted) and not known.has_o_direct(place):
-        typer.echo(f"O_DIRECT: left out, for the file system of '{place}' has none")
-        wanted = [d for d in wanted if d.name != "o-direct"]
-    if not wanted:
-        raise typer.Exit(1)
-    return [Run(d.words, {"on": d.name}) for d in wanted]

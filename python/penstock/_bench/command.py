@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +12,18 @@ from typing import Any, Optional
 import typer
 
 from .._hints import choices
-from .running import FOLDER, HINT, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, byte_count, numbers, parse_hints
+from .running import FOLDER, HINT, ON, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, byte_count, numbers, parse_hints, runs_on
 
 app = typer.Typer(no_args_is_help=True, help="Measure the engine: against a rod, and against the MPI library's MPI-IO.")
 
-STEPS = {"direct": {"method": "direct"},
-         **{name: {"method": "extended", "exchange": name} for name in choices("exchange")}}
+EXCHANGES = choices("exchange")
+STEPS = ["direct", *EXCHANGES]
+SET_UPS = ["default", "paper"]
+STEP_EXPERIMENTS = ["exchange", "staggered"]
 OPERATIONS = ["write", "read"]
 FILES = ["new", "existing"]
 # The exchange is measured, to the storage and back: a write that is only copied would hide it.
+COPIES = 6  # of a size: what is written, what is read, the rod's slab, staging memory, the file in the page cache
 UNBUFFERED = {"active_buffer_size": "0"}
 BUFFERED = {"active_buffer_size": "64M"}
 
@@ -30,21 +34,33 @@ _repeat = typer.Option(9, min=1, help="Timed repetitions; the median counts.")
 
 @app.command()
 def steps(
+    experiments: str = typer.Option("all", help=f"Any of {', '.join(STEP_EXPERIMENTS)}. exchange: all ways to exchange data. "
+                                    "staggered: every rank writes one piece of the file, all at once or one after the other."),
     steps: str = typer.Option("all", help=f"Which of {', '.join(STEPS)}."),
-    patterns: str = typer.Option("block-block", help="Access patterns, or all."),
+    set_ups: str = typer.Option("all", help=f"Any of {', '.join(SET_UPS)}. default: as many aggregators as Penstock chooses, in "
+                                "rounds. paper: every rank writes its whole share in one request, as Dickens and Thakur had it."),
+    patterns: str = typer.Option("block-block", help="Access patterns of exchange, or all."),
     ranks: str = _ranks,
-    sizes: str = typer.Option("64M", help="Bytes that all ranks want together: 4M,16M,64M."),
+    sizes: str = typer.Option("64M", help="Bytes that all ranks want together: 4M,16M,64M. Those for which there is no room are "
+                                          "left out, and named."),
+    on: str = typer.Option("page-cache,o-direct", help=ON),
+    stagger: str = typer.Option("200,1000", help="Staggered: microseconds from a rank's write to that of the next."),
     operations: str = _operations, repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Every way to exchange data, over rank counts and sizes."""
-    from .patterns import pick
-    from .report import report
+    """Every way to exchange data, over rank counts and sizes; where its time goes; and writes that are staggered."""
+    from .patterns import chosen, pick
+    from .steps_report import steps_report
 
-    methods = {name: {**UNBUFFERED, **STEPS[name]} for name in pick("step", steps, list(STEPS))}
-    job = {**_job("steps", patterns, sizes, operations, repeat, patience, hint), "methods": methods,
-           "files": ["existing"]}
-    _bench(job, [Run(job={"mpi_io": None})], ranks, report).carry_out(output, folder, mpiexec_timeout)
+    job = _job("steps", sizes, repeat, patience, hint)
+    delays, counts = numbers("stagger", stagger), numbers("ranks", ranks)
+    entries = {"exchange": _exchange_entry(pick("step", steps, STEPS), pick("set-up", set_ups, SET_UPS),
+                                           [p.name for p in chosen(patterns)], pick("operation", operations, OPERATIONS)),
+               "staggered": staggered_entry(delays)}
+    job["entries"] = [entries[name] for name in pick("experiment", experiments, STEP_EXPERIMENTS)]
+    job["sizes"] = fitting(job["sizes"], max(counts), folder or output)
+    runs = [Run(run.name, {**run.job, "mpi_io": None}) for run in runs_on(on, folder, output)]
+    _bench(job, runs, counts, steps_report).carry_out(output, folder, mpiexec_timeout)
 
 
 @app.command()
@@ -58,23 +74,65 @@ def peers(
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
     """Penstock beside the MPI library's own MPI-IO, for the access patterns of the field."""
-    from .patterns import pick
+    from .patterns import chosen, pick
     from .peers_report import peers_report
 
-    methods = {"penstock": UNBUFFERED, "penstock, buffered": BUFFERED}
-    job = {**_job("peers", patterns, size, operations, repeat, patience, hint), "methods": methods,
-           "writes_only": ["penstock, buffered"], "files": pick("kind of file", files, FILES)}
-    _bench(job, _mpi_ios(), ranks, peers_report).carry_out(output, folder, mpiexec_timeout)
+    entry = {"experiment": "peers", "patterns": [p.name for p in chosen(patterns)],
+             "operations": pick("operation", operations, OPERATIONS), "files": pick("kind of file", files, FILES),
+             "methods": {"penstock": UNBUFFERED, "penstock, buffered": BUFFERED}, "writes_only": ["penstock, buffered"],
+             "whole_shares": [], "about": {}}
+    job = {**_job("peers", size, repeat, patience, hint), "entries": [entry], "on": "page-cache"}
+    _bench(job, _mpi_ios(), numbers("ranks", ranks), peers_report).carry_out(output, folder, mpiexec_timeout)
 
 
-def _job(command: str, patterns: str, sizes: str, operations: str, repeat: int, patience: float,
-         hints: Optional[list[str]]) -> dict[str, Any]:
-    from .patterns import chosen, pick
+def _job(command: str, sizes: str, repeat: int, patience: float, hints: Optional[list[str]]) -> dict[str, Any]:
+    return {"command": command, "sizes": [byte_count("size", s) for s in sizes.split(",")], "repeat": repeat,
+            "patience": patience, "hints": parse_hints(hints or [])}
 
-    return {"command": command, "patterns": [p.name for p in chosen(patterns)],
-            "sizes": [byte_count("size", s) for s in sizes.split(",")],
-            "operations": pick("operation", operations, OPERATIONS), "repeat": repeat, "patience": patience,
-            "hints": parse_hints(hints or []), "writes_only": []}
+
+# An entry of a job: methods that take turns, by name; which have every rank write its whole share; what they do; and what
+# their records tell beside the figures.
+def _exchange_entry(steps: list[str], set_ups: list[str], patterns: list[str], operations: list[str]) -> dict[str, Any]:
+    methods: dict[str, dict[str, str]] = {}
+    about: dict[str, dict[str, str]] = {}
+    whole: list[str] = []
+    for step in steps:
+        for set_up in set_ups if step != "direct" else ["any"]:
+            name = f"{step}, whole shares" if set_up == "paper" else step
+            methods[name] = {**UNBUFFERED, **({"method": "direct"} if step == "direct" else {"method": "extended", "exchange": step})}
+            whole += [name] if set_up == "paper" else []
+            about[name] = {"step": step, "set_up": set_up}
+    return {"experiment": "exchange", "patterns": patterns, "operations": operations, "files": ["existing"],
+            "methods": methods, "whole_shares": whole, "writes_only": [], "about": about}
+
+
+def staggered_entry(delays: list[int]) -> dict[str, Any]:
+    """Shares that lie as the file has them: nothing is exchanged, so that writes alone are compared."""
+    from .patterns import SLABS
+
+    shares = {**UNBUFFERED, "exchange": "step5"}
+    methods = {"at once": shares, **{f"{us} us apart": {**shares, "stagger": str(us)} for us in delays},
+               "one at a time": {**shares, "writers": "1"}}
+    return {"experiment": "staggered", "patterns": [SLABS.name], "operations": ["write"], "files": ["existing"],
+            "methods": methods, "whole_shares": list(methods), "writes_only": [], "about": {}}
+
+
+def fitting(sizes: list[int], ranks: int, folder: Path) -> list[int]:
+    """The sizes for which disk and memory have room; says which are left out."""
+    from .. import ArgumentError
+    from .devices import RANK_MEMORY, available_memory
+    from .report import size_text
+
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    memory, disk = available_memory() - ranks * RANK_MEMORY, shutil.disk_usage(there).free
+    fit = [size for size in sizes if COPIES * size <= memory and size <= disk]
+    for size in sizes:
+        if size not in fit:
+            typer.echo(f"{size_text(size)}: left out, for it needs {size_text(COPIES * size)} of memory beside {ranks} ranks, and "
+                       f"{size_text(size)} on the disk of '{folder}'")
+    if not fit:
+        raise ArgumentError("no size fits; choose smaller --sizes or fewer --ranks")
+    return fit
 
 
 def _mpi_ios() -> list[Run]:
@@ -95,8 +153,11 @@ def _mpi_ios() -> list[Run]:
     return [Run(c, {"mpi_io": c}, {"OMPI_MCA_io": c}) for c in components] or only
 
 
-def _bench(job: dict[str, Any], runs: list[Run], ranks: str, report: Callable[[list[dict[str, Any]], Path], None]) -> Bench:
-    counts = numbers("ranks", ranks)
-    series = sum(len(job["files"]) if operation == "write" else 1 for operation in job["operations"])
-    pieces = len(counts) * len(runs) * len(job["patterns"]) * len(job["sizes"]) * series
+def _bench(job: dict[str, Any], runs: list[Run], counts: list[int],
+           report: Callable[[list[dict[str, Any]], Path], None]) -> Bench:
+    def series(entry: dict[str, Any]) -> int:
+        of_patterns = sum(len(entry["files"]) if operation == "write" else 1 for operation in entry["operations"])
+        return of_patterns * len(entry["patterns"])
+
+    pieces = len(counts) * len(runs) * len(job["sizes"]) * sum(map(series, job["entries"]))
     return Bench("penstock._bench.worker", job, runs, counts, pieces, report)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import ArgumentError
 
+RANK_MEMORY = 64 << 20  #: bytes of a rank beside its data: the interpreter and staging buffers
 KNOWN = "page-cache, o-direct and paced:NAME=VALUE,..."
 
 
@@ -18,6 +19,10 @@ KNOWN = "page-cache, o-direct and paced:NAME=VALUE,..."
 class Device:
     name: str  #: as in --on
     hints: dict[str, str]
+
+    @property
+    def is_paced(self) -> bool:
+        return self.name.startswith("paced:")
 
     @property
     def words(self) -> str:

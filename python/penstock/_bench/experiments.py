@@ -17,10 +17,10 @@ from .background_report import abt_report, split_report
 from .findings import Finding
 from .peers_report import peers_report
 from .ratios import Record
-from .report import report
 from .sections_report import findings as sections_findings
 from .sections_report import sections_report
 from .steps_findings import peers_findings, steps_findings
+from .steps_report import steps_report
 
 Report = Callable[[list[Record], Path], None]
 
@@ -41,8 +41,10 @@ EXPERIMENTS = {e.name: e for e in (
     Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
                "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
-    Experiment("steps", "The steps of the two-phase exchange", "--ranks 4,16 --sizes 64M --repeat 7 --patience 8",
-               "--ranks 2,4 --sizes 1M --repeat 1 --operations write", report, steps_findings),
+    Experiment("steps", "The steps of the two-phase exchange",
+               "--ranks 4,16 --sizes 16M,64M --steps direct,step1,step2,step3,step4,step5,node --operations write --repeat 5 --patience 3 "
+               "--on page-cache,o-direct,paced:bandwidth=400M,latency=1ms,writers=4",
+               "--ranks 2,4 --sizes 256K,1M --repeat 1 --operations write --on page-cache", steps_report, steps_findings),
     Experiment("peers", "Beside the MPI library's own MPI-IO", f"--ranks 4 --size 32M --patterns {_PATTERNS} --repeat 5 --patience 3",
                "--ranks 2 --size 1M --patterns gaps --repeat 1", peers_report, peers_findings),
     Experiment("split", "Split collectives", "--ranks 4 --size 32M --repeat 3 --patience 8",

@@ -174,6 +174,11 @@ class Pattern:
     def file_bytes(self, total: int) -> int:
         return math.prod(self.shape(total)) * np.dtype(self.dtype).itemsize
 
+    def largest_share(self, total: int, ranks: int) -> int:
+        """Bytes of the file's largest piece, where whole slabs of it are shared out to the ranks."""
+        slabs = self.shape(total)[0]
+        return -(-slabs // ranks) * (self.file_bytes(total) // slabs)
+
     def _mask(self, total: int, ranks: int) -> Optional[np.ndarray]:
         if not self.tiles:
             return None
@@ -239,3 +244,9 @@ def pick(what: str, text: str, known: list[str]) -> list[str]:
     if not names:
         raise ArgumentError(f"name at least one {what}: {', '.join(known)}, or all")
     return list(dict.fromkeys(names))
+
+
+def one_of(what: str, text: str, known: list[str]) -> str:
+    if text not in known:
+        raise ArgumentError(f"{what} '{text}' is not known; known are {', '.join(known)}")
+    return text

@@ -11,7 +11,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
 
 from .ratios import Record, is_mpi_io, is_penstock, quartiles  # noqa: E402
 from .report import distinct, size_text  # noqa: E402
@@ -45,79 +44,9 @@ def whiskers(values: Sequence[Sequence[float]]) -> tuple[list[float], list[list[
     return [q[1] for q in found], [[q[1] - q[0] for q in found], [q[2] - q[1] for q in found]]
 
 
-def _speeds(r: Record) -> list[float]:
-    """MB/s of each repetition."""
-    return [r["bytes"] / seconds / 1e6 for seconds in r["times"]]
-
-
-def _about(records: list[Record]) -> str:
+def about(records: list[Record]) -> str:
     first = records[0]
     return f"{first['mpi']}, {first['device']}, {first['cores']} cores"
-
-
-def steps(records: list[Record], folder: Path) -> list[Path]:
-    """MB/s over ranks (Dickens and Thakur, Figure 2), and over sizes (Figure 3)."""
-    pictures = []
-    for pattern in distinct(records, "pattern"):
-        of_pattern = [r for r in records if r["pattern"] == pattern]
-        ranks, sizes = distinct(of_pattern, "ranks"), distinct(of_pattern, "size")
-        if len(ranks) > 1 or len(sizes) == 1:
-            for size in sizes:
-                chosen = [r for r in of_pattern if r["size"] == size]
-                name = f"steps-{pattern}-ranks-{size_text(size).replace(' ', '')}.png"
-                pictures.append(_lines(chosen, "ranks", f"{pattern}, {size_text(size)}", folder / name))
-        if len(sizes) > 1:
-            for n in ranks:
-                chosen = [r for r in of_pattern if r["ranks"] == n]
-                name = f"steps-{pattern}-sizes-{n}ranks.png"
-                pictures.append(_lines(chosen, "size", f"{pattern}, {n} ranks", folder / name))
-    return pictures
-
-
-def _lines(records: list[Record], key: str, title: str, path: Path) -> Path:
-    """MB/s over `key`, a line a method, a panel an operation; bars where `key` has one value. With quartiles."""
-    operations, values = distinct(records, "operation"), distinct(records, key)
-    figure, panels = plt.subplots(1, len(operations), figsize=(5.2 * len(operations) + 1.6, 5.2), squeeze=False,
-                                  layout="constrained")
-    for panel, operation in zip(panels[0], operations):
-        chosen = [r for r in records if r["operation"] == operation]
-        panel.set_title(operation)
-        panel.grid(alpha=0.3, axis="both" if len(values) > 1 else "y")
-        panel.set_axisbelow(True)
-        (_draw_lines if len(values) > 1 else _draw_bars)(panel, chosen, key)
-        panel.set_ylim(0, None)
-    panels[0][0].set_ylabel("MB/s")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.suptitle(f"{title}, median and quartiles\n{_about(records)}", fontsize=11)
-    return save(figure, path)
-
-
-def _draw_lines(panel: Any, records: list[Record], key: str) -> None:
-    methods = distinct(records, "method")
-    for i, method in enumerate(methods):
-        found = sorted((r for r in records if r["method"] == method), key=lambda r: r[key])
-        middle, around = whiskers([_speeds(r) for r in found])
-        style = ROD if method == "rod" else {"color": f"C{i - 1}", "marker": MARKERS[(i - 1) % len(MARKERS)],
-                                             "label": in_words(method, found[0]["mpi"])}
-        # Whiskers of methods stand beside each other.
-        at = [r[key] * 1.02 ** (i - (len(methods) - 1) / 2) for r in found]
-        panel.errorbar(at, middle, yerr=around, markersize=5, elinewidth=1, capsize=2, **style)
-    panel.set(xscale="log", xlabel="ranks" if key == "ranks" else "bytes of all ranks")
-    panel.xaxis.set_major_locator(FixedLocator(distinct(records, key)))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: size_text(round(x)) if key == "size" else f"{x:.0f}"))
-
-
-def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
-    speeds = {in_words(r["method"], r["mpi"]): _speeds(r) for r in records}
-    (rod,), ((below,), (above,)) = whiskers([speeds.pop("rod")])
-    panel.axhline(rod, **ROD)
-    panel.axhspan(rod - below, rod + above, color="black", alpha=0.08, linewidth=0)
-    middle, around = whiskers(list(speeds.values()))
-    drawn = panel.bar(list(speeds), middle, yerr=around, error_kw=WHISKERS, color=[f"C{i}" for i in range(len(speeds))])
-    panel.bar_label(drawn, [f"{speed:.0f}" for speed in middle], fontsize=8, padding=2, **BEFORE_LINES)
-    panel.tick_params(axis="x", labelrotation=40)
 
 
 def peers(records: list[Record], folder: Path) -> list[Path]:
@@ -155,7 +84,7 @@ def _dots(records: list[Record], operation: str, path: Path) -> Path:
         panel.set_xlabel("speed / rod")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, median and quartiles\n{_about(records)}", fontsize=11)
+    figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, median and quartiles\n{about(records)}", fontsize=11)
     return save(figure, path)
 
 

@@ -36,10 +36,10 @@ def snapshots(record: Record) -> list[float]:
 def compare_methods(records: Iterable[Record]) -> None:
     """Adds to the records of one series of one run what they are of the rod, and of MPI-IO."""
     records = list(records)
-    rod = next(r for r in records if r["method"] == "rod")
+    rod = next((r for r in records if r["method"] == "rod"), None)
     peer = next((r for r in records if is_mpi_io(r)), None)
     for r in records:
-        others = {"of_rod": rod, **({"of_mpi_io": peer} if peer is not None and is_penstock(r) else {})}
+        others = {**({"of_rod": rod} if rod is not None else {}), **({"of_mpi_io": peer} if peer is not None and is_penstock(r) else {})}
         for name, other in others.items():
             r[f"{name}_pairs"] = paired(r["times"], other["times"])
             _, r[name], _ = quartiles(r[f"{name}_pairs"])

@@ -18,6 +18,9 @@ BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}
 # What `background` may be, in words.
 MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
          "all": "all: exchange and storage"}
+# How the system schedules the thread of the background, in hints of a call.
+PRIORITIES: dict[str, dict[str, Any]] = {"auto": {}, "other": {"io_policy": "other"}, "batch": {"io_policy": "batch"},
+                                         "nice": {"io_nice": 19}, "idle": {"io_policy": "idle"}}
 PHASES = tuple(f.name.removeprefix("time_") for f in Statistics.fields() if f.unit == "seconds")
 COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisations", "synchronisations"),
           ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
@@ -45,20 +48,17 @@ def shown_on(screen: Any) -> Iterator[None]:
         _screen.reset(token)
 
 
+def whole_shares(ranks: int, share: int) -> dict[str, str]:
+    """Hints with which every rank writes what it has of the file, `share` bytes, in one request."""
+    # Exchanges in step keep a window's bytes twice in their buffer.
+    return {"method": "extended", "aggregators": str(ranks), "buffer_size": str(2 * share), "pipeline": "never"}
+
+
 def size_text(size: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size % unit == 0:
             return f"{size // unit} {name}"
     return f"{size} B"
-
-
-def report(records: list[Record], folder: Path) -> None:
-    screen, records = console(), ordered(records)
-    for operation in distinct(records, "operation"):
-        chosen = [r for r in records if r["operation"] == operation]
-        screen.print(table(chosen, f"{operation}: speed", SPEED_COLUMNS))
-        screen.print(table([r for r in chosen if "counts" in r], f"{operation}: counts, sums over the ranks", COUNT_COLUMNS))
-    pictures_and_records(screen, records, folder)
 
 
 def pictures_and_records(screen: Any, records: list[Record], folder: Path) -> None:
@@ -149,7 +149,8 @@ def plots(records: list[Record], folder: Path) -> list[Path]:
     from . import background_plots as background
     from . import plots as drawing
     from .sections_plots import sections
+    from .steps_plots import steps
 
-    draw = {"steps": drawing.steps, "peers": drawing.peers, "split": background.split, "abt": background.abt,
+    draw = {"steps": steps, "peers": drawing.peers, "split": background.split, "abt": background.abt,
             "sections": sections}
     return draw[records[0]["command"]](records, folder)

@@ -21,6 +21,7 @@ FOLDER = typer.Option(None, "--folder", exists=True, file_okay=False,
                       help="Folder for the file that is written and read; default: a temporary one in --output.")
 HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for several. There are: "
                           f"{', '.join(hint.name for hint in hints())}.")
+ON = "What the I/O goes to: any of page-cache, o-direct and paced:NAME=VALUE,..., a modelled shared file system."
 TIMEOUT = typer.Option(3600.0, min=1, help="Seconds after which an mpiexec is ended.")
 
 
@@ -136,3 +137,17 @@ class Bench:
                         say_status(name, status)
                         raise typer.Exit(status)
         return good
+
+
+def runs_on(on: str, folder: Optional[Path], output: Path) -> list[Run]:
+    """One for each device that there is."""
+    from . import devices as known
+
+    wanted, place = known.parse(on), folder or output
+    place.mkdir(parents=True, exist_ok=True)
+    if any(d.name == "o-direct" for d in wanted) and not known.has_o_direct(place):
+        typer.echo(f"O_DIRECT: left out, for the file system of '{place}' has none")
+        wanted = [d for d in wanted if d.name != "o-direct"]
+    if not wanted:
+        raise typer.Exit(1)
+    return [Run(d.words, {"on": d.name}) for d in wanted]

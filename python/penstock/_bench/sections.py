@@ -12,12 +12,11 @@ import typer
 
 from .. import ArgumentError
 from .application import app
-from .background import ON, runs_on
 from .command import OPERATIONS, UNBUFFERED
-from .devices import available_memory
+from .devices import RANK_MEMORY, available_memory
 from .paper_tables import ELEMENT, ROWS, TABLES, Row
 from .patterns import pick
-from .running import FOLDER, HINT, OUTPUT, TIMEOUT, Bench, Run, numbers, parse_hints
+from .running import FOLDER, HINT, ON, OUTPUT, TIMEOUT, Bench, Run, numbers, parse_hints, runs_on
 
 ETP = {"method": "extended", **UNBUFFERED}
 # The paper's have one aggregator a rank ("ranks": their number), the others as many as the engine chooses.
@@ -29,7 +28,6 @@ METHODS = {
     "dynamic": {**ETP, "domains": "dynamic"},
     "auto": {**UNBUFFERED},
 }
-RANK_MEMORY = 64 << 20  #: bytes of a rank beside its sections: the interpreter and staging buffers
 LATENCY = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 

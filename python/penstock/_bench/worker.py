@@ -7,6 +7,7 @@ every method has a turn; the turns are taken and timed in C++ (`_core._Race`).
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,13 @@ import numpy as np
 from mpi4py import MPI
 
 from .._core import _Race
-from .devices import has_o_direct
+from .devices import device, has_o_direct
 from .methods import Engine, Memory, MpiIo, Rod
-from .patterns import PATTERNS, Pattern
+from .patterns import PATTERNS, SLABS, Pattern
+from .phases import phase_seconds
 from .ranks import BenchError, Worker, main
 from .ratios import compare_methods
-from .report import PHASES, size_text
+from .report import PHASES, size_text, whole_shares
 from .rounds import counts_of, time_rounds
 
 
@@ -34,33 +36,40 @@ class Case:
     memory: Memory
     race: Any
     methods: list[Any]  #: in the order in which they entered the race
+    experiment: str
+    about: Mapping[str, Mapping[str, Any]]  #: what a method's records tell beside its figures
 
 
 class Bench(Worker):
     def __init__(self, job: dict[str, Any], comm: MPI.Intracomm):
         super().__init__(job, comm)
-        self.direct = "direct" in job["hints"].get("storage", "")
+        self.device = device(job["on"])
+        self.hints = {**self.device.hints, **job["hints"]}
+        self.direct = "direct" in self.hints.get("storage", "")
         self.fresh = self.path + ".new"
 
     def run(self) -> None:
         if self.direct and not self.on_rank_0(lambda: has_o_direct(Path(self.path).parent)):
             raise BenchError(f"{Path(self.path).parent} is on a file system without O_DIRECT")
         try:
-            for name in self.job["patterns"]:
-                for total in self.job["sizes"]:
-                    self.measure(PATTERNS[name], total)
+            for entry in self.job["entries"]:
+                for name in entry["patterns"]:
+                    for total in self.job["sizes"]:
+                        self.measure(entry, {**PATTERNS, SLABS.name: SLABS}[name], total)
         finally:
             if self.comm.rank == 0:
                 for path in (self.path, self.path + ".mpi-io", self.fresh):
                     Path(path).unlink(missing_ok=True)
 
-    def measure(self, pattern: Pattern, total: int) -> None:
+    def measure(self, entry: dict[str, Any], pattern: Pattern, total: int) -> None:
+        """`entry`: methods, and what they are to do; see `command.py`."""
         memory = Memory(pattern.part(total, self.comm.size, self.comm.rank))
         race = _Race(MPI._addressof(self.comm))
-        case = Case(pattern, total, memory, race, self.enter(race, memory))
-        for operation, file in self.series():
+        case = Case(pattern, total, memory, race, self.enter(race, memory, entry, pattern.largest_share(total, self.comm.size)),
+                    entry["experiment"], entry["about"])
+        for operation, file in self.series(entry):
             self.measure_series(case, operation, file)
-            self.tell(f"{pattern.name}, {size_text(total)}, {operation}, {file} file")
+            self.tell(f"{entry['experiment']}, {pattern.name}, {size_text(total)}, {operation}, {file} file")
 
     def measure_series(self, case: Case, operation: str, file: str) -> None:
         new, methods = file == "new", case.methods
@@ -77,14 +86,18 @@ class Bench(Worker):
             case.race.close_files()
         self.record(case, racing, {"operation": operation, "file": file}, times, phases)
 
-    def series(self) -> list[tuple[str, str]]:
-        return [(operation, file) for operation in self.job["operations"]
-                for file in (self.job["files"] if operation == "write" else ["existing"])]
+    @staticmethod
+    def series(entry: dict[str, Any]) -> list[tuple[str, str]]:
+        return [(operation, file) for operation in entry["operations"]
+                for file in (entry["files"] if operation == "write" else ["existing"])]
 
-    def enter(self, race: _Race, memory: Memory) -> list[Any]:
-        methods: list[Any] = [Rod(race, memory, self.comm, self.direct)]
-        for name, hints in self.job["methods"].items():
-            methods.append(Engine(race, name, memory, {**hints, **self.job["hints"]}, name in self.job["writes_only"]))
+    def enter(self, race: _Race, memory: Memory, entry: dict[str, Any], share: int) -> list[Any]:
+        """`share`: the bytes that a rank has of the file when every rank has one piece of it."""
+        # A modelled device slows the engine down, but no plain pwrite: it has no rod.
+        methods: list[Any] = [] if self.device.is_paced else [Rod(race, memory, self.comm, self.direct)]
+        for name, hints in entry["methods"].items():
+            shares = whole_shares(self.comm.size, share) if name in entry["whole_shares"] else {}
+            methods.append(Engine(race, name, memory, {**shares, **hints, **self.hints}, name in entry["writes_only"]))
         if self.job["mpi_io"]:
             methods.append(MpiIo(race, self.job["mpi_io"], memory))
         return methods
@@ -125,19 +138,22 @@ class Bench(Worker):
         part, slowest, lines = case.memory.part, np.zeros_like(phases), []
         self.comm.Reduce(np.ascontiguousarray(phases), slowest, MPI.MAX)
         wanted = self.comm.allreduce(part.nbytes)
-        common = {**self.about(), **series, "pattern": case.pattern.name, "size": case.total, "bytes": wanted,
+        common = {**self.about(), "experiment": case.experiment, **series, "pattern": case.pattern.name, "size": case.total, "bytes": wanted,
                   "file_bytes": case.pattern.file_bytes(case.total), "shape": part.shape, "dtype": part.dtype.str,
-                  "device": "O_DIRECT" if self.direct else "page cache", "repeat": len(times)}
+                  "device": "O_DIRECT" if self.direct else self.device.words, "on": self.device.name, "repeat": len(times)}
+        spent = phase_seconds(self.mean(phases), times[..., 1])
         for k, i in enumerate(racing):
             opened, moved, closed = np.moveaxis(times[:, k], -1, 0)
             seconds = float(np.median(moved))
-            line = {**common, "method": case.methods[i].name, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
+            name = case.methods[i].name
+            line = {**common, **case.about.get(name, {}), "method": name, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
                     "times": moved.tolist()}
             if series["file"] == "new":
                 line |= {"open_times": opened.tolist(), "close_times": closed.tolist()}
             if isinstance(case.methods[i], Engine):
                 line |= self.told_by_engine(case, i)
                 line["phases"] = dict(zip(PHASES, np.median(slowest[:, k], axis=0).tolist()))
+                line["spent"] = spent[k]
             lines.append(line)
         compare_methods(lines)
         for line in lines:
