@@ -13,11 +13,12 @@ import pytest
 from conftest import INTERRUPTIBLE
 
 from penstock._bench import everything
-from penstock._bench.background_findings import abt_findings, split_findings
+from penstock._bench.background_findings import abt_findings
 from penstock._bench.experiments import EXPERIMENTS, Experiment
 from penstock._bench.findings import Finding
 from penstock._bench.page import Sheet, findings_table
 from penstock._bench.report import shown_on
+from penstock._bench.split_findings import split_findings
 from penstock._bench.steps_findings import peers_findings, steps_findings
 
 ALL = [sys.executable, "-m", "penstock", "bench", "all"]
@@ -134,15 +135,26 @@ def test_findings_of_the_steps_are_computed():
     assert [f.holds for f in slower] == [False] and "slower: q, existing file (0.50)" in slower[0].here
 
 
-def test_findings_of_the_background_are_computed():
-    def split(experiment, method, of_none):
-        return {"operation": "write", "device": "d", "ranks": 4, "experiment": experiment, "method": method, "of_none": of_none}
+def test_findings_of_split_collectives_are_computed():
+    def split(experiment, method, of_none, on="page-cache", slowdown=0.0):
+        mode, _, priority = method.partition(", ")
+        return {"operation": "write", "device": on, "on": on, "ranks": 4, "experiment": experiment, "method": method, "mode": mode,
+                "priority": priority or "auto", "of_none": of_none, "slowdown": slowdown}
 
-    tie = split_findings([split("computation", "storage", 0.5), split("computation", "all", 0.5),
-                          split("communication", "storage", 0.5)])
-    assert [f.holds for f in tie] == [True, True, False] and "whole 0.50 of none, write alone 0.50 of none" in tie[1].here
-    assert [f.holds for f in split_findings([split("computation", "all", 0.5)])] == [None] * 3
+    tie = split_findings([split("independent", "storage", 0.6), split("computation", "storage", 0.5),
+                          split("computation", "all", 0.5), split("communication", "storage", 0.5)])
+    assert [f.holds for f in tie] == [True, True, True, False, None]
+    assert tie[0].here == "40% saved" and "whole: 50% saved; write alone: 50% saved" in tie[2].here
+    assert [f.holds for f in split_findings([split("computation", "all", 0.5)])] == [None] * 5
+    found = split_findings([split("computation", "storage", 0.99, "o-direct"), split("communication", "storage", 1.25, "o-direct", 0.4),
+                            split("communication", "storage, idle", 0.75, "o-direct", 0.1),
+                            split("communication", "none", 1.0, "o-direct", 0.0)])
+    assert [f.holds for f in found] == [None, False, None, True, True, True, True]
+    assert "25% lost" in found[4].here and "+40% time (storage)" in found[5].here
+    assert found[6].here == "storage, idle: 0.75 of none (as it is: 1.25)"
 
+
+def test_findings_of_active_buffering_are_computed():
     def write(method, gb_per_s):
         return {"experiment": "throughput", "pattern": "block3", "device": "d", "ranks": 4, "method": method, "gb_per_s": gb_per_s}
 

@@ -34,25 +34,38 @@ def records(path):
 
 def test_split(tmp_path):
     (tmp_path / "disk").mkdir()
-    text = bench("split", "--ranks", "1,3", "--size", "512K", "--slab", "64K", "--repeat", 3, "--sample", 0.01,
-                 "--operations", "write,read", "--on", f"page-cache,{PACED}", "--folder", "disk",
-                 "--mpiexec-timeout", 100, cwd=tmp_path)
+    text = bench("split", "--ranks", "1,3", "--size", "512K", "--slab", "64K", "--repeat", 3, "--sample", 0.01, "--priorities",
+                 "auto,nice", "--operations", "write,read", "--on", f"page-cache,{PACED}", "--folder", "disk", "--mpiexec-timeout",
+                 100, cwd=tmp_path)
     found = records(tmp_path / "penstock-bench" / "split.jsonl")
-    assert len(found) == 2 * 2 * 2 * (4 + 5 + 5)
-    assert {r["method"] for r in found} == {"io", "alone", "none", "storage", "all"}
+    assert len(found) == 2 * 2 * 2 * 3 * 7
+    assert {r["method"] for r in found} == {"io", "alone", "none", "storage", "storage, nice", "all", "all, nice"}
     for r in found:
         assert r["seconds"] > 0 and len(r["times"]) == r["repeat"] == 3 and r["io"] > 0 and r["alone"] > 0
         assert r["device"].startswith("page cache" if r["on"] == "page-cache" else "paced: ")
-        if r["method"] in ("none", "storage", "all"):
+        if r["method"] not in ("io", "alone"):
             assert set(r["parts"]) == {"begin", "foreground", "wait"} and r["of_none"] > 0 and r["again_of_none"] > 0
+            assert r["method"] == r["mode"] + ("" if r["priority"] == "auto" else ", nice") and r["slowdown"] > -1
     paced = next(r for r in found if r["on"] == PACED and r["experiment"] == "computation" and r["method"] == "io")
     assert paced["seconds"] > 0.8 * paced["bytes"] / (100 << 20)  # it keeps its pace
     for words in ("split writes", "split reads", "1.03 x `none`", "`none` against itself", "64 KiB a rank, no exchange; computation",
-                  "512 KiB, collective; communication", "communication alone", "paced: "):
+                  "512 KiB, collective; communication", "communication alone", "paced: ", "section 6.1, Figure 4",
+                  "storage, nice: "):
         assert words in text
     assert sorted(p.name for p in (tmp_path / "penstock-bench").iterdir()) == [
-        "split-read.png", "split-write.png", "split.jsonl"]
+        "split-read-slowdown.png", "split-read.png", "split-write-slowdown.png", "split-write.png", "split.jsonl"]
     assert not list((tmp_path / "disk").iterdir())
+
+
+def test_split_as_the_paper_has_it(tmp_path):
+    """All ranks write, each once a call: as many writes as calls and ranks."""
+    bench("split", "--ranks", 3, "--size", "768K", "--experiments", "computation", "--repeat", 3, "--sample", 0, "--set-up", "paper",
+          "--priorities", "auto", "--on", PACED, "--mpiexec-timeout", 100, cwd=tmp_path)
+    found = records(tmp_path / "penstock-bench" / "split.jsonl")
+    assert {r["set_up"] for r in found} == {"paper"} and {r["rounds"] for r in found} == {1}
+    # What a rank wrote in all calls of all modes is its share each time, in one request.
+    told = found[0]["counts"]
+    assert told["bytes_written"] == told["writes"] * (256 << 10), told
 
 
 def test_without_thread_multiple_the_table_says_so(tmp_path):
@@ -98,6 +111,8 @@ def test_errors_say_what_is_known(tmp_path):
     for arguments, words in ((["split", "--on", "tape"], "known are page-cache, o-direct and paced:"),
                              (["split", "--on", ","], "--on must name one at least"),
                              (["split", "--experiments", "sleep"], "known are independent, computation, communication"),
+                             (["split", "--priorities", "high"], "known are auto, other, batch, nice, idle"),
+                             (["split", "--set-up", "ours"], "known are default, paper"),
                              (["split", "--pattern", "tiles"], "known are block-block, column-block, block3"),
                              (["split", "--ranks", "0"], "ranks must be at least 1"),
                              (["abt", "--snapshots", "512"], "512 snapshots cannot be taken in 256 iterations"),
@@ -127,7 +142,14 @@ part = SLABS.part(total, comm.size, comm.rank)
 memory = Memory(part)
 lazy = SimpleNamespace(write_begin=lambda *_, **__: SimpleNamespace(wait=lambda: None),
                        read_begin=lambda *_, **__: SimpleNamespace(wait=lambda: None))
-overlap = Overlap({"device": ".", "on": "page-cache"}, comm)
+overlap = Overlap({"device": ".", "on": "page-cache", "priorities": ["auto", "idle", "nice"]}, comm)
+# Every mode with a thread gets its priority; what a thread does with it is tested in test_background_thread.py.
+assert list(overlap.methods("all")) == ["all", "all, idle", "all, nice"] and list(overlap.methods("none")) == ["none"]
+asked = SimpleNamespace(write_begin=lambda *_, **settings: settings, read_begin=lambda *_, out, **settings: settings)
+for operation in ("write", "read"):
+    assert overlap.starter(asked, "all, idle", operation, memory)() == {"background": "all", "io_policy": "idle"}
+    assert overlap.starter(asked, "storage, nice", operation, memory)() == {"background": "storage", "io_nice": 19}
+    assert overlap.starter(asked, "none", operation, memory)() == {"background": "none"}
 with pytest.raises(BenchError, match="mode storage wrote a wrong file for pattern slabs on 2 ranks, page cache; "
                                      "the first wrong element starts at byte 0"):
     overlap.check(lazy, "storage", "write", SLABS, total, memory)

@@ -7,10 +7,23 @@ from typing import Any, Optional
 
 import typer
 
-from .command import OPERATIONS, app
-from .patterns import DISTRIBUTIONS
-from .report import BUDGETS
-from .running import FOLDER, HINT, ON, OUTPUT, PATIENCE, TIMEOUT, Bench, at_least, byte_count, numbers, parse_hints, runs_on
+from .command import OPERATIONS, SET_UPS, app
+from .patterns import DISTRIBUTIONS, one_of
+from .report import BUDGETS, PRIORITIES
+from .running import (
+    FOLDER,
+    HINT,
+    ON,
+    OUTPUT,
+    PATIENCE,
+    TIMEOUT,
+    Bench,
+    at_least,
+    byte_count,
+    numbers,
+    parse_hints,
+    runs_on,
+)
 
 EXPERIMENTS = ["independent", "computation", "communication"]
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
@@ -22,6 +35,10 @@ _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
 def split(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}: without exchange beside computation; "
                                                 "collective beside computation; beside communication."),
+    priorities: str = typer.Option("auto,idle", help=f"Of the background's thread, any of {', '.join(PRIORITIES)}: as Penstock "
+                                   "chooses; as the program; SCHED_BATCH; nice 19; SCHED_IDLE, only when a core has nothing else."),
+    set_up: str = typer.Option("default", help=f"Of the collective ones: {' or '.join(SET_UPS)}, in which every rank writes its "
+                               "whole share in one request, after step 5 of the exchange."),
     on: str = typer.Option("page-cache,o-direct,paced:bandwidth=100M,latency=1ms", help=ON),
     ranks: str = _ranks,
     size: str = typer.Option("64M", help="Bytes that all ranks write together, collectively."),
@@ -39,6 +56,7 @@ def split(
 
     job: dict[str, Any] = {"command": "split", "experiments": pick("experiment", experiments, EXPERIMENTS),
            "operations": pick("operation", operations, OPERATIONS), "size": byte_count("size", size),
+           "priorities": pick("priority", priorities, list(PRIORITIES)), "set_up": one_of("set-up", set_up, SET_UPS),
            "slab": byte_count("slab", slab), "pattern": _pattern(pattern), "repeat": repeat, "patience": patience,
            "sample": sample, "hints": parse_hints(hint or [])}
     counts, runs = numbers("ranks", ranks), runs_on(on, folder, output)

@@ -1,4 +1,4 @@
-"""What the papers found of split collectives and of active buffering, beside what was measured."""
+"""What Ma and others found of active buffering, beside what was measured."""
 
 from __future__ import annotations
 
@@ -9,42 +9,8 @@ from .findings import Finding
 from .ratios import Record
 from .report import distinct
 
-EVALUATION = "Dickens and Thakur, Evaluation of Collective I/O Implementations on Parallel Architectures"
-THREADS = "Dickens and Thakur, Improving Collective I/O Performance Using Threads"
 ABT = "Ma, Winslett, Lee and Yu, Improving MPI-IO Output Performance with Active Buffering Plus Threads"
 ALIKE = 0.03  #: a difference in time that is none
-
-
-def split_findings(records: list[Record]) -> list[Finding]:
-    found = []
-    writes = [r for r in records if r["operation"] == "write"]
-    for device in distinct(writes, "device"):
-        for ranks in distinct(writes, "ranks"):
-            chosen = [r for r in writes if r["device"] == device and r["ranks"] == ranks]
-            if chosen:
-                found += _split(chosen, f"{device}, {ranks} ranks")
-    return found
-
-
-def _split(records: Sequence[Record], place: str) -> list[Finding]:
-    times = {(r["experiment"], r["method"]): r["of_none"] for r in records if "of_none" in r}
-    alone, whole = times.get(("computation", "storage")), times.get(("computation", "all"))
-    beside = times.get(("communication", "storage"))
-    return [
-        Finding("the write alone in the background takes 0.75, 0.74, 0.88 and 0.55 of the time of none (64 processors of the Origin, "
-                "the Paragon, the Exemplar and the SP2)", f"{EVALUATION}, section 6.2, Figure 6", place, _of_none(alone),
-                None if alone is None else alone < 1 - ALIKE),
-        Finding("the whole operation in the background is no better than the write alone, and mostly worse",
-                f"{EVALUATION}, section 6.2, Figures 5 and 6", place, f"whole {_of_none(whole)}, write alone {_of_none(alone)}",
-                None if alone is None or whole is None else whole >= alone - ALIKE),
-        Finding("beside communication the write alone gains less than beside computation (Exemplar: more)",
-                f"{THREADS}, section 3.4, Figure 4", place,
-                f"{_of_none(beside)} beside communication, {_of_none(alone)} beside computation",
-                None if alone is None or beside is None else beside > alone + ALIKE)]
-
-
-def _of_none(ratio: Optional[float]) -> str:
-    return "not measured" if ratio is None else f"{ratio:.2f} of none"
 
 
 def abt_findings(records: list[Record]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from .report import MODES, Record, distinct
 WAYS = {"memcpy": "plain memory copy", "unbuffered": "unbuffered", "half": "room for half the data",
         "twice": "room for twice the data"}
 COLORS = {"none": "C7", "storage": "C0", "all": "C1", "memcpy": "black", "unbuffered": "C7", "half": "C9", "twice": "C0"}
+HATCHES = {"auto": "", "other": "..", "batch": "xx", "nice": "\\\\\\\\", "idle": "////"}  # of priorities
 WIDTH = 0.8  # of a group of bars
 
 
@@ -33,7 +35,8 @@ def _legend(figure: Any, panels: Any) -> None:
     for panel in panels.flat:
         for handle, text in zip(*panel.get_legend_handles_labels()):
             entries.setdefault(text, handle)
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=min(len(entries), 5), frameon=False)
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=3 if any(len(text) > 30 for text in entries) else min(len(entries), 5),
+                  frameon=False)
 
 
 def _at(group: int, bar: int, bars: int) -> float:
@@ -41,40 +44,56 @@ def _at(group: int, bar: int, bars: int) -> float:
 
 
 def split(records: list[Record], folder: Path) -> list[Path]:
-    """Time of one round of I/O and foreground: a row a device, a column an experiment."""
+    """Time of one round of I/O and foreground, and how far the foreground was slowed down."""
     pictures = []
     for operation in distinct(records, "operation"):
-        of_operation = [r for r in records if r["operation"] == operation]
-        devices, experiments = distinct(of_operation, "device"), distinct(of_operation, "experiment")
-        figure, panels = _panels(len(devices), len(experiments), 4.2, 3.0)
-        for row, device in zip(panels, devices):
-            for panel, name in zip(row, experiments):
-                chosen = [r for r in of_operation if r["device"] == device and r["experiment"] == name]
-                if chosen:
-                    _split_panel(panel, chosen)
-                    panel.set_title(f"{experiment(chosen[0])}\n{device}", fontsize=9)
-            row[0].set_ylabel("time of a round, ms")
-        for panel in panels[-1]:
-            panel.set_xlabel("ranks")
-        _legend(figure, panels)
-        figure.suptitle(f"Split {operation}s beside computation and communication: medians and quartiles; figures: times "
-                        f"`none`\n{_about(records[0])}", fontsize=11)
-        pictures.append(save(figure, folder / f"split-{operation}.png"))
+        chosen = [r for r in records if r["operation"] == operation]
+        title = f"Split {operation}s beside computation and communication: medians and quartiles; figures: times `none`"
+        pictures.append(_split_picture(chosen, title, "time of a round, ms", _split_panel, folder / f"split-{operation}.png"))
+        title = f"How much longer the foreground takes while a {operation} is under way, as against alone: medians"
+        pictures.append(_split_picture(chosen, title, "slower by, %", _slowdown_panel, folder / f"split-{operation}-slowdown.png"))
     return pictures
 
 
+def _split_picture(records: list[Record], title: str, axis: str, draw: Callable[[Any, list[Record]], None], path: Path) -> Path:
+    """A row a device, a column an experiment."""
+    devices, experiments = distinct(records, "device"), distinct(records, "experiment")
+    figure, panels = _panels(len(devices), len(experiments), 4.6, 3.0)
+    for row, device in zip(panels, devices):
+        for panel, name in zip(row, experiments):
+            chosen = [r for r in records if r["device"] == device and r["experiment"] == name]
+            if chosen:
+                draw(panel, chosen)
+                panel.set_title(f"{experiment(chosen[0])}\n{device}", fontsize=9)
+        row[0].set_ylabel(axis)
+    for panel in panels[-1]:
+        panel.set_xlabel("ranks")
+    _legend(figure, panels)
+    figure.suptitle(f"{title}\n{_about(records[0])}", fontsize=11)
+    return save(figure, path)
+
+
+def _methods(records: list[Record]) -> list[Record]:
+    """One record of each mode and priority, modes in their order."""
+    found = {r["method"]: r for r in records if "mode" in r}
+    return sorted(found.values(), key=lambda r: (list(MODES).index(r["mode"]), list(HATCHES).index(r["priority"])))
+
+
+def _look(r: Record) -> dict[str, Any]:
+    label = MODES[r["mode"]] + ("" if r["priority"] == "auto" else f"; its thread: {r['priority']}")
+    return {"color": COLORS[r["mode"]], "hatch": HATCHES[r["priority"]], "edgecolor": "white", "linewidth": 0, "label": label}
+
+
 def _split_panel(panel: Any, records: list[Record]) -> None:
-    counts, modes = distinct(records, "ranks"), [m for m in MODES if m in distinct(records, "method")]
+    counts, methods = distinct(records, "ranks"), _methods(records)
     for group, n in enumerate(counts):
         of_count = {r["method"]: r for r in records if r["ranks"] == n}
-        for bar, mode in enumerate(modes):
-            place = _at(group, bar, len(modes))
-            r = of_count.get(mode)
+        for bar, kind in enumerate(methods):
+            place, r = _at(group, bar, len(methods)), of_count.get(kind["method"])
             if r is not None and "seconds" in r:
                 middle, around = whiskers([[1e3 * seconds for seconds in r["times"]]])
-                drawn = panel.bar(place, middle, WIDTH / len(modes) * 0.92, color=COLORS[mode], label=MODES[mode],
-                                  yerr=around, error_kw=WHISKERS)
-                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=8, padding=2, **BEFORE_LINES)
+                drawn = panel.bar(place, middle, WIDTH / len(methods) * 0.92, yerr=around, error_kw=WHISKERS, **_look(r))
+                panel.bar_label(drawn, [f"{r['of_none']:.2f}"], fontsize=7, padding=2, **BEFORE_LINES)
             elif r is not None:
                 panel.text(place, 0, f" {r['unavailable']}", rotation=90, ha="center", va="bottom", fontsize=7)
         ends = (group - WIDTH / 2, group + WIDTH / 2)
@@ -84,6 +103,20 @@ def _split_panel(panel: Any, records: list[Record]) -> None:
                          label="computation or communication alone")
     panel.set_xticks(range(len(counts)), [str(n) for n in counts])
     panel.margins(y=0.12)
+
+
+def _slowdown_panel(panel: Any, records: list[Record]) -> None:
+    """Below zero the machine was slower while the foreground ran alone."""
+    counts, methods = distinct(records, "ranks"), _methods(records)
+    for bar, kind in enumerate(methods):
+        found = {r["ranks"]: r for r in records if r["method"] == kind["method"] and "slowdown" in r}
+        at = [_at(group, bar, len(methods)) for group, n in enumerate(counts) if n in found]
+        heights = [100 * found[n]["slowdown"] for n in counts if n in found]
+        drawn = panel.bar(at, heights, WIDTH / len(methods) * 0.92, **_look(kind))
+        panel.bar_label(drawn, [f"{height:.0f}" for height in heights], fontsize=7, padding=2)
+    panel.axhline(0, color="black", linewidth=0.8)
+    panel.set_xticks(range(len(counts)), [str(n) for n in counts])
+    panel.margins(y=0.14)
 
 
 def abt(records: list[Record], folder: Path) -> list[Path]:

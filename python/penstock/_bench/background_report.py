@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
+from .findings import print_findings
 from .report import Column, Record, console, distinct, pictures_and_records, size_text, table
+from .split_findings import split_findings
 
 NOISE = 0.03  # how much slower is not yet called slower
 HIDDEN, SLOWDOWN = 0.95, 0.05
@@ -79,6 +81,7 @@ def split_report(records: list[Record], folder: Path) -> None:
             screen.print(table(_sorted(chosen, "experiment"), f"split {operation}s", SPLIT_COLUMNS,
                                ("experiment", "ranks")))
     _print_goals(screen, split_goals(records))
+    print_findings(screen, split_findings(records))
     pictures_and_records(screen, records, folder)
 
 

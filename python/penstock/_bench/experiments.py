@@ -12,13 +12,14 @@ from pathlib import Path
 
 from .application_findings import application_findings
 from .application_report import application_report
-from .background_findings import abt_findings, split_findings
+from .background_findings import abt_findings
 from .background_report import abt_report, split_report
 from .findings import Finding
 from .peers_report import peers_report
 from .ratios import Record
 from .sections_report import findings as sections_findings
 from .sections_report import sections_report
+from .split_findings import split_findings
 from .steps_findings import peers_findings, steps_findings
 from .steps_report import steps_report
 
