@@ -165,4 +165,22 @@ def test_findings_of_active_buffering_are_computed():
     found = abt_findings([write("unbuffered", 1.0), write("half", 0.9), write("twice", 6.0),
                           jacobi("unbuffered", 10.0, 8.0), jacobi("twice", 4.0, 2.0)])
     assert [f.holds for f in found] == [True, False, True]
+
+    def pretest(request, of_serial):
+        return {"experiment": "pretest", "device": "d", "ranks": 4, "foreground": "broadcast", "request": request, "method": "parallel",
+                "of_serial": of_serial, "slowdown": 0.25}
+
+    alike = abt_findings([pretest(1024, 0.5), pretest(2048, 0.55)])
+    assert [f.holds for f in alike] == [True, True] and alike[0].here == ("0.50 (1 KiB), 0.55 (2 KiB) of it; the broadcast is slower by "
+                                                                         "25% to 25%")
+    assert [f.holds for f in abt_findings([pretest(1024, 0.5), pretest(2048, 1.0)])] == [False, False]
+
+    def servers(variance, ratio):
+        return {"experiment": "servers", "device": "d", "ranks": 4, "variance": variance, "method": "twice", "of_unbuffered": ratio}
+
+    assert [f.holds for f in abt_findings([servers(0.0, 1.1), servers(1.0, 0.8)])] == [True]
+    assert [f.holds for f in abt_findings([servers(0.0, 0.8), servers(1.0, 0.8)])] == [False]
+    slower = abt_findings([jacobi("unbuffered", 10.0, 8.0), jacobi("twice", 4.0, 2.0) | {"computation": 3.0},
+                           jacobi("no snapshots", 2.0, 0.0) | {"snapshots": 0, "computation": 2.0}])
+    assert slower[1].here == "+50% with 4 snapshots, room for twice" and slower[1].holds
     assert found[0].here == "6.00 times" and found[2].here == "up to 60% shorter (4 snapshots), with 25% of the visible I/O"

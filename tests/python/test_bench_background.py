@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock._bench import devices
 from penstock._bench.background_report import SPLIT_COLUMNS, abt_goals, split_goals
+from penstock._bench.confidence import interval, relative, student_t
 from penstock._bench.patterns import CONFORMING, PATTERNS, SLABS
 from penstock._bench.plots import in_words, whiskers
 from penstock._bench.report import table
@@ -77,25 +78,59 @@ def test_without_thread_multiple_the_table_says_so(tmp_path):
 
 
 def test_abt(tmp_path):
-    text = bench("abt", "--ranks", "1,3", "--size", "256K", "--grid", 64, "--iterations", 16, "--snapshots", "1,4",
-                 "--repeat", 3, "--on", f"page-cache,{PACED}", "--mpiexec-timeout", 100, cwd=tmp_path)
+    text = bench("abt", "--experiments", "throughput,jacobi,product", "--ranks", "1,3", "--size", "256K", "--grid", 64, "--iterations",
+                 16, "--snapshots", "1,4", "--repeat", 3, "--jacobi-repeat", 2, "--on", f"page-cache,{PACED}", "--mpiexec-timeout", 100,
+                 cwd=tmp_path)
     found = records(tmp_path / "penstock-bench" / "abt.jsonl")
     throughput = [r for r in found if r["experiment"] == "throughput"]
-    assert len(throughput) == 2 * 2 * 2 * 4 and len(found) == len(throughput) + 2 * 7
+    assert len(throughput) == 2 * 2 * 2 * 4 and len(found) == len(throughput) + 2 * 2 * 7
     for r in throughput:
         assert r["gb_per_s"] > 0 and len(r["times"]) == 3 and r["bytes"] == r["ranks"] * (256 << 10)
         if r["method"] != "memcpy":
             assert r["total"] >= r["seconds"] * 0.99 and r["room"] == r["size"] * {"unbuffered": 0, "half": 0.5,
                                                                                   "twice": 2}[r["method"]]
-    jacobi = [r for r in found if r["experiment"] == "jacobi"]
-    assert {r["ranks"] for r in jacobi} == {3} and {r["snapshots"] for r in jacobi} == {0, 1, 4}
-    for r in jacobi:
-        assert r["grid"] == 64 and r["iterations"] == 16 and r["bytes"] == 64 * 64 * 8 and r["seconds"] > 0
-    for words in ("apparent throughput of writes, 256 KiB a rank", "x memcpy", "Jacobi, 64 x 64 doubles",
-                  "room for half", "conforming, room for twice the data"):
+    for name in ("jacobi", "product"):
+        programs = [r for r in found if r["experiment"] == name]
+        assert {r["ranks"] for r in programs} == {3} and {r["snapshots"] for r in programs} == {0, 1, 4}
+        for r in programs:
+            assert r["grid"] == 64 and r["iterations"] == 16 and r["bytes"] == 64 * 64 * 8 and r["seconds"] > 0 and len(r["times"]) == 2
+    for words in ("apparent throughput of writes, 256 KiB a rank", "x memcpy", "Jacobi, 64 x 64 doubles", "Matrix multiplication, 64 x 64",
+                  "room for half", "conforming, room for twice the data", "within", "matrix multiplication gave similar results"):
         assert words in text
     names = sorted(p.name for p in (tmp_path / "penstock-bench").iterdir())
-    assert names == ["abt-jacobi-3ranks.png", "abt-throughput.png", "abt.jsonl"]
+    assert names == ["abt-jacobi-3ranks.png", "abt-product-3ranks.png", "abt-throughput.png", "abt.jsonl"]
+
+
+def test_a_thread_that_writes_and_servers_that_vary(tmp_path):
+    text = bench("abt", "--experiments", "pretest,servers", "--ranks", 3, "--size", "768K", "--requests", "128K,500K", "--variances", "0,1",
+                 "--repeat", 3, "--on", "page-cache,paced:bandwidth=10M", "--mpiexec-timeout", 100, cwd=tmp_path)
+    found = records(tmp_path / "penstock-bench" / "abt.jsonl")
+    pretest = [r for r in found if r["experiment"] == "pretest"]
+    assert len(pretest) == 2 * 2 * 2 * 4 and {r["method"] for r in pretest} == {"io", "alone", "serial", "parallel"}
+    assert {(r["foreground"], r["request"]) for r in pretest} == {(f, n) for f in ("computation", "broadcast") for n in (128 << 10, 500 << 10)}
+    for r in (r for r in pretest if r["on"] != "page-cache" and r["method"] in ("io", "serial")):
+        assert r["seconds"] > 0.9 * (768 << 10) / (10 << 20)  # in series a write keeps the device's pace
+    servers = {(r["variance"], r["method"]): r for r in found if r["experiment"] == "servers"}
+    assert set(servers) == {(v, m) for v in (0.0, 1.0) for m in ("unbuffered", "twice")}  # on the paced device alone
+    for r in servers.values():
+        assert r["servers"] == 3 and r["on"] == "paced:bandwidth=10M" and len(r["of_unbuffered_pairs"]) == 3
+        assert r["seconds"] > 0.5 * r["bytes"] / (10 << 20)
+    assert servers[0.0, "unbuffered"]["buffer"]["buffer_peak"] == 0 < servers[0.0, "twice"]["buffer"]["buffer_peak"]
+    # Rounds in which one of three is the slowest take longer: half as long again, were there nothing else.
+    assert min(servers[1.0, "unbuffered"]["times"]) > 1.15 * min(servers[0.0, "unbuffered"]["times"])
+    for words in ("a thread that writes, 768 KiB a rank", "servers that vary", "x serial", "section 3.1", "not isolated there"):
+        assert words in " ".join(text.split())
+    names = sorted(p.name for p in (tmp_path / "penstock-bench").iterdir())
+    assert names == ["abt-pretest.png", "abt-servers.png", "abt.jsonl"]
+
+
+def test_confidence_intervals_are_those_of_student():
+    for degrees, t in ((1, 12.7062), (2, 4.3027), (4, 2.7764), (9, 2.2622), (30, 2.0423), (1000, 1.9623)):
+        assert abs(student_t(degrees) - t) < 2e-4 * t
+    assert abs(student_t(4, 0.99) - 4.6041) < 1e-3
+    assert interval([3.0]) == (3.0, None) and relative([3.0]) == ""
+    mean, half = interval([1.0, 2.0, 3.0])
+    assert mean == 2.0 and abs(half - 4.3027 / 3**0.5) < 1e-3 and relative([2.0, 2.0]) == "0.0 %"
 
 
 def test_the_buffer_is_told(tmp_path):
@@ -118,6 +153,9 @@ def test_errors_say_what_is_known(tmp_path):
                              (["abt", "--snapshots", "512"], "512 snapshots cannot be taken in 256 iterations"),
                              (["abt", "--distributions", "cyclic"], "known are conforming, block3"),
                              (["abt", "--grid", "0"], "grid must be at least 16"),
+                             (["abt", "--variances", "0,2"], "--variances '0,2' must be numbers from 0 to 1"),
+                             (["abt", "--requests", "1Q"], "is not a size"),
+                             (["abt", "--experiments", "sleep"], "known are pretest, throughput, jacobi, product, servers"),
                              (["abt", "--size", "0"], "size must be at least 1")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("penstock: ") and words in text
@@ -134,6 +172,7 @@ from penstock._bench.abt_worker import Abt, Writer
 from penstock._bench.methods import Memory
 from penstock._bench.overlap_worker import Overlap
 from penstock._bench.patterns import SLABS
+from penstock._bench.pretest import Requests
 from penstock._bench.ranks import BenchError
 
 comm = MPI.COMM_WORLD
@@ -160,6 +199,13 @@ writer = Writer("half", abt, part, lambda: memory.source, part.nbytes)
 abt.empty(part.shape, part.dtype)
 with pytest.raises(BenchError, match="half wrote a wrong file on 2 ranks"):
     writer.check()
+requests = Requests(abt, abt.device, 1000, 300)
+requests.begin("storage").wait()
+assert len(requests._cuts) == 4
+if comm.rank == 1:
+    requests._data[700] += 1  # so that it differs from the file
+with pytest.raises(BenchError, match="writes of 1000 bytes in 4 requests: rank 1 has a wrong file"):
+    requests.close()
 print("told")
 """, 2)
     assert output.count("told") == 2
@@ -243,6 +289,30 @@ assert len(taken) == 6 and np.allclose(taken[2], whole[1:-1, 1:-1][mine]) and np
 print("right")
 """, 6)
     assert output.count("right") == 6
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 6])
+def test_a_product_on_ranks_is_the_product(mpirun, ranks):
+    output = mpirun("""
+import numpy as np
+from mpi4py import MPI
+from penstock._bench.product import Product
+
+size, taken = 23, []
+program = Product(MPI.COMM_WORLD, size)
+for _ in range(2):  # it starts anew
+    program.restart()
+    program.run(9, 3, lambda: taken.append(program.block.copy()))
+i, k = np.ogrid[:size, :size]
+left, right = (i - k) % 7 - 3.0, (i + 2 * k) % 5 - 2.0
+mine = tuple(slice(lower, upper) for lower, upper, _, _ in program.d.section.dimensions)
+assert len(taken) == 6 and np.array_equal(taken[2], (left @ right)[mine]) and np.array_equal(taken[2], taken[5])
+done = 23 * 3 // 9  # of the sum, at the first snapshot
+assert np.array_equal(taken[0], (left[:, :done] @ right[:done])[mine])
+program.close()
+print("right")
+""", ranks)
+    assert output.count("right") == ranks
 
 
 def test_goals_are_judged_by_the_worst():

@@ -9,8 +9,11 @@ machine. Throughput, T being the seconds from the first rank's begin to the last
   ranks at the same time.
 - total: T of write and close, with which the bytes are where an unbuffered write leaves them.
 
-Jacobi: T of the whole program, from the first iteration to the return of close. Computation is what
+Programs (Jacobi, matrix multiplication): T of the whole program, from the first iteration to the return of close. Computation is what
 the iterations take in it, exchange of halos included, the mean of the ranks; visible I/O is the rest.
+
+Servers: total of writes into a paced device of several servers, whose requests vary by chance in the
+time that they take. See also `pretest.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 from mpi4py import MPI
@@ -28,9 +31,14 @@ import penstock as ps
 
 from .devices import device, of_file
 from .jacobi import Jacobi
-from .patterns import DISTRIBUTIONS, Part, Pattern
+from .patterns import DISTRIBUTIONS, PATTERNS, Part, Pattern
+from .pretest import pretest
+from .product import Product
 from .ranks import BenchError, Worker, barrier, main
-from .report import BUDGETS
+from .report import BUDGETS, whole_shares
+
+SERVER_ROUNDS = 16  # in which a rank writes its share to the servers
+MOST_SERVERS = 64  # that a paced device may have
 
 
 class Copy:
@@ -51,10 +59,13 @@ class Copy:
 class Writer:
     """Writes an array, once or again and again, with a given room in the active buffer; then closes."""
 
-    def __init__(self, name: str, worker: Abt, part: Part, source: Callable[[], np.ndarray], nbytes: int):
+    def __init__(self, name: str, worker: Abt, part: Part, source: Callable[[], np.ndarray], nbytes: int,
+                 settings: Callable[[int], dict[str, str]] = lambda _: {}):
+        """`settings`: further hints of the n-th time that the file is opened."""
         self.name, self._worker, self._part, self._source = name, worker, part, source
         room = {"active_buffer_size": str(int(nbytes * BUDGETS[name]))}
         self._hints = {**worker.device.hints, **worker.job["hints"], **room}
+        self._settings, self._opened = settings, 0
         self._file: Any = None
         self.words = ""  #: the library's for the device
         self.told: dict[str, float] = {}  #: statistics of the file
@@ -62,7 +73,8 @@ class Writer:
 
     def open(self) -> None:
         self._file = ps.open(self._worker.path, "r+", shape=self._part.shape, dtype=self._part.dtype,
-                             comm=self._worker.comm, hints=self._hints, container="raw")
+                             comm=self._worker.comm, hints={**self._hints, **self._settings(self._opened)}, container="raw")
+        self._opened += 1
 
     def write(self) -> None:
         self._file.write(self._source(), self._part.section)
@@ -94,13 +106,23 @@ class Writer:
                              f"element starts at byte {min(wrong)}")
 
 
-class Program:
-    """The Jacobi program with snapshots, or (count 0) without."""
+class OnlyOnce:
+    """A write and close of a writer, with nothing before it."""
 
-    def __init__(self, worker: Abt, jacobi: Jacobi, part: Part, name: str, count: int):
-        self.name, self.count, self._worker, self._jacobi = name, count, worker, jacobi
+    def __init__(self, writer: Writer):
+        self._writer, self.prepare = writer, writer.open
+
+    def __call__(self) -> None:
+        self._writer()
+
+
+class Program:
+    """Jacobi or the matrix multiplication with snapshots, or (count 0) without."""
+
+    def __init__(self, worker: Abt, model: Union[Jacobi, Product], part: Part, name: str, count: int):
+        self.name, self.count, self._worker, self._model = name, count, worker, model
         nbytes = worker.comm.allreduce(part.nbytes, MPI.MAX)
-        self.writer = Writer(name, worker, part, lambda: jacobi.block, nbytes) if count else None
+        self.writer = Writer(name, worker, part, lambda: model.block, nbytes) if count else None
         self.computation = 0.0  #: seconds of this rank in the last run
 
     @property
@@ -109,21 +131,25 @@ class Program:
         return "" if self.writer is None else self.writer.words
 
     def prepare(self) -> None:
-        self._jacobi.restart()
+        self._model.restart()
         if self.writer is not None:
-            self._worker.empty(self._jacobi.d.shape, np.dtype("f8"))
+            self._worker.empty(self._model.d.shape, np.dtype("f8"))
             self.writer.open()
 
     def __call__(self) -> None:
         snapshot = (lambda: None) if self.writer is None else self.writer.write
-        self.computation = self._jacobi.run(self._worker.job["iterations"], self.count, snapshot)
+        self.computation = self._model.run(self._worker.job["iterations"], self.count, snapshot)
         if self.writer is not None:
             self.writer.close()
 
     def finish(self) -> None:
         if self.writer is not None:
             self.writer.check()
-        self._worker.tell("jacobi" + (f", {self.count} snapshots, {self.name}" if self.count else ""))
+        self._worker.tell(PROGRAM_NAMES[type(self._model)] + (f", {self.count} snapshots, {self.name}" if self.count else ""))
+
+
+PROGRAMS: dict[str, Callable[[MPI.Intracomm, int], Union[Jacobi, Product]]] = {"jacobi": Jacobi, "product": Product}
+PROGRAM_NAMES: dict[type, str] = {Jacobi: "jacobi", Product: "product"}
 
 
 class Abt(Worker):
@@ -137,11 +163,51 @@ class Abt(Worker):
                 for name in self.job["distributions"]:
                     self.throughput(DISTRIBUTIONS[name])
                     self.tell(f"throughput, {name}")
+            if self.comm.size in self.job["other_ranks"]:
+                self.others()
             if self.comm.size in self.job["jacobi_ranks"]:
-                self.jacobi()
+                for name in self.job["programs"]:
+                    self.program(name)
         finally:
             if self.comm.rank == 0:
                 Path(self.path).unlink(missing_ok=True)
+
+    def others(self) -> None:
+        size = self.job["sizes"][str(self.comm.size)]
+        if "pretest" in self.job["others"]:
+            pretest(self, self.device, size)
+        if "servers" in self.job["others"] and self.device.is_paced:
+            for variance in self.job["variances"]:
+                self.servers(variance, size)
+                self.tell(f"servers, variance {variance:g}")
+
+    def servers(self, variance: float, size: int) -> None:
+        """One write that is not conforming, in rounds that all ranks write together, and the same into a buffer."""
+        pattern, ranks = PATTERNS["column-block"], self.comm.size  # every rank has something of every share
+        part = pattern.part(size * ranks, ranks, self.comm.rank)
+        source = part.memory(filled=True)[part.interior]
+        nbytes = self.comm.allreduce(part.nbytes, MPI.MAX)
+        share = pattern.largest_share(size * ranks, ranks)
+        rounds = {**whole_shares(ranks, -(-share // SERVER_ROUNDS)), "exchange": "step5"}
+        servers = min(ranks, MOST_SERVERS)
+        # Each repetition meets other variations, all methods in a repetition the same.
+        settings: Callable[[int], dict[str, str]] = lambda n: {
+            **rounds, "device": f"{self.device.name},servers={servers},variance={variance:g},seed={n}"}
+        writers = [Writer(name, self, part, lambda: source, nbytes, settings) for name in ("unbuffered", "twice")]
+        self.empty(part.shape, part.dtype)
+        for writer in writers:
+            writer.open()
+            writer()
+            writer.check()
+        times = self.elapsed(self.take_turns([OnlyOnce(writer) for writer in writers], self.job["repeat"]))
+        common = {**self.about(), "experiment": "servers", "pattern": pattern.name, "size": nbytes, "rank_bytes": size,
+                  "device": self.device.words, "on": self.device.name, "servers": servers, "variance": variance,
+                  "bytes": self.comm.allreduce(part.nbytes), "repeat": len(times)}
+        for i, writer in enumerate(writers):
+            pairs = times[:, i] / times[:, 0]
+            self.append({**common, "method": writer.name, "seconds": float(np.median(times[:, i])), "times": times[:, i].tolist(),
+                         "of_unbuffered": float(np.median(pairs)), "of_unbuffered_pairs": pairs.tolist(),
+                         "buffer": self.most(writer.told)})
 
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> None:
         """A file in which nobody has written yet."""
@@ -193,23 +259,24 @@ class Abt(Worker):
         """Of any rank; a library without active buffering tells nothing."""
         return {name: self.comm.allreduce(value, MPI.MAX) for name, value in told.items()}
 
-    def jacobi(self) -> None:
-        jacobi = Jacobi(self.comm, self.job["grid"])
-        d = jacobi.d
+    def program(self, name: str) -> None:
+        model = PROGRAMS[name](self.comm, self.job["grid"])
+        d = model.d
         part = Part(d.shape, np.dtype("f8"), d.section, d.section.shape, (slice(None),) * 2)
-        programs = [Program(self, jacobi, part, "no snapshots", 0)]
-        programs += [Program(self, jacobi, part, name, n) for n in self.job["snapshots"] for name in BUDGETS]
+        programs = [Program(self, model, part, "no snapshots", 0)]
+        programs += [Program(self, model, part, room, n) for n in self.job["snapshots"] for room in BUDGETS]
         computation: list[list[float]] = []
         # No warm-up: each program runs for long, and makes its own start.
         stamps = self.take_turns(programs, self.job["jacobi_repeat"],
                                  lambda: computation.append([p.computation for p in programs]), warm_up=0)
-        record = {**self.about(), "experiment": "jacobi", "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",
+        record = {**self.about(), "experiment": name, "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",
                   "grid": self.job["grid"], "iterations": self.job["iterations"], "bytes": 8 * self.job["grid"] ** 2,
                   "size": self.comm.allreduce(part.nbytes, MPI.MAX), "device": programs[-1].words,
                   "on": self.device.name}
-        self.record_jacobi(programs, self.elapsed(stamps), self.mean(computation), record)
+        self.record_program(programs, self.elapsed(stamps), self.mean(computation), record)
+        model.close()
 
-    def record_jacobi(self, programs: list[Program], times: np.ndarray, computation: np.ndarray,
+    def record_program(self, programs: list[Program], times: np.ndarray, computation: np.ndarray,
                       common: dict[str, Any]) -> None:
         """`times` and `computation`: seconds of [repetition, program]."""
         for i, p in enumerate(programs):

@@ -18,6 +18,7 @@ from .running import (
     PATIENCE,
     TIMEOUT,
     Bench,
+    Run,
     at_least,
     byte_count,
     numbers,
@@ -26,6 +27,8 @@ from .running import (
 )
 
 EXPERIMENTS = ["independent", "computation", "communication"]
+ABT_PROGRAMS = ("jacobi", "product")
+ABT_EXPERIMENTS = ["pretest", "throughput", *ABT_PROGRAMS, "servers"]
 COPIES = 5  # of a rank's data: the array, its copy, a buffer of twice the data, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
@@ -67,41 +70,67 @@ def split(
 
 @app.command()
 def abt(
-    experiments: str = typer.Option("all", help="Any of throughput and jacobi."),
+    experiments: str = typer.Option("all", help=f"Any of {', '.join(ABT_EXPERIMENTS)}: what a thread that writes costs computation and "
+                                    "broadcasts; writes beside memory copies; a program with snapshots that relaxes, or multiplies "
+                                    "matrices; writes to servers that vary in speed, on paced devices."),
     on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=ON),
     ranks: str = _ranks,
-    size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short."),
-    distributions: str = typer.Option("all", help=f"Of the throughput: any of {', '.join(DISTRIBUTIONS)}."),
-    grid: int = typer.Option(2048, help="Jacobi: cells per side of the square."),
-    iterations: int = typer.Option(256, min=1, help="Jacobi: iterations."),
-    snapshots: str = typer.Option("1,2,4,8,16,32,64", help="Jacobi: numbers of snapshots in these."),
-    jacobi_ranks: str = typer.Option("", help="Jacobi: numbers of MPI processes; default: the most of --ranks."),
-    jacobi_repeat: int = typer.Option(1, min=1, help="Jacobi: repetitions."),
-    repeat: int = typer.Option(5, min=1, help="Throughput: timed repetitions; the median counts."),
+    size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short. Not of jacobi and product."),
+    requests: str = typer.Option("128K,512K,1M,4M", help="Pretest: bytes of a write."),
+    variances: str = typer.Option("0,0.5,1", help="Servers: a write takes up to so much less or more of its time, by chance; 0 to 1."),
+    distributions: str = typer.Option("all", help=f"Throughput: any of {', '.join(DISTRIBUTIONS)}."),
+    grid: int = typer.Option(2048, help="Jacobi, product: elements per side of the square."),
+    iterations: int = typer.Option(256, min=1, help="Jacobi, product: iterations; the product is whole after the last."),
+    snapshots: str = typer.Option("1,2,4,8,16,32,64", help="Jacobi, product: numbers of snapshots in these."),
+    jacobi_ranks: str = typer.Option("", help="Jacobi, product: numbers of MPI processes; default: the most of --ranks."),
+    jacobi_repeat: int = typer.Option(1, min=1, help="Jacobi, product: repetitions. With three or more, confidence intervals say something."),
+    repeat: int = typer.Option(5, min=1, help="The others: timed repetitions; the median counts."),
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Active buffering: writes beside plain memory copies, and the Jacobi program's snapshots."""
+    """Active buffering: what it hides and costs, beside memory copies and in programs that take snapshots."""
     from .background_report import abt_report
     from .patterns import pick
 
-    counts, wanted = numbers("ranks", ranks), byte_count("size", size)
-    chosen = pick("experiment", experiments, ["throughput", "jacobi"])
-    job: dict[str, Any] = {"command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "wanted_size": wanted,
-           "jacobi_ranks": [], "grid": grid, "iterations": iterations,
-           "distributions": pick("distribution", distributions, list(DISTRIBUTIONS)),
-           "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat,
-           "repeat": repeat, "patience": patience, "hints": parse_hints(hint or [])}
-    if "jacobi" in chosen:
-        job["jacobi_ranks"] = numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]
+    chosen = pick("experiment", experiments, ABT_EXPERIMENTS)
+    programs, others = ([name for name in names if name in chosen] for names in (ABT_PROGRAMS, ("pretest", "servers")))
+    counts = numbers("ranks", ranks)
+    job: dict[str, Any] = {
+        "command": "abt", "throughput_ranks": counts if "throughput" in chosen else [], "other_ranks": counts if others else [],
+        "others": others, "programs": programs, "wanted_size": byte_count("size", size),
+        "requests": [byte_count("requests", text) for text in requests.split(",")], "variances": _variances(variances),
+        "grid": grid, "iterations": iterations, "distributions": pick("distribution", distributions, list(DISTRIBUTIONS)),
+        "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat, "repeat": repeat, "patience": patience,
+        "hints": parse_hints(hint or []),
+        "jacobi_ranks": (numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]) if programs else []}
+    if programs:
         at_least(max(job["jacobi_ranks"]), "grid", grid)
-    runs = runs_on(on, folder, output)
-    job["sizes"] = _sizes(job["throughput_ranks"], wanted)
-    pieces = len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"])
-                          + len(job["jacobi_ranks"]) * (1 + len(BUDGETS) * len(job["snapshots"])))
-    counts = list(dict.fromkeys(job["throughput_ranks"] + job["jacobi_ranks"]))
-    bench = Bench("penstock._bench.abt_worker", job, runs, counts, pieces, abt_report)
+    # One thread for each rank: a library that multiplies matrices with more would take the other ranks' cores.
+    runs = [Run(run.name, run.job, {"OMP_NUM_THREADS": "1"}) for run in runs_on(on, folder, output)]
+    job["sizes"] = _sizes(list(dict.fromkeys(job["throughput_ranks"] + job["other_ranks"])), job["wanted_size"])
+    bench = Bench("penstock._bench.abt_worker", job, runs, list(dict.fromkeys(
+        job["throughput_ranks"] + job["other_ranks"] + job["jacobi_ranks"])), _pieces(job, runs), abt_report)
     bench.carry_out(output, folder, mpiexec_timeout)
+
+
+def _pieces(job: dict[str, Any], runs: list[Run]) -> int:
+    paced = sum(str(run.job["on"]).startswith("paced:") for run in runs)
+    programs = len(job["jacobi_ranks"]) * len(job["programs"]) * job["jacobi_repeat"] * (1 + len(BUDGETS) * len(job["snapshots"]))
+    pretests = len(job["other_ranks"]) * ("pretest" in job["others"]) * 2 * len(job["requests"])
+    servers = len(job["other_ranks"]) * ("servers" in job["others"]) * len(job["variances"])
+    return len(runs) * (len(job["throughput_ranks"]) * len(job["distributions"]) + programs + pretests) + paced * servers
+
+
+def _variances(text: str) -> list[float]:
+    from .. import ArgumentError
+
+    try:
+        found = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= v <= 1 for v in found):
+        raise ArgumentError(f"--variances '{text}' must be numbers from 0 to 1 with commas between, as in 0,0.5,1")
+    return found
 
 
 def _pattern(name: str) -> str:

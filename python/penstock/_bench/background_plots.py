@@ -1,4 +1,4 @@
-"""The pictures of `penstock bench split` and `abt`."""
+"""The pictures of `penstock bench split`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .background_report import experiment, rank_sizes
+from .background_report import experiment
 from .plots import BEFORE_LINES, WHISKERS, plt, save, whiskers
 from .report import MODES, Record, distinct
 
-WAYS = {"memcpy": "plain memory copy", "unbuffered": "unbuffered", "half": "room for half the data",
-        "twice": "room for twice the data"}
-COLORS = {"none": "C7", "storage": "C0", "all": "C1", "memcpy": "black", "unbuffered": "C7", "half": "C9", "twice": "C0"}
+COLORS = {"none": "C7", "storage": "C0", "all": "C1"}
 HATCHES = {"auto": "", "other": "..", "batch": "xx", "nice": "\\\\\\\\", "idle": "////"}  # of priorities
 WIDTH = 0.8  # of a group of bars
 
 
-def _about(r: Record) -> str:
+def about_run(r: Record) -> str:
     return f"{r['mpi']}, {r['cores']} cores"
 
 
-def _panels(rows: int, columns: int, width: float, height: float) -> tuple[Any, Any]:
+def make_panels(rows: int, columns: int, width: float, height: float) -> tuple[Any, Any]:
     figure, panels = plt.subplots(rows, columns, figsize=(max(width * columns + 1.0, 9.0), height * rows + 1.2), squeeze=False,
                                   layout="constrained")
     for panel in panels.flat:
@@ -30,7 +28,7 @@ def _panels(rows: int, columns: int, width: float, height: float) -> tuple[Any, 
     return figure, panels
 
 
-def _legend(figure: Any, panels: Any) -> None:
+def put_legend(figure: Any, panels: Any) -> None:
     entries: dict[str, Any] = {}
     for panel in panels.flat:
         for handle, text in zip(*panel.get_legend_handles_labels()):
@@ -39,7 +37,7 @@ def _legend(figure: Any, panels: Any) -> None:
                   frameon=False)
 
 
-def _at(group: int, bar: int, bars: int) -> float:
+def place_of(group: int, bar: int, bars: int) -> float:
     return group + (bar + 0.5) * WIDTH / bars - WIDTH / 2
 
 
@@ -58,7 +56,7 @@ def split(records: list[Record], folder: Path) -> list[Path]:
 def _split_picture(records: list[Record], title: str, axis: str, draw: Callable[[Any, list[Record]], None], path: Path) -> Path:
     """A row a device, a column an experiment."""
     devices, experiments = distinct(records, "device"), distinct(records, "experiment")
-    figure, panels = _panels(len(devices), len(experiments), 4.6, 3.0)
+    figure, panels = make_panels(len(devices), len(experiments), 4.6, 3.0)
     for row, device in zip(panels, devices):
         for panel, name in zip(row, experiments):
             chosen = [r for r in records if r["device"] == device and r["experiment"] == name]
@@ -68,8 +66,8 @@ def _split_picture(records: list[Record], title: str, axis: str, draw: Callable[
         row[0].set_ylabel(axis)
     for panel in panels[-1]:
         panel.set_xlabel("ranks")
-    _legend(figure, panels)
-    figure.suptitle(f"{title}\n{_about(records[0])}", fontsize=11)
+    put_legend(figure, panels)
+    figure.suptitle(f"{title}\n{about_run(records[0])}", fontsize=11)
     return save(figure, path)
 
 
@@ -89,7 +87,7 @@ def _split_panel(panel: Any, records: list[Record]) -> None:
     for group, n in enumerate(counts):
         of_count = {r["method"]: r for r in records if r["ranks"] == n}
         for bar, kind in enumerate(methods):
-            place, r = _at(group, bar, len(methods)), of_count.get(kind["method"])
+            place, r = place_of(group, bar, len(methods)), of_count.get(kind["method"])
             if r is not None and "seconds" in r:
                 middle, around = whiskers([[1e3 * seconds for seconds in r["times"]]])
                 drawn = panel.bar(place, middle, WIDTH / len(methods) * 0.92, yerr=around, error_kw=WHISKERS, **_look(r))
@@ -110,89 +108,10 @@ def _slowdown_panel(panel: Any, records: list[Record]) -> None:
     counts, methods = distinct(records, "ranks"), _methods(records)
     for bar, kind in enumerate(methods):
         found = {r["ranks"]: r for r in records if r["method"] == kind["method"] and "slowdown" in r}
-        at = [_at(group, bar, len(methods)) for group, n in enumerate(counts) if n in found]
+        at = [place_of(group, bar, len(methods)) for group, n in enumerate(counts) if n in found]
         heights = [100 * found[n]["slowdown"] for n in counts if n in found]
         drawn = panel.bar(at, heights, WIDTH / len(methods) * 0.92, **_look(kind))
         panel.bar_label(drawn, [f"{height:.0f}" for height in heights], fontsize=7, padding=2)
     panel.axhline(0, color="black", linewidth=0.8)
     panel.set_xticks(range(len(counts)), [str(n) for n in counts])
     panel.margins(y=0.14)
-
-
-def abt(records: list[Record], folder: Path) -> list[Path]:
-    pictures = []
-    throughput = [r for r in records if r["experiment"] == "throughput"]
-    if throughput:
-        pictures.append(_throughput(throughput, folder / "abt-throughput.png"))
-    for n in distinct((r for r in records if r["experiment"] == "jacobi"), "ranks"):
-        chosen = [r for r in records if r["experiment"] == "jacobi" and r["ranks"] == n]
-        pictures.append(_jacobi(chosen, folder / f"abt-jacobi-{n}ranks.png"))
-    return pictures
-
-
-def _throughput(records: list[Record], path: Path) -> Path:
-    """Apparent throughput beside memcpy (Ma and others, Figure 2): a row a distribution, a column a device."""
-    patterns, devices = distinct(records, "pattern"), distinct(records, "device")
-    figure, panels = _panels(len(patterns), len(devices), 4.4, 3.2)
-    for row, pattern in zip(panels, patterns):
-        for panel, device in zip(row, devices):
-            chosen = [r for r in records if r["pattern"] == pattern and r["device"] == device]
-            _throughput_panel(panel, chosen)
-            panel.set_title(f"{pattern}\n{device}", fontsize=9)
-        row[0].set_ylabel("apparent throughput, GB/s")
-    for panel in panels[-1]:
-        panel.set_xlabel("ranks")
-    _legend(figure, panels)
-    figure.suptitle(f"Writes with time to think between them, {rank_sizes(records)} a rank; figures: of a memory copy's "
-                    f"throughput\n{_about(records[0])}", fontsize=11)
-    return save(figure, path)
-
-
-def _throughput_panel(panel: Any, records: list[Record]) -> None:
-    counts = distinct(records, "ranks")
-    for bar, (method, text) in enumerate(WAYS.items()):
-        of_method = {r["ranks"]: r for r in records if r["method"] == method}
-        places = [_at(group, bar, len(WAYS)) for group, n in enumerate(counts) if n in of_method]
-        found = [of_method[n] for n in counts if n in of_method]
-        middle, around = whiskers([[r["bytes"] / seconds / 1e9 for seconds in r["times"]] for r in found])
-        drawn = panel.bar(places, middle, WIDTH / len(WAYS) * 0.92, color=COLORS[method], label=text, yerr=around,
-                          error_kw=WHISKERS)
-        if method != "memcpy":
-            panel.bar_label(drawn, [f"{r['of_memcpy']:.2f}" for r in found], fontsize=7, padding=2, **BEFORE_LINES)
-    panel.set_xticks(range(len(counts)), [str(n) for n in counts])
-    panel.margins(y=0.12)
-
-
-def _jacobi(records: list[Record], path: Path) -> Path:
-    """Computation and visible I/O over the number of snapshots (Ma and others, Figure 3): a panel a device."""
-    devices, first = distinct(records, "device"), records[0]
-    figure, panels = _panels(1, len(devices), 4.8, 4.0)
-    for panel, device in zip(panels[0], devices):
-        _jacobi_panel(panel, [r for r in records if r["device"] == device])
-        panel.set(xlabel="snapshots")
-        panel.set_title(device, fontsize=9)
-    panels[0][0].set_ylabel("total time, s")
-    _legend(figure, panels)
-    figure.suptitle(f"Jacobi, {first['grid']} x {first['grid']} doubles, {first['iterations']} iterations, "
-                    f"{first['ranks']} ranks ({first['pattern']}), {_about(first)}\n"
-                    "pale: computation; above it: visible I/O", fontsize=11)
-    return save(figure, path)
-
-
-def _jacobi_panel(panel: Any, records: list[Record]) -> None:
-    taken = [r for r in records if r["snapshots"]]
-    counts, methods = distinct(taken, "snapshots"), [m for m in WAYS if m in distinct(taken, "method")]
-    for bar, method in enumerate(methods):
-        found = [r for r in taken if r["method"] == method]
-        at = [_at(counts.index(r["snapshots"]), bar, len(methods)) for r in found]
-        parts = [r["computation"] for r in found]
-        style: dict[str, Any] = {"width": WIDTH / len(methods) * 0.92, "color": COLORS[method]}
-        panel.bar(at, parts, alpha=0.35, **style)
-        _, around = whiskers([r["times"] for r in found])  # of the total, where there are repetitions
-        panel.bar(at, [r["visible"] for r in found], bottom=parts, label=WAYS[method], yerr=around, error_kw=WHISKERS,
-                  **style)
-    for r in records:
-        if not r["snapshots"]:
-            panel.axhline(r["seconds"], color="black", linestyle="--", linewidth=1, label="no snapshots")
-    panel.set_xticks(range(len(counts)), [str(n) for n in counts])
-    panel.margins(y=0.06)

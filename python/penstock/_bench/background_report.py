@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
+from .background_findings import abt_findings
+from .confidence import relative
 from .findings import print_findings
 from .report import Column, Record, console, distinct, pictures_and_records, size_text, table
 from .split_findings import split_findings
@@ -14,6 +16,7 @@ from .split_findings import split_findings
 NOISE = 0.03  # how much slower is not yet called slower
 HIDDEN, SLOWDOWN = 0.95, 0.05
 OF_MEMCPY = {"conforming": 0.8, "block3": 0.6}
+PROGRAMS = {"jacobi": "Jacobi", "product": "Matrix multiplication"}
 LABELS = {"io": "I/O alone", "unbuffered": "no room", "half": "room for half", "twice": "room for twice"}
 
 
@@ -50,16 +53,24 @@ SPLIT_COLUMNS: list[Column] = [
     ("ms", lambda r: r.get("unavailable") or _ms("seconds")(r)), ("x none", _form("of_none", ".2f")),
     ("I/O\nhidden", _hidden), ("foreground\nslower by", _percent("slowdown")),
     ("begin\nms", _part("begin")), ("wait\nms", _part("wait"))]
+CONFIDENCE: Column = ("95 %\nwithin", lambda r: relative(r["times"]) if "times" in r else "")
 THROUGHPUT_COLUMNS: list[Column] = [
-    ("apparent\nGB/s", _form("gb_per_s", ".2f")), ("x memcpy", _form("of_memcpy", ".2f")),
+    ("apparent\nGB/s", _form("gb_per_s", ".2f")), CONFIDENCE, ("x memcpy", _form("of_memcpy", ".2f")),
     ("write and\nclose, ms", _ms("total")), ("x no room", _form("of_unbuffered", ".2f")),
     ("buffered\nat most", _buffer("buffer_peak", lambda n: f"{n / 2**20:.0f} MiB")),
     ("waits\nfor room", _buffer("buffer_waits", "{:.0f}".format))]
-JACOBI_COLUMNS: list[Column] = [
-    ("total\ns", _form("seconds", ".2f")), ("computation\ns", _form("computation", ".2f")), ("visible\nI/O, s", _form("visible", ".2f")),
+PROGRAM_COLUMNS: list[Column] = [
+    ("total\ns", _form("seconds", ".2f")), CONFIDENCE, ("computation\ns", _form("computation", ".2f")), ("visible\nI/O, s", _form("visible", ".2f")),
     ("x no room", _form("of_unbuffered", ".2f")),
     ("buffered\nat most", _buffer("buffer_peak", lambda n: f"{n / 2**20:.0f} MiB")),
     ("waits\nfor room", _buffer("buffer_waits", "{:.0f}".format))]
+
+
+PRETEST_COLUMNS: list[Column] = [
+    ("ms", _ms("seconds")), CONFIDENCE, ("x serial", _form("of_serial", ".2f")), ("foreground\nslower by", _percent("slowdown"))]
+SERVER_COLUMNS: list[Column] = [
+    ("write and\nclose, ms", _ms("seconds")), CONFIDENCE, ("x no room", _form("of_unbuffered", ".2f")),
+    ("buffered\nat most", _buffer("buffer_peak", lambda n: f"{n / 2**20:.0f} MiB"))]
 
 
 def label(r: Record) -> str:
@@ -99,10 +110,19 @@ def abt_report(records: list[Record], folder: Path) -> None:
         if chosen:
             screen.print(table(chosen, f"apparent throughput of writes, {rank_sizes(chosen)} a rank", THROUGHPUT_COLUMNS,
                                ("pattern", "ranks")))
-        for n in distinct((r for r in of_device if r["experiment"] == "jacobi"), "ranks"):
-            chosen = [r for r in of_device if r["experiment"] == "jacobi" and r["ranks"] == n]
-            screen.print(table(chosen, _jacobi_title(chosen[0]), JACOBI_COLUMNS, ("ranks", "snapshots")))
+        chosen = [{**r, "request": size_text(r["request"])} for r in of_device if r["experiment"] == "pretest"]
+        if chosen:
+            screen.print(table(chosen, f"a thread that writes, {rank_sizes(chosen)} a rank", PRETEST_COLUMNS,
+                               ("foreground", "ranks", "request")))
+        chosen = [{**r, "variance": f"{r['variance']:g}"} for r in of_device if r["experiment"] == "servers"]
+        if chosen:
+            screen.print(table(chosen, f"servers that vary, a write of {rank_sizes(chosen)} a rank in rounds", SERVER_COLUMNS,
+                               ("ranks", "variance")))
+        for name, n in dict.fromkeys((r["experiment"], r["ranks"]) for r in of_device if r["experiment"] in PROGRAMS):
+            chosen = [r for r in of_device if (r["experiment"], r["ranks"]) == (name, n)]
+            screen.print(table(chosen, program_title(chosen[0]), PROGRAM_COLUMNS, ("ranks", "snapshots")))
     _print_goals(screen, abt_goals(records))
+    print_findings(screen, abt_findings(records))
     pictures_and_records(screen, records, folder)
 
 
@@ -111,8 +131,8 @@ def rank_sizes(records: list[Record]) -> str:
     return " to ".join(dict.fromkeys(size_text(n) for n in (sizes[0], sizes[-1])))
 
 
-def _jacobi_title(r: Record) -> str:
-    return f"Jacobi, {r['grid']} x {r['grid']} doubles, {r['pattern']}, {r['iterations']} iterations"
+def program_title(r: Record) -> str:
+    return f"{PROGRAMS[r['experiment']]}, {r['grid']} x {r['grid']} doubles, {r['pattern']}, {r['iterations']} iterations"
 
 
 @dataclass(frozen=True)
@@ -174,8 +194,9 @@ def abt_goals(records: list[Record]) -> list[Goal]:
     goals: list[Goal] = []
     for pattern, least in OF_MEMCPY.items():
         goals += judge(f"{pattern}, room for twice the data, apparent throughput >= {least:.2f} x a memory copy",
-                       [r for r in records if r["pattern"] == pattern and r["method"] == "twice"], "of_memcpy", least)
-    for name, words in (("throughput", "write and close"), ("jacobi", "Jacobi")):
+                       [r for r in records if r.get("pattern") == pattern and r["method"] == "twice" and r["experiment"] == "throughput"],
+                       "of_memcpy", least)
+    for name, words in (("throughput", "write and close"), *PROGRAMS.items()):
         half = [r for r in records if r["experiment"] == name and r["method"] == "half"]
         goals += judge(f"{words}, room for half the data, total <= no room's ({NOISE:.0%} is noise)", half,
                        "of_unbuffered", most=1 + NOISE)

@@ -50,8 +50,11 @@ EXPERIMENTS = {e.name: e for e in (
                "--ranks 2 --size 1M --patterns gaps --repeat 1", peers_report, peers_findings),
     Experiment("split", "Split collectives", "--ranks 4 --size 32M --repeat 3 --patience 8",
                "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --on page-cache", split_report, split_findings),
-    Experiment("abt", "Active buffering", "--ranks 4 --size 16M --grid 2048 --iterations 128 --snapshots 1,4,16 --repeat 3 --patience 8",
-               "--ranks 2 --size 1M --grid 64 --iterations 4 --snapshots 1 --repeat 1 --on page-cache", abt_report, abt_findings),
+    Experiment("abt", "Active buffering",
+               "--ranks 4 --size 8M --grid 1024 --iterations 64 --snapshots 1,4,16,64 --repeat 3 --jacobi-repeat 3 --patience 6 "
+               "--requests 128K,1M,4M --on page-cache,o-direct,paced:bandwidth=200M,latency=1ms",
+               "--ranks 2 --size 512K --grid 64 --iterations 4 --snapshots 1 --repeat 2 --requests 128K,256K --variances 0,1 "
+               "--on page-cache,paced:bandwidth=400M", abt_report, abt_findings),
     Experiment("application", "A production application", "--cases small,study --on paced:bandwidth=200M,latency=1ms --methods auto,direct",
                "--cases small,study --scale 8 --small-ranks 2 --methods auto --on page-cache", application_report, application_findings),
 )}

@@ -13,6 +13,8 @@ from .ranks import Worker, barrier
 
 ELEMENTS = 8192  # 64 KiB of doubles: stays in a core's cache
 MESSAGE = 8192  # bytes
+PIECE = 32768  # doubles, 256 KiB
+BROADCAST = 1 << 20  # bytes
 LONGEST = 1 << 24  # units; a foreground so fast that more would be needed is none
 
 
@@ -47,6 +49,43 @@ class Communication:
     def run(self, count: int) -> None:
         for _ in range(count):
             self._comm.Sendrecv(self._sent, self._next, 0, self._received, self._previous, 0)
+
+    def close(self) -> None:
+        self._comm.Free()
+
+
+class ArrayComputation:
+    """Multiplications on an array too large for the caches: a unit is a piece of it, one after the other."""
+
+    name = "computation"
+
+    def __init__(self, comm: MPI.Intracomm, size: int):
+        values = np.ones(max(size // 8, 1))
+        self._pieces, self._next = [values[at : at + PIECE] for at in range(0, len(values), PIECE)], 0
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            piece = self._pieces[self._next]
+            np.multiply(piece, 1.25, out=piece)
+            np.multiply(piece, 0.8, out=piece)
+            self._next = (self._next + 1) % len(self._pieces)
+
+    def close(self) -> None:
+        pass
+
+
+class Broadcasts:
+    """Messages of 1 MiB from one rank to all, each time from the next one."""
+
+    name = "broadcast"
+
+    def __init__(self, comm: MPI.Intracomm, size: int):
+        self._comm, self._message, self._next = comm.Dup(), np.zeros(BROADCAST, np.uint8), 0
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            self._comm.Bcast(self._message, self._next)
+            self._next = (self._next + 1) % self._comm.size
 
     def close(self) -> None:
         self._comm.Free()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +9,7 @@ from mpi4py import MPI
 
 import penstock as ps
 
-from .schedule import snapshot_steps
+from .schedule import run_with_snapshots
 
 STRIP = 1 << 16  # cells that are worked on at a time: what is on the way stays in the cache
 
@@ -75,12 +74,7 @@ class Jacobi:
 
     def run(self, iterations: int, snapshots: int, snapshot: Callable[[], None]) -> float:
         """Seconds of the computation, exchange of halos included."""
-        steps, seconds = snapshot_steps(iterations, snapshots), 0.0
-        begin = time.perf_counter()
-        for iteration in range(1, iterations + 1):
-            self.step()
-            if iteration in steps:
-                seconds += time.perf_counter() - begin
-                snapshot()
-                begin = time.perf_counter()
-        return seconds + time.perf_counter() - begin
+        return run_with_snapshots(lambda _: self.step(), iterations, snapshots, snapshot)
+
+    def close(self) -> None:
+        pass

@@ -104,7 +104,7 @@ COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
 
 
 # Titles of columns that have a ratio.
-RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "I/O\nhidden", "foreground\nslower by"}
+RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "x serial", "I/O\nhidden", "foreground\nslower by"}
 OF_PAIRS = "ratios: medians of the pairs of a repetition, not ratios of medians"
 
 
@@ -148,9 +148,10 @@ def plots(records: list[Record], folder: Path) -> list[Path]:
         return []
     from . import background_plots as background
     from . import plots as drawing
+    from .abt_plots import abt
     from .sections_plots import sections
     from .steps_plots import steps
 
-    draw = {"steps": steps, "peers": drawing.peers, "split": background.split, "abt": background.abt,
+    draw = {"steps": steps, "peers": drawing.peers, "split": background.split, "abt": abt,
             "sections": sections}
     return draw[records[0]["command"]](records, folder)
