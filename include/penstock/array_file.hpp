@@ -29,6 +29,8 @@ enum class Mode {
   read,        ///< "r"
   read_write,  ///< "r+": it exists, and grows if the array does not fit yet
   create,      ///< "w": made anew, its old content dropped
+  replace,  ///< "replace": made anew, in a file beside it that takes its place when all ranks have
+            ///< closed it: until then, and after any failure, the old one is there as it was
 };
 /// What is around the array in the file.
 enum class Container {

@@ -22,7 +22,7 @@ class GivenFields:
     """The arguments of `open` with fields as the library takes them. By default what tells of a problem with them."""
 
     name: bytes = b""
-    mode: str = "r"
+    mode: str = "r"  #: as the library has it
     fields: list[tuple[str, list[int], str, Optional[int]]] = field(default_factory=list)
     dtypes: list[np.dtype] = field(default_factory=list)
     order: str = ""
@@ -31,12 +31,13 @@ class GivenFields:
 
     @staticmethod
     def of(path: Any, mode: str, fields: Iterable[Any], order: Optional[str], offset: int,
-           hints: Optional[Mapping[str, Any]], alone: bool) -> GivenFields:
-        """`alone`: no other argument says what is in the file."""
+           hints: Optional[Mapping[str, Any]], alone: bool, replace: bool) -> GivenFields:
+        """`alone`: no other argument says what is in the file. `replace`: at close, in mode "w"."""
         if not alone:
             raise ArgumentError("fields say what is in the file: shape, dtype and container 'npy' have no meaning "
                                 "beside them")
-        given = GivenFields(os.fsencode(path), plain_text(mode, "mode"), offset=whole_number(offset, "offset"))
+        given = GivenFields(os.fsencode(path), "replace" if replace else plain_text(mode, "mode"))
+        given.offset = whole_number(offset, "offset")
         given.order, given.hints = plain_text(order or "", "order"), hint_text(hints or {})
         for entry in fields:
             given.add(entry)
@@ -100,7 +101,8 @@ class FieldsFile(OpenFile):
 
     def __init__(self, inner: Any, given: GivenFields, ranks: int):
         self._inner, self._ranks = inner, ranks
-        self.path, self.mode, self.order = os.fsdecode(given.name), given.mode, given.order or "C"
+        self._named(os.fsdecode(given.name), given.mode)
+        self.order = given.order or "C"
         self.end_offset, self.fields = inner.end_offset, {}
         for (name, extents, _, _), dtype in zip(given.fields, given.dtypes):
             self.fields[name] = Field(inner.field(name), name, self.path)

@@ -221,7 +221,13 @@ class OpenFile:
 
     path: str  #: as it was given to `penstock.open`
     mode: str  #: "r", "r+" or "w"
+    replace: bool  #: whether it takes the place of an old file when it is closed
     _inner: Any
+
+    def _named(self, path: str, mode: str) -> None:
+        """`mode`: as the library has it."""
+        self.replace = mode == "replace"
+        self.path, self.mode = path, "w" if self.replace else mode
 
     def __bool__(self) -> bool:
         """Whether the file is open, as of files, whatever is in it."""
@@ -251,7 +257,8 @@ class OpenFile:
             A handle with ``wait=False``, else None.
 
         Raises:
-            StorageError: If something could not be written; the file is closed all the same.
+            StorageError: If something could not be written; the file is closed all the same. One that was opened with
+                ``replace=True`` has then replaced nothing.
             DisagreementError: If ranks are in different calls; the file is then as open as before.
         """
         if not wait:
@@ -315,6 +322,9 @@ class OpenFile:
             self.close()
         else:
             self._inner.abandon()
+            if self.replace and hasattr(value, "add_note"):
+                value.add_note(f"penstock: {self.path!r} is left as it was before it was opened, since its with block "
+                               "was left by this exception")
 
 
 class File(OpenFile, Array):
@@ -332,7 +342,7 @@ class File(OpenFile, Array):
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
         self._inner, self._ranks = inner, ranks
-        self.path, self.mode = path, mode
+        self._named(path, mode)
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
         self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
         self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)

@@ -26,6 +26,7 @@ class Given:
 
     name: bytes = b""
     mode: str = "r"
+    replace: bool = False
     extents: list[int] = field(default_factory=list)
     dtype: Optional[np.dtype] = None
     descr: str = ""
@@ -38,10 +39,10 @@ class Given:
     chunks: _chunks.Members = _chunks.NONE
 
 
-#: What files of HDF5, netCDF-4 and Zarr may be told at open, with the values that say nothing.
+#: What some files may be told at open, with the values that say nothing.
 NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "units": None, "decode": False, "chunks": None,
                                    "shards": None, "compressors": None, "fill_value": None,
-                                   "dimension_names": None, "attributes": None}
+                                   "dimension_names": None, "attributes": None, "replace": False}
 
 
 def _extents(shape: Any) -> list[int]:
@@ -56,11 +57,24 @@ def _extents(shape: Any) -> list[int]:
     return extents
 
 
+def replaces(replace: Any, mode: str) -> bool:
+    """Whether a new file is to take the place of the old one at close."""
+    if not isinstance(replace, (bool, np.bool_)):
+        raise ArgumentError(f"replace={replace!r} is neither True nor False")
+    if mode == "replace":
+        raise ArgumentError("mode 'replace' is written mode 'w' with replace=True")
+    if replace and mode != "w":
+        raise ArgumentError(f"replace=True is for mode 'w', which makes a file anew; with mode {mode!r} the file that "
+                            "is there is used")
+    return bool(replace)
+
+
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
               hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
     """`how`: what is said of containers that have more to say than shape and dtype, as in NOTHING_MORE."""
     given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
+    given.replace = replaces(how["replace"], given.mode)
     given.order = plain_text(order or "", "order")
     if dtype is not None:
         given.dtype = np.dtype(dtype)
@@ -85,6 +99,9 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
         raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
     if given.mode not in ("r", "r+", "w"):
         raise ArgumentError(f"mode {given.mode!r} is none of 'r', 'r+', 'w'")
+    if given.replace:
+        raise ArgumentError("replace=True is for raw, .npy and fields files: the library of HDF5 or netCDF-4 opens its "
+                            "file under one name; write another file, and rename it")
     return Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
                   how["dims"], how["units"], how["decode"])
 
@@ -106,18 +123,18 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
          decode: Any = False, chunks: Any = None, shards: Any = None,
          compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
-         attributes: Optional[Mapping[str, Any]] = None, *, fields: None = None) -> File: ...
+         attributes: Optional[Mapping[str, Any]] = None, *, fields: None = None, replace: bool = False) -> File: ...
 @overload
 def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto", *, fields: Sequence[Any]) -> FieldsFile: ...
+         container: str = "auto", *, fields: Sequence[Any], replace: bool = False) -> FieldsFile: ...
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
          container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
          decode: Any = False, chunks: Any = None, shards: Any = None,
          compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
          attributes: Optional[Mapping[str, Any]] = None, *,
-         fields: Optional[Sequence[Any]] = None) -> Union[File, FieldsFile]:
+         fields: Optional[Sequence[Any]] = None, replace: bool = False) -> Union[File, FieldsFile]:
     """Opens an array in a file, or several. Collective over ``comm``.
 
     Args:
@@ -157,6 +174,9 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
             of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
+        replace: With "w" and raw, .npy and fields files. True: a new file is written beside the old one, and takes its
+            place when all ranks have closed it. Until then, after an exception in the ``with``, after a call that could
+            not write, and after a crash at any moment, the old file and its attributes are there as they were.
 
     Returns:
         The open file. Close it, or use it as a context manager. A `DatasetFile` for a dataset, with ``fields`` a
@@ -172,11 +192,12 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     """
     how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode, "chunks": chunks, "shards": shards,
            "compressors": compressors, "fill_value": fill_value, "dimension_names": dimension_names,
-           "attributes": attributes}
+           "attributes": attributes, "replace": replace}
     if fields is not None:
         alone = shape is None and dtype is None and container in ("auto", "raw") and all(
-            how[name] is nothing for name, nothing in NOTHING_MORE.items())
-        return open_fields(comm, lambda: GivenFields.of(path, mode, fields, order, offset, hints, alone))
+            how[name] is nothing for name, nothing in NOTHING_MORE.items() if name != "replace")
+        return open_fields(comm, lambda: GivenFields.of(path, mode, fields, order, offset, hints, alone,
+                                                        replaces(replace, mode)))
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 
@@ -200,7 +221,8 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     ranks = 1 if comm is None else comm.Get_size()
     if given.wanted is not None:
         return open_dataset(address, ranks, given.hints, given.wanted)
-    inner = _core._open(address, given.name, given.mode, given.extents, given.descr, given.element_size, given.order,
+    mode = "replace" if given.replace else given.mode
+    inner = _core._open(address, given.name, mode, given.extents, given.descr, given.element_size, given.order,
                         given.offset, given.container, given.hints, given.chunks,
                         problem)
-    return File(inner, os.fsdecode(given.name), given.mode, given.dtype, ranks)
+    return File(inner, os.fsdecode(given.name), mode, given.dtype, ranks)

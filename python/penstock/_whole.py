@@ -31,11 +31,11 @@ def _check_shape(array: np.ndarray, d: Distribution) -> None:
 
 def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Optional[str] = None,
          comm: Comm = None, hints: Optional[Mapping[str, Any]] = None, container: str = "auto",
-         dataset: Optional[str] = None, dims: Any = None) -> None:
+         dataset: Optional[str] = None, dims: Any = None, replace: bool = False) -> None:
     """Writes one array into a new file, and closes it. Collective.
 
     Args:
-        path: As in `open`; an old file of that name is replaced.
+        path: As in `open`; an old file of that name goes.
         local: This rank's elements: of the shape of ``d.section``, or with halo cells, which are left out.
         d: Whose share it is. None: ``local`` is all of the array, and one process writes it.
         order: As in `open`. Default: "C".
@@ -44,17 +44,18 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
         container: As in `open`.
         dataset: As in `open`, of a file that is HDF5 or netCDF-4.
         dims: As in `open`.
+        replace: As in `open`: True keeps an old file until the new one is whole.
 
     Raises:
-        ArgumentError, StorageError, DisagreementError: As `open` and `File.write`. After an ArgumentError an old
-            file is as it was.
+        ArgumentError, StorageError, DisagreementError: As `open` and `File.write`. After an ArgumentError, and with
+            ``replace`` after any of these, an old file is as it was.
     """
     def give() -> Given:
         array = np.asarray(local)
         if d is not None:
             _check_shape(array, d)
         shape = array.shape if d is None else d.shape
-        how = {**NOTHING_MORE, "dataset": dataset, "dims": dims}
+        how = {**NOTHING_MORE, "dataset": dataset, "dims": dims, "replace": replace}
         return given_for(path, "w", shape, array.dtype, order, 0, hints, container, how)
 
     with opened(path, _comm_of(comm, d, "save"), give) as f:

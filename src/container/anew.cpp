@@ -89,6 +89,12 @@ void make_anew(Storage& storage, const std::string& path, const Described& descr
   if (size > 0) drop(old, path, described, end);
 }
 
+void fill_new(Storage& storage, const std::string& path, const Described& described,
+              std::int64_t end) {
+  resize(storage, path, end);
+  write_header(storage, path, described);
+}
+
 void extend(Storage& storage, const std::string& path, const Described& described,
             std::int64_t end) {
   const std::int64_t size = size_of(storage, path);

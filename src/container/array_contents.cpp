@@ -31,14 +31,14 @@ void ArrayContents::check(const Communicator& comm) {
                                           "' is no Zarr array, which alone has chunks; give it a "
                                           "name that ends in .zarr, or container zarr");
   if (mode_ != Mode::read) refuse_lone_writer(comm, path_);
-  if (mode_ == Mode::create) {
+  if (makes_anew(mode_)) {
     describe_new(path_, given_);
     check_hints(hints_, given_.element_size, comm.size());
   }
 }
 
 void ArrayContents::find(Storage& storage) {
-  described_ = mode_ == Mode::create
+  described_ = makes_anew(mode_)
                    ? describe_new(path_, given_)
                    : describe_existing(storage, path_, given_, mode_ == Mode::read_write);
 }
@@ -46,7 +46,9 @@ void ArrayContents::find(Storage& storage) {
 /// The header is written and the size set.
 void ArrayContents::change(Storage& storage) {
   const std::int64_t end = layout().extent().end;
-  if (mode_ == Mode::create) {
+  if (mode_ == Mode::replace) {
+    fill_new(storage, path_, described_, end);
+  } else if (mode_ == Mode::create) {
     make_anew(storage, path_, described_, end);
     remove_attributes(path_);  // of what was there before
   } else {
@@ -89,11 +91,25 @@ void ArrayContents::seal(Storage& storage) {
 }
 
 std::string ArrayContents::attributes() const {
-  return described_.spec.offset == 0 ? read_attributes(path_) : std::string();
+  if (described_.spec.offset != 0) return {};
+  return mode_ == Mode::replace ? next_attributes_ : read_attributes(path_);
 }
 
-void ArrayContents::replace_attributes(const std::string& json) {
-  penstock::replace_attributes(path_, json);
+void ArrayContents::set_attributes(const std::string& json) {
+  if (mode_ == Mode::replace) next_attributes_ = json;
+  else replace_attributes(path_, json);
+}
+
+void ArrayContents::before_replacing(const std::string& new_path) {
+  prepare_attributes(path_, new_path, next_attributes_);
+}
+
+void ArrayContents::after_replacing() {
+  settle_attributes(path_);
+}
+
+void ArrayContents::forget_replacing(std::uint64_t inode) noexcept {
+  forget_attributes(path_, inode);
 }
 
 ArrayLayout ArrayContents::layout() const {

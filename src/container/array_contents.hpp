@@ -49,12 +49,15 @@ class ArrayContents : public Contents, public Seal {
   virtual void become(const std::vector<std::int64_t>& shape) { described_.spec.shape = shape; }
   bool is_sealed() const override;
   void seal(Storage& storage) override;
+  void before_replacing(const std::string& new_path) override;
+  void after_replacing() override;
+  void forget_replacing(std::uint64_t inode) noexcept override;
   void mark_sealed() override { sealed_shape_ = described_.spec.shape; }
 
   /// The record of attributes, JSON; empty where there is none. On rank 0.
   virtual std::string attributes() const;
   /// Replaces it as a whole, or leaves it as it was. On rank 0.
-  virtual void replace_attributes(const std::string& json);
+  virtual void set_attributes(const std::string& json);
   /// On every rank, when rank 0 has done that.
   virtual void mark_attributes(const std::string&) {}
 
@@ -75,6 +78,7 @@ class ArrayContents : public Contents, public Seal {
   Hints hints_;
   Described described_;
   std::vector<std::int64_t> sealed_shape_;  // that the header says
+  std::string next_attributes_;             // of a file that replaces another: written with it
 };
 
 /// By what the container is said to be, or by the path: zarr where a part of it ends in ".zarr".

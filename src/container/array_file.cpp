@@ -12,6 +12,7 @@ OpenFlag open_flag_of(Mode mode) noexcept {
   switch (mode) {
     case Mode::read: return OpenFlag::read;
     case Mode::read_write: return OpenFlag::read_write;
+    case Mode::replace: return OpenFlag::replace;
     case Mode::create: break;
   }
   return OpenFlag::create;
@@ -89,7 +90,7 @@ void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found
   file_.on_first_rank({.common = {{"the call", "set_attributes"}, {"the attributes", json}},
                        .work =
                            [&] {
-                             contents_->replace_attributes(json);
+                             contents_->set_attributes(json);
                              return std::string();
                            },
                        .writes = true},

@@ -110,7 +110,7 @@ FileUnits FieldsContents::units() const {
 
 /// The first field that the file does not hold tells most.
 void FieldsContents::find(Storage& storage) {
-  if (mode_ == Mode::create) return;
+  if (makes_anew(mode_)) return;
   const std::int64_t size = storage.size();
   if (size < 0)
     throw Error(
@@ -132,7 +132,8 @@ void FieldsContents::change(Storage& storage) {
   Described bare;
   bare.spec.offset = bare.data_offset = spec_.offset;
   const std::int64_t end = units().all.end;
-  if (mode_ == Mode::create) make_anew(storage, path_, bare, end);
+  if (mode_ == Mode::replace) fill_new(storage, path_, bare, end);
+  else if (mode_ == Mode::create) make_anew(storage, path_, bare, end);
   else extend(storage, path_, bare, end);
 }
 

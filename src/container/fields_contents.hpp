@@ -4,6 +4,7 @@
 #include <penstock/fields_file.hpp>
 
 #include "array/layout.hpp"
+#include "container/anew.hpp"
 #include "file/contents.hpp"
 
 namespace penstock {
@@ -20,7 +21,7 @@ class FieldsContents : public Contents {
   void find(Storage& storage) override;
   std::string told() const override { return too_short_ ? "1" : "0"; }
   void be_told(std::string_view text) override { too_short_ = text == "1"; }
-  bool changes() const override { return mode_ == Mode::create || too_short_; }
+  bool changes() const override { return makes_anew(mode_) || too_short_; }
   void change(Storage& storage) override;
   /// Of the whole file: calls are about a field, and have its own.
   FileUnits units() const override;

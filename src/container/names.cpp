@@ -7,7 +7,7 @@ namespace penstock {
 namespace {
 
 constexpr Name<Mode> mode_names[] = {
-    {"r", Mode::read}, {"r+", Mode::read_write}, {"w", Mode::create}};
+    {"r", Mode::read}, {"r+", Mode::read_write}, {"w", Mode::create}, {"replace", Mode::replace}};
 constexpr Name<Container> container_names[] = {{"auto", Container::automatic},
                                                {"raw", Container::raw},
                                                {"npy", Container::npy},

@@ -99,6 +99,11 @@ std::vector<Common> ZarrContents::common() const {
 
 void ZarrContents::check(const Communicator& comm) {
   if (mode() != Mode::read) refuse_lone_writer(comm, path());
+  if (mode() == Mode::replace)
+    throw Error(ErrorClass::argument, "'" + path() +
+                                          "' is a Zarr array, a folder of many files, which cannot "
+                                          "be replaced in one step: open it with \"w\" under "
+                                          "another name, and rename the folder");
   const StorageKind kind = hints().storage;
   if (kind != StorageKind::automatic && kind != StorageKind::posix)
     throw Error(ErrorClass::argument, "storage=" + std::string(hints().text().at("storage")) +
@@ -222,7 +227,7 @@ void ZarrContents::seal(Storage&) {
 }
 
 /// Steps that are not sealed yet stay untold.
-void ZarrContents::replace_attributes(const std::string& json) {
+void ZarrContents::set_attributes(const std::string& json) {
   zarr::Array changed = *array_;
   changed.attributes = json;
   if (!sealed_shape().empty()) changed.grid.shape = sealed_shape();

@@ -35,7 +35,7 @@ class ZarrContents final : public ArrayContents {
   void seal(Storage& storage) override;
 
   std::string attributes() const override { return array_->attributes; }
-  void replace_attributes(const std::string& json) override;
+  void set_attributes(const std::string& json) override;
   void mark_attributes(const std::string& json) override;
 
  private:

@@ -141,6 +141,7 @@ struct OpenFile {
   /// What calls in flight do one after the other: meet and prepare, exchange, exist.
   Turns beginnings, exchanges, ends;
   std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
+  std::optional<Error> damage;  // the first that kept something out of the file
   std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
   Hints common_hints;
   std::string common_region;
@@ -153,7 +154,11 @@ struct OpenFile {
   /// What went wrong in the background, to be told by the entry of a call.
   const std::optional<Error>& failure_to_tell() {
     if (!untold) untold = buffered->take_failure();
+    if (untold) note_damage(*untold);
     return untold;
+  }
+  void note_damage(const Error& error) {
+    if (!damage) damage = error;
   }
   /// The same, to be told for certain.
   std::optional<Error> take_failure() {

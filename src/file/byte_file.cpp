@@ -109,6 +109,12 @@ void ByteFile::meet(const Channel& channel, const std::vector<Common>& common,
   drive(comm_, enter(*file_, channel, entry));
 }
 
+/// The exit of a call that changes the file.
+void ByteFile::agree_on_change(const Channel& channel, const std::optional<Error>& error) {
+  if (error) file_->note_damage(*error);
+  drive(comm_, agree_on_exit(channel, error));
+}
+
 void ByteFile::sync() {
   require_open();
   const Watched watched(listener_, Phase::sync_call);
@@ -123,7 +129,7 @@ void ByteFile::sync() {
     const std::int64_t code = storage_->sync();
     if (code < 0) throw_errno("syncing", path_, code);
   });
-  drive(comm_, agree_on_exit(channel, error));
+  agree_on_change(channel, error);
   bring_up_to_date(channel, /*on_device=*/true);
   buffered_->mark_synced();
 }
@@ -138,7 +144,7 @@ void ByteFile::bring_up_to_date(const Channel& channel, bool on_device) {
     const std::int64_t code = on_device ? storage_->sync() : 0;
     if (code < 0) throw_errno("syncing", path_, code);
   });
-  drive(comm_, agree_on_exit(channel, error));
+  agree_on_change(channel, error);
   seal_->mark_sealed();
 }
 
@@ -182,7 +188,7 @@ void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::opt
     if (code < 0)
       throw_errno("setting the size to " + std::to_string(bytes) + " bytes of", path_, code);
   });
-  drive(comm_, agree_on_exit(channel, error));
+  agree_on_change(channel, error);
 }
 
 void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
@@ -204,7 +210,7 @@ void ByteFile::extend(Extent step, const std::optional<Error>& found) {
     if (size > step.begin) resize(*storage_, path_, step.begin);  // what a crash has left
     resize(*storage_, path_, step.end);
   });
-  drive(comm_, agree_on_exit(channel, error));
+  agree_on_change(channel, error);
 }
 
 void ByteFile::set_units(FileUnits units) {
@@ -287,8 +293,12 @@ void ByteFile::finish_closing() {
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
   const std::optional<Error> agreed = attempt([&] {
     const Channel channel = file_->next_channel(CallKind::close);
-    meet(channel);
-    bring_up_to_date(channel, /*on_device=*/false);
+    if (replaces()) {
+      replace(channel);
+    } else {
+      meet(channel);
+      bring_up_to_date(channel, /*on_device=*/false);
+    }
   });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
   buffered_->mark_synced();
@@ -301,6 +311,11 @@ void ByteFile::finish_closing() {
 void ByteFile::abandon() noexcept {
   if (!storage_) return;
   if (in_flight_) in_flight_->await_threads();
+  if (replacement_)
+    std::fprintf(stderr,
+                 "penstock: %s: the file that was to replace it was let go of before all "
+                 "ranks had closed it\n",
+                 left_as_it_was(path_).c_str());
   // Of a file that is not open, the ranks would have met for nothing else than opening it.
   const std::int64_t next = file_ ? file_->calls + 1 : 1;
   const std::int64_t oldest = in_flight_ && in_flight_->oldest() > 0 ? in_flight_->oldest() : next;
@@ -310,7 +325,7 @@ void ByteFile::abandon() noexcept {
     if (in_flight_) in_flight_->abandon();
     if (file_ && file_->untold)  // the ranks have met in no call since
       std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
-    if (closing_) buffered_->mark_synced();
+    if (closing_ || replaces()) buffered_->mark_synced();
     buffered_->tell();
   }
   let_go();
@@ -328,6 +343,7 @@ void ByteFile::let_go() noexcept {
   file_.reset();
   storage_.reset();
   buffered_.reset();
+  replacement_.reset();
 }
 
 Statistics ByteFile::statistics() const {

@@ -16,6 +16,7 @@
 #include "file/contents.hpp"
 #include "file/device.hpp"
 #include "file/in_flight.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
 
@@ -27,7 +28,8 @@ class ByteFile {
  public:
   using Begun = InFlight::Begun;
 
-  /// `background`: of the process. `contents` is needed until the file is open.
+  /// `background`: of the process. `contents` is needed until the file is open, and must outlive
+  /// this if it replaces another (OpenFlag::replace).
   ByteFile(BackgroundIo& background, Communicator comm, const std::filesystem::path& path,
            OpenFlag flag, Contents& contents, const Hints& hints);
   ByteFile(const ByteFile&) = delete;
@@ -133,6 +135,13 @@ class ByteFile {
   void change(const Channel& channel, Contents& contents);
   void complete(const Contents& contents);
 
+  bool replaces() const noexcept { return flag_ == OpenFlag::replace; }
+  void make_replacement();
+  std::optional<Error> ready_to_replace();
+  void replace(const Channel& channel);
+  void put_in_place(const Channel& channel);
+  void agree_on_change(const Channel& channel, const std::optional<Error>& error);
+
   Call call_of(const Request& request, std::optional<Background> background) const;
   const Hints& hints_of(const Request& request) const noexcept {
     return request.hints != nullptr ? *request.hints : hints_;
@@ -148,8 +157,10 @@ class ByteFile {
 
   BackgroundIo& background_;
   Communicator comm_;
-  std::string path_;
+  std::string path_;       // as given
+  std::string open_path_;  // of the file that is open: another one where that replaces it
   OpenFlag flag_;
+  Contents& contents_;
   Listener* listener_ = nullptr;  // to what happens; null: nobody
   Hints hints_;
   Device device_;
@@ -158,7 +169,8 @@ class ByteFile {
   std::shared_ptr<CacheSpeed> cache_speed_;
   Seal* seal_ = nullptr;
   bool closing_ = false;
-  StorageCounts counts_;  // of what no operation does; outlives storage_
+  std::unique_ptr<Replacement> replacement_;  // on rank 0
+  StorageCounts counts_;                      // of what no operation does; outlives storage_
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;
   Costs costs_;

@@ -2,6 +2,7 @@
 // so while the file is opened; from then on the file has bytes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,15 @@ class Contents {
   virtual void change(Storage&) {}
   /// What its bytes belong together in.
   virtual FileUnits units() const { return {}; }
+
+  /// Of a file that replaces another, on rank 0. Its data is on the device, and it takes the place
+  /// of the old file next: what lies beside it must be ready by then. Where this throws, or nothing
+  /// takes that place, forget_replacing() comes next.
+  virtual void before_replacing(const std::string& /*new_path*/) {}
+  /// It has taken that place.
+  virtual void after_replacing() {}
+  /// A file of that inode, perhaps of a process that was killed, replaces nothing.
+  virtual void forget_replacing(std::uint64_t /*inode*/) noexcept {}
 };
 
 /// What a file says of what it holds, where that changes while it is open.

@@ -52,6 +52,10 @@ void InFlight::take_ended() {
 void InFlight::take(Begun& begun) {
   if (begun.operation->has_ended() && !begun.taken) {
     begun.error = begun.operation->error();
+    // After other classes nothing of the write has been done.
+    if (begun.error && begun.operation->access().writes() &&
+        begun.error->error_class() >= ErrorClass::storage)
+      file_.note_damage(*begun.error);
     begun.taken = true;
   }
   const Statistics counts = begun.operation->take_counts();

@@ -38,23 +38,23 @@ std::vector<Common> common_values(const std::string& path, const Hints& hints,
   return values;
 }
 
-std::unique_ptr<Storage> open_kind(const std::string& path, OpenFlag flag, const Hints& hints,
+std::unique_ptr<Storage> open_kind(const FileName& name, OpenFlag flag, const Hints& hints,
                                    std::string* notice) {
   switch (hints.storage) {
-    case StorageKind::direct: return open_direct(path, flag, notice);
+    case StorageKind::direct: return open_direct(name, flag, notice);
     case StorageKind::uring:
     case StorageKind::uring_direct:
-      return open_uring(path, flag, hints.storage == StorageKind::uring_direct,
+      return open_uring(name, flag, hints.storage == StorageKind::uring_direct,
                         static_cast<int>(hints.io_depth), notice);
-    default: return open_posix(path, flag);
+    default: return open_posix(name, flag);
   }
 }
 
 /// What does not work as wished is said once, by one rank.
-std::unique_ptr<Storage> open_path(const std::string& path, OpenFlag flag, const Hints& hints,
+std::unique_ptr<Storage> open_path(const FileName& name, OpenFlag flag, const Hints& hints,
                                    int rank) {
   std::string notice;
-  auto storage = open_kind(path, flag, hints, &notice);
+  auto storage = open_kind(name, flag, hints, &notice);
   if (!notice.empty() && rank == 0) std::fprintf(stderr, "penstock: %s\n", notice.c_str());
   return storage;
 }
@@ -88,7 +88,9 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
     : background_(background),
       comm_(std::move(comm)),
       path_(path.string()),
+      open_path_(path_),
       flag_(flag),
+      contents_(contents),
       listener_(listener_of(path_)),
       hints_(hints) {
   const InCall in(comm_, path_, {CallKind::open});
@@ -96,7 +98,8 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
   if (!comm_.is_null()) finish_before_mpi_does(background_);
   comm_.connect();
   agree_to_open(contents);
-  const bool made = comm_.rank() == 0 && flag_ >= OpenFlag::create && !is_there(path_);
+  const bool made =
+      comm_.rank() == 0 && flag_ >= OpenFlag::create && !replaces() && !is_there(path_);
   try {
     const Channel channel{comm_, path_, {CallKind::open}, comm_.calls()};
     open_on_first(channel, contents);
@@ -167,9 +170,9 @@ Machine ByteFile::machine() const {
 }
 
 void ByteFile::open_storage(Contents& contents, OpenFlag flag) {
-  std::unique_ptr<Storage> storage = contents.has_own_storage()
-                                         ? contents.open_storage(flag)
-                                         : open_path(path_, flag, hints_, comm_.rank());
+  std::unique_ptr<Storage> storage =
+      contents.has_own_storage() ? contents.open_storage(flag)
+                                 : open_path({open_path_, path_}, flag, hints_, comm_.rank());
   storage_ = device_.stack(std::move(storage), std::move(clock_), comm_.rank());
 }
 
@@ -179,21 +182,23 @@ void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
-      open_storage(contents, flag_);
+      if (replaces()) make_replacement();
+      open_storage(contents, replaces() ? OpenFlag::read_write : flag_);
       contents.find(*storage_);
       // Facts only help to choose: where they cannot be had, a file works without.
-      attempt([&] { facts_ = find_facts(path_); });
+      attempt([&] { facts_ = find_facts(open_path_); });
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
       costs_.maps_files = !contents.has_own_storage() && maps_files(hints_, facts_.type);
-      told = Announcement::of(costs_, facts_, contents.told()).packed();
+      told = Announcement::of(costs_, facts_, open_path_, contents.told()).packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));
   if (comm_.rank() == 0) return;
   const Announcement announced = Announcement::unpacked(told);
   costs_ = announced.costs;
   facts_ = announced.facts();
+  if (replaces()) open_path_ = announced.path;
   contents.be_told(announced.contents);
 }
 
@@ -208,7 +213,7 @@ void ByteFile::open_on_others(const Channel& channel, Contents& contents) {
   if (error && error->error_number() == ENOENT) error = elsewhere(path_);
   if (!error)
     error = attempt([&] {
-      identity = find_identity(path_);
+      identity = find_identity(open_path_);
       find_buffered(contents);
       check_hints(hints_, contents.units().grain, comm_.size());
     });
@@ -222,7 +227,7 @@ void ByteFile::open_on_others(const Channel& channel, Contents& contents) {
 /// there may have been none before.
 void ByteFile::find_buffered(const Contents& contents) {
   struct stat status {};
-  const bool known = ::stat(path_.c_str(), &status) == 0;
+  const bool known = ::stat(open_path_.c_str(), &status) == 0;
   const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
   // Where a file cannot be asked for its identity, it has one that no other has.
   const FileId id = known ? FileId{status.st_dev, status.st_ino}

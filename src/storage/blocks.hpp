@@ -25,7 +25,7 @@ struct BlockFile {
 
 /// Opens the file both ways. Where direct I/O does not work, `direct` is null and `notice` (may be
 /// null) says so in one line. Throws Error(storage) as open_posix does.
-BlockFile open_block_file(const std::string& path, OpenFlag flag, std::string* notice);
+BlockFile open_block_file(const FileName& name, OpenFlag flag, std::string* notice);
 
 /// Adds one line of notice to what is there.
 void add_notice(std::string* notice, const std::string& text);

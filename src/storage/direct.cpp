@@ -49,12 +49,12 @@ void add_notice(std::string* notice, const std::string& text) {
   *notice += text;
 }
 
-BlockFile open_block_file(const std::string& path, OpenFlag flag, std::string* notice) {
+BlockFile open_block_file(const FileName& name, OpenFlag flag, std::string* notice) {
   BlockFile file;
-  file.buffered = open_descriptor(path, flag);
+  file.buffered = open_descriptor(name.path, flag);
   struct stat status {};
   if (::fstat(file.buffered->number(), &status) == 0)
-    file.direct = open_past_page_cache(path, flag, status);
+    file.direct = open_past_page_cache(name.path, flag, status);
   const DirectAlignment alignment =
       file.direct ? find_direct_alignment(file.direct->number()) : DirectAlignment{};
   if (alignment.offset > 0) {
@@ -63,16 +63,16 @@ BlockFile open_block_file(const std::string& path, OpenFlag flag, std::string* n
     return file;
   }
   file.direct.reset();
-  add_notice(notice, "direct I/O does not work on '" + path + "' (" +
+  add_notice(notice, "direct I/O does not work on '" + name.shown + "' (" +
                          find_file_system_type(file.buffered->number()) +
                          "): using the page cache");
   return file;
 }
 
-std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice) {
-  BlockFile file = open_block_file(path, flag, notice);
-  if (!file.direct) return make_posix_storage(std::move(file.buffered), path);
-  return std::make_unique<BlockStorage>(std::move(file), path);
+std::unique_ptr<Storage> open_direct(const FileName& name, OpenFlag flag, std::string* notice) {
+  BlockFile file = open_block_file(name, flag, notice);
+  if (!file.direct) return make_posix_storage(std::move(file.buffered), name.shown);
+  return std::make_unique<BlockStorage>(std::move(file), name.shown);
 }
 
 }  // namespace penstock

@@ -1,5 +1,7 @@
 #include "storage/fault.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,19 +21,20 @@ namespace {
 enum Operation { op_read, op_write, op_size, op_resize, op_sync, op_lock, op_count };
 constexpr std::array<std::string_view, op_count> op_names{"read",   "write", "size",
                                                           "resize", "sync",  "lock"};
-constexpr int short_transfer = -1;
-constexpr std::array<std::pair<std::string_view, int>, 7> fault_names{{{"EIO", EIO},
+constexpr int short_transfer = -1, killed = -2;
+constexpr std::array<std::pair<std::string_view, int>, 8> fault_names{{{"EIO", EIO},
                                                                        {"ENOSPC", ENOSPC},
                                                                        {"EDQUOT", EDQUOT},
                                                                        {"EINTR", EINTR},
                                                                        {"EAGAIN", EAGAIN},
                                                                        {"ENOLCK", ENOLCK},
-                                                                       {"short", short_transfer}}};
+                                                                       {"short", short_transfer},
+                                                                       {"kill", killed}}};
 
 struct Clause {
   Operation operation;
   std::int64_t first, last;
-  int fault;  // an errno, or short_transfer
+  int fault;  // an errno, short_transfer or killed
 };
 
 struct Spec {
@@ -40,13 +43,13 @@ struct Spec {
 };
 
 [[noreturn]] void fail(std::string_view clause) {
-  throw Error(
-      ErrorClass::argument,
-      "fault '" + std::string(clause) +
-          "' is not understood; write OP@N=WHAT[,...][,rank=R] with OP one of read, write, "
-          "size, resize, sync, lock; N the index of a call (0 is the first), N+ for it and "
-          "all later, * for all; WHAT one of EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, ENOLCK, or "
-          "short (read and write only); R a rank, given once");
+  throw Error(ErrorClass::argument,
+              "fault '" + std::string(clause) +
+                  "' is not understood; write OP@N=WHAT[,...][,rank=R] with OP one of read, write, "
+                  "size, resize, sync, lock; N the index of a call (0 is the first), N+ for it and "
+                  "all later, * for all; WHAT one of EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, ENOLCK, "
+                  "kill (the process ends as by kill -9), or short (read and write only); R a "
+                  "rank, given once");
 }
 
 template <class Number>
@@ -168,7 +171,10 @@ class FaultStorage : public Storage {
   int next(Operation operation) {
     const std::int64_t index = calls_[operation]++;
     for (const Clause& c : clauses_)
-      if (c.operation == operation && index >= c.first && index <= c.last) return c.fault;
+      if (c.operation == operation && index >= c.first && index <= c.last) {
+        if (c.fault == killed) ::raise(SIGKILL);
+        return c.fault;
+      }
     return 0;
   }
 

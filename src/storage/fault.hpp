@@ -3,7 +3,7 @@
 //   clause = OP "@" N "=" WHAT | "rank=" R (at most one: faults on this rank only)
 //   OP     = read | write | size | resize | sync | lock
 //   N      = index of the call of that kind, from 0; "3+" for it and all later; "*" for all
-//   WHAT   = EIO | ENOSPC | EDQUOT | EINTR | EAGAIN | ENOLCK
+//   WHAT   = EIO | ENOSPC | EDQUOT | EINTR | EAGAIN | ENOLCK | kill
 //          | short (read and write only: half of the bytes, at least 1)
 #pragma once
 

@@ -112,7 +112,10 @@ const char* advice(int number, OpenFlag flag) {
       return "; check the name, or create the file first";
     case ENOTDIR: return "; a part of the path is a file where a folder is needed";
     case EACCES:
-    case EPERM: return "; check the permissions of the file and of its folder";
+    case EPERM:
+      if (flag == OpenFlag::replace)
+        return "; replace makes a new file in its folder, which this process must be allowed to do";
+      return "; check the permissions of the file and of its folder";
     case EISDIR: return "; this is a folder, name a file in it";
     case EROFS: return "; the file system is mounted read-only, choose another folder";
     case ENOSPC:
@@ -144,7 +147,7 @@ bool is_seekable_file(int fd, mode_t mode) noexcept {
 }  // namespace
 
 Descriptor::~Descriptor() {
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 /// The kernel moves at most 2 GiB less a page in one call: longer transfers come back short.
@@ -178,8 +181,8 @@ std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, st
   return std::make_unique<PosixStorage>(std::move(file), std::move(path));
 }
 
-std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag) {
-  return make_posix_storage(open_descriptor(path, flag), path);
+std::unique_ptr<Storage> open_posix(const FileName& name, OpenFlag flag) {
+  return make_posix_storage(open_descriptor(name.path, flag), name.shown);
 }
 
 }  // namespace penstock

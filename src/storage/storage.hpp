@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/direction.hpp"
 #include "base/extent.hpp"
@@ -17,8 +18,24 @@
 
 namespace penstock {
 
-/// create: read_write too; create_new: where there is none yet.
-enum class OpenFlag : unsigned { read = 0, read_write = 1, create = 2, create_new = 3 };
+/// create: read_write too; create_new: where there is none yet; replace: another file, which takes
+/// the place of this one when it is closed (storage/replacement.hpp).
+enum class OpenFlag : unsigned {
+  read = 0,
+  read_write = 1,
+  create = 2,
+  create_new = 3,
+  replace = 4
+};
+
+/// The file to open, and what messages call it.
+struct FileName {
+  FileName(std::string path) : path(std::move(path)), shown(this->path) {}
+  FileName(const char* path) : FileName(std::string(path)) {}
+  FileName(std::string path, std::string shown) : path(std::move(path)), shown(std::move(shown)) {}
+
+  std::string path, shown;
+};
 
 enum class LockKind { shared, exclusive };
 
@@ -112,15 +129,15 @@ Transfer read_fully(Storage& storage, std::span<std::byte> into, std::int64_t of
 Transfer write_fully(Storage& storage, std::span<const std::byte> from, std::int64_t offset);
 
 /// A file of the operating system. Throws Error(storage).
-std::unique_ptr<Storage> open_posix(const std::string& path, OpenFlag flag);
+std::unique_ptr<Storage> open_posix(const FileName& name, OpenFlag flag);
 /// A file of the operating system, past the page cache; requests of any alignment. Where direct I/O
 /// does not work, a posix storage, and `notice` (may be null) gets one line that says so. A direct
 /// storage carries out one transfer at a time: further threads wait for the one before.
-std::unique_ptr<Storage> open_direct(const std::string& path, OpenFlag flag, std::string* notice);
+std::unique_ptr<Storage> open_direct(const FileName& name, OpenFlag flag, std::string* notice);
 /// The same through io_uring, `direct` or through the page cache: it completes later. Large
 /// requests are cut, and up to `depth` (1 to 1024) pieces of all requests are under way at once.
 /// Where io_uring does not work, a posix or direct storage, and a line of notice.
-std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool direct, int depth,
+std::unique_ptr<Storage> open_uring(const FileName& name, OpenFlag flag, bool direct, int depth,
                                     std::string* notice);
 /// Bytes in memory, for tests and measurements. Objects of one `name` do not share.
 std::unique_ptr<Storage> make_memory_storage(std::string name, std::int64_t initial_size = 0);

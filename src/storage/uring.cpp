@@ -29,17 +29,17 @@ std::unique_ptr<Storage> try_ring([[maybe_unused]] const BlockFile& file,
 
 }  // namespace
 
-std::unique_ptr<Storage> open_uring(const std::string& path, OpenFlag flag, bool direct, int depth,
+std::unique_ptr<Storage> open_uring(const FileName& name, OpenFlag flag, bool direct, int depth,
                                     std::string* notice) {
   BlockFile file;
-  if (direct) file = open_block_file(path, flag, notice);
-  else file.buffered = open_descriptor(path, flag);
+  if (direct) file = open_block_file(name, flag, notice);
+  else file.buffered = open_descriptor(name.path, flag);
   std::string reason;
-  if (auto storage = try_ring(file, path, depth, reason)) return storage;
-  add_notice(notice,
-             "io_uring does not work for '" + path + "' (" + reason + "): one access at a time");
-  if (!file.direct) return make_posix_storage(std::move(file.buffered), path);
-  return std::make_unique<BlockStorage>(std::move(file), path);
+  if (auto storage = try_ring(file, name.shown, depth, reason)) return storage;
+  add_notice(notice, "io_uring does not work for '" + name.shown + "' (" + reason +
+                         "): one access at a time");
+  if (!file.direct) return make_posix_storage(std::move(file.buffered), name.shown);
+  return std::make_unique<BlockStorage>(std::move(file), name.shown);
 }
 
 }  // namespace penstock

@@ -209,6 +209,37 @@ static void test_raw(void) {
   EXPECT_OK(penstock_close(&file));
 }
 
+/* The number that another opening of the file finds. */
+static double number_in(const char* name) {
+  const penstock_range whole[1] = {{0, 1, 1, 1}};
+  penstock_file* file = NULL;
+  double number = 0;
+  EXPECT_OK(penstock_open(MPI_COMM_WORLD, name, "r", NULL, NULL, &file));
+  EXPECT_OK(penstock_read(file, whole, &number));
+  EXPECT_OK(penstock_close(&file));
+  return number;
+}
+
+static void test_replacing(void) {
+  const char* name = file_name("replaced.npy");
+  const penstock_range whole[1] = {{0, 1, 1, 1}};
+  penstock_array array = {0};
+  penstock_file* file = NULL;
+  double number = 0;
+  array.dimensions = 1;
+  array.shape[0] = 1;
+  array.dtype = "<f8";
+  for (number = 1; number < 4; ++number) {
+    EXPECT_OK(
+        penstock_open(MPI_COMM_WORLD, name, number < 2 ? "w" : "replace", &array, NULL, &file));
+    EXPECT_OK(penstock_write(file, whole, &number));
+    EXPECT_OK(penstock_sync(file));
+    if (number > 1) EXPECT(number_in(name) == number - 1);
+    EXPECT_OK(penstock_close(&file));
+    EXPECT(number_in(name) == number);
+  }
+}
+
 static void test_halves(const char* background) {
   const int64_t shape[2] = {ROWS, COLUMNS};
   penstock_file* file = create("halves.npy", NULL, NULL);
@@ -267,6 +298,7 @@ int main(int argc, char** argv) {
   test_statistics();
   test_parts();
   test_raw();
+  test_replacing();
   test_halves(NULL);
   test_halves("none");
   if (threads == MPI_THREAD_MULTIPLE) test_halves("all");

@@ -136,6 +136,28 @@ contains
     call file%truncate(8_c_int64_t)
     call file%close()
   end subroutine
+
+  !> The old file is there until the new one is closed.
+  subroutine test_replacing
+    type(penstock_file) :: file, old
+    integer :: numbers(4), back(4), round
+    do round = 1, 2
+      numbers = round
+      call file%open(comm, name_of("again.bin"), merge("w      ", "replace", round == 1), [4], penstock_dtype(numbers))
+      call file%write(numbers, [1], [4])
+      if (round == 2) then
+        call old%open(comm, name_of("again.bin"), "r", [4], penstock_dtype(numbers))
+        call old%read(back, [1], [4])
+        call expect(all(back == 1), "the old file until close")
+        call old%close()
+      end if
+      call file%close()
+    end do
+    call file%open(comm, name_of("again.bin"), "r", [4], penstock_dtype(numbers))
+    call file%read(back, [1], [4])
+    call expect(all(back == 2), "the new file after close")
+    call file%close()
+  end subroutine
 end module
 
 module error_cases
@@ -215,6 +237,7 @@ program array_file
   call test_halves("none")
   call test_halves("storage")
   call test_raw
+  call test_replacing
   call test_refused_opens
   call test_refused_sections
   if (test_finish(failures) /= 0) error stop 1

@@ -161,6 +161,27 @@ TEST(Fields, WhatIsWrongIsToldAlike) {
   grown.close();
 }
 
+TEST(Fields, AFileIsReplacedWhenItIsClosed) {
+  const ps::Section whole{{0, 6}};
+  const auto header_in = [] { return read_all<float>("replaced", 0, 1)[0]; };
+  for (const float value : {1.0f, 2.0f, 3.0f}) {
+    const bool commits = value < 3;
+    {
+      auto file = open("replaced", ps::Mode::replace);
+      file["header"].write(std::vector<float>(6, value), whole);
+      file.sync();
+      if (value > 1) {
+        EXPECT_EQ(header_in(), value - 1);
+      }
+      mpi_test::barrier();
+      if (commits) file.close();
+    }  // without close() it replaces nothing
+    mpi_test::barrier();
+    EXPECT_EQ(header_in(), commits ? value : value - 1);
+    mpi_test::barrier();
+  }
+}
+
 TEST(Fields, DomainsFollowTheFieldOfTheCall) {
   // Bounds of domains are whole rows, although a field before them shifts the rows, and an even
   // division of the bytes is no division of the rows.

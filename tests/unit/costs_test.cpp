@@ -78,8 +78,8 @@ TEST(CostsTest, AreAnnouncedWithTheFile) {
   const Costs costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
   const FileSystemFacts facts{"ext4", 4096, 0, 512};
   const std::string contents("a\0b", 3);
-  const Announcement heard =
-      Announcement::unpacked(Announcement::of(costs, facts, contents).packed());
+  const Announcement heard = Announcement::unpacked(
+      Announcement::of(costs, facts, "./.f.penstock-abc", contents).packed());
   EXPECT_EQ(heard.costs, costs);
   EXPECT_EQ(heard.facts().type, "ext4");
   EXPECT_EQ(heard.facts().direct_alignment, 512);

@@ -1,0 +1,67 @@
+// A file that replaces another (OpenFlag::replace): rank 0 makes it when it is opened, and when all
+// ranks have closed it, renames it. Where any rank could not write or sync something, it does not.
+#include "file/byte_file.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/drive.hpp"
+
+namespace penstock {
+namespace {
+
+/// Of a close that has replaced nothing. After a disagreement the file is still open.
+Error in_whole_words(const Error& error, const std::string& path) {
+  if (error.error_class() == ErrorClass::disagreement) return error;
+  return Error::from_rank(error.rank(), error.error_class(),
+                          error.what() + ("; " + left_as_it_was(path)), error.path(),
+                          error.offset(), error.error_number());
+}
+
+}  // namespace
+
+void ByteFile::make_replacement() {
+  replacement_ = std::make_unique<Replacement>(
+      path_, [this](std::uint64_t inode) { contents_.forget_replacing(inode); });
+  open_path_ = replacement_->path();
+}
+
+/// What forbids it on this rank: for the meeting of close. Otherwise all that this rank has written
+/// is on the device.
+std::optional<Error> ByteFile::ready_to_replace() {
+  file_->failure_to_tell();
+  if (file_->damage) return file_->damage;
+  return attempt([&] {
+    ++counts_.other_calls;
+    const Watched access(listener_, Phase::file_sync);
+    const std::int64_t code = storage_->sync();
+    if (code < 0) throw_errno("syncing", path_, code);
+  });
+}
+
+/// The meeting of close, and the replacement where nothing forbids it.
+void ByteFile::replace(const Channel& channel) {
+  const std::optional<Error> error = attempt([&] {
+    meet(channel, {}, ready_to_replace());
+    bring_up_to_date(channel, /*on_device=*/true);
+  });
+  if (error) throw in_whole_words(*error, path_);
+  put_in_place(channel);
+}
+
+/// All ranks have written all: rank 0 puts it in place.
+void ByteFile::put_in_place(const Channel& channel) {
+  const std::optional<Error> error = attempt([&] {
+    if (!replacement_) return;
+    const std::uint64_t inode = replacement_->inode();
+    try {
+      contents_.before_replacing(replacement_->path());
+      replacement_->commit();
+    } catch (...) {
+      contents_.forget_replacing(inode);
+      throw;
+    }
+    contents_.after_replacing();
+    replacement_->sync_folder();
+  });
+  drive(comm_, agree_on_exit(channel, error));
+}
+
+}  // namespace penstock
