@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "reduce.hpp"
@@ -13,12 +14,15 @@ namespace jeans {
 namespace {
 
 namespace fs = std::filesystem;
-using penstock::ArrayFile;
 using penstock::Error;
 using penstock::ErrorClass;
+using penstock::FieldsFile;
 using penstock::Mode;
 using Header = std::array<double, header_reals>;
 
+constexpr const char* header_name = "header";
+constexpr std::array<const char*, arrays> array_names{"density",    "momentum_x", "momentum_y",
+                                                      "momentum_z", "energy",     "potential"};
 constexpr std::array<const char*, pictures> picture_names{"density", "pressure", "speed",
                                                           "potential"};
 
@@ -27,27 +31,23 @@ std::int64_t file_bytes(const Index3& cells, std::int64_t arrays_in_it, std::int
   return header_reals * real + arrays_in_it * element * product(cells);
 }
 
-/// Arrays of one file are one array with a last dimension more, behind the header.
-penstock::ArraySpec spec_of(const Index3& cells, std::int64_t arrays_in_it, std::int64_t real,
-                            std::int64_t element) {
-  penstock::ArraySpec spec;
-  spec.shape = {cells[0], cells[1], cells[2], arrays_in_it};
-  spec.element_size = element;
+/// A header of six Reals, then arrays of T, as one processor writes them.
+template <class Real, class T>
+penstock::FieldsSpec spec_of(const Index3& cells, std::span<const char* const> names) {
+  penstock::FieldsSpec spec;
   spec.order = penstock::Order::fortran;
-  spec.offset = header_reals * real;
-  spec.container = penstock::Container::raw;
+  spec.fields.push_back({header_name, {header_reals}, penstock::dtype_of<Real>(), {}});
+  for (const char* name : names)
+    spec.fields.push_back({name, {cells[0], cells[1], cells[2]}, penstock::dtype_of<T>(), {}});
   return spec;
 }
 
-penstock::Section section_of(const Grid& grid, std::int64_t array) {
+penstock::Section section_of(const Grid& grid) {
   const Index3 from = grid.lower(), n = grid.size();
-  return {{from[0], from[0] + n[0]},
-          {from[1], from[1] + n[1]},
-          {from[2], from[2] + n[2]},
-          {array, array + 1}};
+  return {{from[0], from[0] + n[0]}, {from[1], from[1] + n[1]}, {from[2], from[2] + n[2]}};
 }
 
-/// Of a rank's cells in an array that is the `number`-th of its file; x runs fastest.
+/// Of a rank's cells in an array of a file; x runs fastest.
 template <class Byte, class T>
 penstock::MemoryView<Byte> dense(T* data, const Index3& n) {
   return {reinterpret_cast<Byte*>(data),
@@ -82,29 +82,33 @@ void on_rank_0(MPI_Comm comm, const std::function<void()>& work) {
   throw Error(static_cast<ErrorClass>(failed[0]), words);
 }
 
-/// By this process alone: the header is written, or read, in one call. `hints`: of the file.
-template <class Real>
-void move_header(const fs::path& path, bool reading, const penstock::Hints& of_file, Header& header,
-                 Trace& trace) {
-  penstock::ArraySpec spec;
-  spec.shape = {header_reals};
-  spec.element_size = sizeof(Real);
-  spec.container = penstock::Container::raw;
-  penstock::Hints hints;
+/// Only rank 0 moves it, in one access.
+penstock::Hints hints_of_header(const FieldsFile& file) {
+  penstock::Hints hints = file.hints();
+  hints.method = penstock::Method::direct;
   hints.active_buffer_size = 0;
-  hints.storage = of_file.storage;
-  hints.device = of_file.device;
-  const Stopwatch watch;
-  ArrayFile file =
-      ArrayFile::open(MPI_COMM_SELF, path, reading ? Mode::read : Mode::read_write, spec, hints);
-  trace.header_open.add(1, 0, watch.seconds());
-  std::vector<Real> reals(header.begin(), header.end());
-  const penstock::Section all = penstock::Section::all(spec.shape);
-  if (reading) file.read(reals, all);
-  else file.write(reals, all);
-  trace.add_call(file.last_call());
-  file.close();
-  std::copy(reals.begin(), reals.end(), header.begin());
+  return hints;
+}
+
+penstock::Section section_of_header(const Grid& grid) {
+  return grid.rank() == 0 ? penstock::Section{{0, header_reals}} : penstock::Section{};
+}
+
+/// Collective. The file has it in its own precision.
+void write_header(FieldsFile& file, const Grid& grid, const Header& header) {
+  const penstock::Hints hints = hints_of_header(file);
+  const std::vector<double> mine(header.begin(), grid.rank() == 0 ? header.end() : header.begin());
+  file[header_name].write(mine, section_of_header(grid), &hints);
+}
+
+/// Collective: all ranks get it.
+Header read_header(FieldsFile& file, const Grid& grid) {
+  const penstock::Hints hints = hints_of_header(file);
+  Header header{};
+  const std::span<double> mine(header.data(), grid.rank() == 0 ? header.size() : 0);
+  file[header_name].read(mine, section_of_header(grid), &hints);
+  MPI_Bcast(header.data(), header_reals, MPI_DOUBLE, 0, grid.comm());
+  return header;
 }
 
 Header header_of(const Gas& gas) {
@@ -158,12 +162,14 @@ void Dumper::dump(const Gas& gas) {
   for (int p = 0; p < pictures; ++p) headers[p] = draw(gas, p);
 
   const Stopwatch watch;
-  write_file<float>(settings_.folder / numbered("analysis", gas.iteration), false, header_of(gas),
-                    numbers_);
-  write_file<float>(settings_.folder / "restart.dat", true, header_of(gas), numbers_);
+  const auto numbers = spec_of<float, float>(grid_.cells(), array_names);
+  write_file({numbered("analysis", gas.iteration), Mode::create, numbers}, header_of(gas),
+             views_of(numbers_));
+  write_file({"restart.dat", Mode::replace, numbers}, header_of(gas), views_of(numbers_));
   for (int p = 0; p < pictures; ++p)
-    write_file<std::uint8_t>(settings_.folder / numbered(picture_names[p], gas.iteration), false,
-                             headers[p], std::span(&characters_[p], 1));
+    write_file({numbered(picture_names[p], gas.iteration), Mode::create,
+                spec_of<float, std::uint8_t>(grid_.cells(), std::span(&picture_names[p], 1))},
+               headers[p], views_of(std::span(&characters_[p], 1)));
   if (settings_.checkpoint) checkpoint(gas);
   trace_.visible += watch.seconds();
   ++trace_.dumps;
@@ -173,12 +179,8 @@ void Dumper::finish() {
   const Stopwatch watch;
   for (Pending& pending : pending_) {
     for (auto& handle : pending.handles) handle.wait();
-    const Stopwatch closing;
-    if (!pending.closing) {
-      trace_.add(pending.file.statistics());
-      pending.file.close();
-      trace_.close.add(1, 0, closing.seconds());
-    }
+    trace_.add(pending.file.statistics());
+    close(pending);
   }
   pending_.clear();
   trace_.visible += watch.seconds();
@@ -225,77 +227,60 @@ Header Dumper::draw(const Gas& gas, int picture) {
           gas.grid.length()};
 }
 
-template <class T, class Arrays>
-void Dumper::write_file(const fs::path& path, bool in_place, const Header& header,
-                        const Arrays& arrays_of_it) {
-  const auto spec = spec_of(grid_.cells(), static_cast<std::int64_t>(arrays_of_it.size()),
-                            sizeof(float), sizeof(T));
-  int exists = 0;
-  on_rank_0(grid_.comm(), [&] { exists = in_place && fs::exists(path) ? 1 : 0; });
-  MPI_Bcast(&exists, 1, MPI_INT, 0, grid_.comm());
-  const Stopwatch watch;
-  auto file = ArrayFile::open(grid_.comm(), path, exists != 0 ? Mode::read_write : Mode::create,
-                              spec, settings_.hints);
-  trace_.open.add(1, 0, watch.seconds());
-  if (exists != 0 && file.file_size() != file.end_offset()) file.truncate(file.end_offset());
-  on_rank_0(grid_.comm(), [&] {
-    Header reals = header;
-    move_header<float>(path, false, settings_.hints, reals, trace_);
-  });
-  std::vector<penstock::WriteView> views;
-  for (const auto& array : arrays_of_it)
+template <class Arrays>
+Dumper::Views Dumper::views_of(const Arrays& arrays_of_file) const {
+  Views views;
+  for (const auto& array : arrays_of_file)
     views.push_back(dense<const std::byte>(array.data(), grid_.size()));
-  write_arrays(std::move(file), views);
+  return views;
 }
 
-void Dumper::write_arrays(ArrayFile file, const std::vector<penstock::WriteView>& views) {
-  Pending pending{std::move(file), {}, false};
-  const bool buffered = settings_.hints.active_buffer_size > 0;
+void Dumper::write_file(const NewFile& made, const Header& header, const Views& views) {
+  const bool at_once = !is_split() && settings_.hints.active_buffer_size == 0;
+  const Stopwatch watch;
+  Pending pending{FieldsFile::open(grid_.comm(), settings_.folder / made.name, made.mode, made.spec,
+                                   settings_.hints),
+                  {}};
+  trace_.open.add(1, 0, watch.seconds());
+  FieldsFile& file = pending.file;
+  write_header(file, grid_, header);
+  if (at_once) trace_.add_call(file.last_call());
   for (std::size_t a = 0; a < views.size(); ++a) {
-    const penstock::Part<penstock::WriteView> part{section_of(grid_, static_cast<std::int64_t>(a)),
-                                                   views[a]};
-    if (is_split()) {
-      pending.handles.push_back(
-          pending.file.write_begin(std::span(&part, 1), settings_.background));
-    } else {
-      pending.file.write(std::span(&part, 1));
-      if (!buffered) trace_.add_call(pending.file.last_call());
-    }
+    penstock::Field field = file[made.spec.fields[a + 1].name];
+    const penstock::Part<penstock::WriteView> part{section_of(grid_), views[a]};
+    if (is_split())
+      pending.handles.push_back(field.write_begin(std::span(&part, 1), settings_.background));
+    else field.write(std::span(&part, 1));
+    if (at_once) trace_.add_call(file.last_call());
   }
-  if (!is_split() && !buffered) {
-    const Stopwatch closing;
-    pending.file.close();
-    trace_.close.add(1, 0, closing.seconds());
-    return;
-  }
-  pending_.push_back(std::move(pending));
+  if (at_once) close(pending);
+  else pending_.push_back(std::move(pending));
+}
+
+void Dumper::close(Pending& pending) {
+  const Stopwatch closing;
+  pending.file.close();
+  trace_.close.add(1, 0, closing.seconds());
 }
 
 void Dumper::checkpoint(const Gas& gas) {
-  const fs::path path = settings_.folder / "checkpoint.dat",
-                 unfinished = settings_.folder / "checkpoint.new";
-  const auto spec = spec_of(grid_.cells(), arrays, sizeof(double), sizeof(double));
-  auto file = ArrayFile::open(grid_.comm(), unfinished, Mode::create, spec, settings_.hints);
-  on_rank_0(grid_.comm(), [&] {
-    Header reals = header_of(gas);
-    Trace not_of_the_paper;
-    move_header<double>(unfinished, false, settings_.hints, reals, not_of_the_paper);
-  });
+  const auto spec = spec_of<double, double>(grid_.cells(), array_names);
+  auto file = FieldsFile::open(grid_.comm(), settings_.folder / "checkpoint.dat", Mode::replace,
+                               spec, settings_.hints);
+  write_header(file, grid_, header_of(gas));
   const Index3 n = grid_.size();
   for (int a = 0; a < arrays; ++a) {
-    const Field& field = gas.fields[a];  // in place: ghosts are between the cells
+    const Field& cells = gas.fields[a];  // in place: ghosts are between the cells
     constexpr auto real = static_cast<std::int64_t>(sizeof(double));
-    const penstock::WriteView view{reinterpret_cast<const std::byte*>(field.at(0, 0, 0)),
-                                   {n[0], n[1], n[2], 1},
-                                   {real, field.stride(1) * real, field.stride(2) * real, real},
+    const penstock::WriteView view{reinterpret_cast<const std::byte*>(cells.at(0, 0, 0)),
+                                   {n[0], n[1], n[2]},
+                                   {real, cells.stride(1) * real, cells.stride(2) * real},
                                    0,
                                    real};
-    const penstock::Part<penstock::WriteView> part{section_of(grid_, a), view};
-    file.write(std::span(&part, 1));
+    const penstock::Part<penstock::WriteView> part{section_of(grid_), view};
+    file[array_names[a]].write(std::span(&part, 1));
   }
-  file.sync();
   file.close();
-  on_rank_0(grid_.comm(), [&] { fs::rename(unfinished, path); });
 }
 
 namespace {
@@ -303,19 +288,18 @@ namespace {
 /// Reads six arrays of T behind a header of as many reals of T.
 template <class T>
 void read_arrays(const fs::path& path, const penstock::Hints& hints, Gas& gas, Trace& trace) {
-  const auto spec = spec_of(gas.grid.cells(), arrays, sizeof(T), sizeof(T));
+  const auto spec = spec_of<T, T>(gas.grid.cells(), array_names);
   const Stopwatch opening;
-  auto file = ArrayFile::open(gas.grid.comm(), path, Mode::read, spec, hints);
+  auto file = FieldsFile::open(gas.grid.comm(), path, Mode::read, spec, hints);
   trace.open.add(1, 0, opening.seconds());
-  Header header{};
-  on_rank_0(gas.grid.comm(), [&] { move_header<T>(path, true, hints, header, trace); });
-  MPI_Bcast(header.data(), header_reals, MPI_DOUBLE, 0, gas.grid.comm());
+  const Header header = read_header(file, gas.grid);
+  trace.add_call(file.last_call());
   const Index3 n = gas.grid.size();
   std::vector<T> values(static_cast<std::size_t>(product(n)));
   for (int a = 0; a < arrays; ++a) {
-    const penstock::Part<penstock::ReadView> part{section_of(gas.grid, a),
+    const penstock::Part<penstock::ReadView> part{section_of(gas.grid),
                                                   dense<std::byte>(values.data(), n)};
-    file.read(std::span(&part, 1));
+    file[array_names[a]].read(std::span(&part, 1));
     trace.add_call(file.last_call());
     const std::vector<double> doubles(values.begin(), values.end());
     gas.fields[a].unpack(doubles.data());

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "gas.hpp"
@@ -26,9 +27,8 @@ std::int64_t bytes_of_dumps(const Index3& cells, std::int64_t dumps, bool checkp
 
 /// Writes dumps: analysis-N.dat and restart.dat, six arrays each in single precision;
 /// density-N.dat, pressure-N.dat, speed-N.dat and potential-N.dat, one byte a cell; N is the
-/// iteration. The restart file is overwritten in place, the others are new each time.
-/// checkpoint.dat has the six arrays in double precision; it is written under another name, and
-/// takes the place of the last one when it is whole.
+/// iteration. The others are new each time; restart.dat, and checkpoint.dat, which has the six
+/// arrays in double precision, take the place of the last ones when they are whole.
 ///
 /// With background I/O, or an active buffer, a dump returns before its bytes are in the files; the
 /// next one, or finish(), waits for it. All functions are collective, and throw penstock::Error,
@@ -42,18 +42,23 @@ class Dumper {
  private:
   /// An open file, and what is under way in it.
   struct Pending {
-    penstock::ArrayFile file;
+    penstock::FieldsFile file;
     std::vector<penstock::Handle> handles;
-    bool closing = false;  ///< the last handle is that of close_begin()
   };
+  struct NewFile {
+    std::string name;  ///< in the folder of the dumps
+    penstock::Mode mode;
+    penstock::FieldsSpec spec;  ///< a header, then arrays
+  };
+  using Views = std::vector<penstock::WriteView>;
   using Header = std::array<double, header_reals>;
 
   void convert(const Gas& gas);
   Header draw(const Gas& gas, int picture);
-  template <class T, class Arrays>
-  void write_file(const std::filesystem::path& path, bool in_place, const Header& header,
-                  const Arrays& arrays);
-  void write_arrays(penstock::ArrayFile file, const std::vector<penstock::WriteView>& arrays);
+  template <class Arrays>
+  Views views_of(const Arrays& arrays) const;
+  void write_file(const NewFile& made, const Header& header, const Views& views);
+  void close(Pending& pending);
   void checkpoint(const Gas& gas);
   bool is_split() const noexcept { return settings_.background != penstock::Background::none; }
 

@@ -11,11 +11,9 @@ namespace {
 /// All of them, in one order.
 template <class AnyTrace>
 auto tallies(AnyTrace& trace) {
-  return std::array{&trace.open, &trace.close, &trace.header_open,
-                    &trace.read, &trace.write, &trace.communication};
+  return std::array{&trace.open, &trace.close, &trace.read, &trace.write, &trace.communication};
 }
-constexpr std::array<const char*, 6> names{"open", "close", "header_open",
-                                           "read", "write", "communication"};
+constexpr std::array<const char*, 5> names{"open", "close", "read", "write", "communication"};
 
 std::string json_of(const Tally& tally) {
   std::ostringstream out;

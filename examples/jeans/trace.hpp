@@ -36,7 +36,6 @@ class Stopwatch {
 /// Of one rank; sum() makes it that of all.
 struct Trace {
   Tally open, close;    ///< of files, by all ranks together
-  Tally header_open;    ///< of headers, by rank 0 alone
   Tally read, write;    ///< system calls
   Tally communication;  ///< messages between ranks for reads and writes; copying is in its time
   double visible = 0;   ///< seconds of the program's time in reads and writes of any kind

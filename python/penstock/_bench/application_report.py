@@ -118,8 +118,7 @@ def operations_table(r: Record, number: int) -> Table:
     rows = []
     for name, words in OPERATIONS.items():
         tally = r.get(name, {"count": 0, "seconds": 0.0})
-        count = str(tally["count"]) + (f" (+ {r['header_open']['count']} of headers)" if name == "open" else "")
-        row = [words, count, f"{tally['seconds']:.3f}", f"{tally['seconds'] / r['ranks']:.4f}"]
+        row = [words, str(tally["count"]), f"{tally['seconds']:.3f}", f"{tally['seconds'] / r['ranks']:.4f}"]
         rows.append(row + ([str(PAPER[r["case"]][name])] if compared else []))
     head = ["Operation", "Total Count (all procs.)", "Total Time (sec.) (all procs.)", "Average Time (sec.) (per proc.)"]
     return Table(f"Table {number}: I/O operations, {r['device']}, {about(r)}", head + (["Count in the paper"] if compared else []), rows)
