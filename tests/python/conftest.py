@@ -15,6 +15,7 @@ NOT_BEGUN = "PMIx server's listener thread failed to start"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: needs minutes; run by make test-slow")
+    config.addinivalue_line("markers", "without_program: of a bench whose program is not built")
 
 
 def run_ranks(folder, script, ranks, timeout=120, expect=0):

@@ -2,13 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import penstock
 import pytest
 from conftest import INTERRUPTIBLE
 
@@ -20,7 +23,9 @@ COMMAND = [sys.executable, "-m", "penstock", "bench", "application", "--mpiexec-
 
 
 @pytest.fixture(autouse=True)
-def _program():
+def _program(request):
+    if "without_program" in request.keywords:
+        return
     try:
         application.find_program(None)
     except ArgumentError as error:
@@ -95,10 +100,39 @@ def test_too_little_memory_or_disk_is_said_before(tmp_path, monkeypatch, capsys)
         application._fitting(application.SMALL, tmp_path)
 
 
+INSTALLED = """
+import sys
+from pathlib import Path
+import penstock._bench.application as application
+assert not Path(application.__file__).with_name("jeans").exists()
+from penstock.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.without_program
+@pytest.mark.parametrize("named", [None, "nothing", "."])
+def test_an_installed_package_says_how_to_get_the_program(tmp_path, named):
+    """What is installed is the package without what builds put beside it."""
+    source = Path(penstock.__file__).parent
+    shutil.copytree(source, tmp_path / "installed" / "penstock", ignore=shutil.ignore_patterns("jeans", "__pycache__"))
+    paths = os.pathsep.join([str(tmp_path / "installed"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    environment.pop("PENSTOCK_JEANS", None)
+    if named:
+        environment["PENSTOCK_JEANS"] = named
+    done = subprocess.run([sys.executable, "-c", INSTALLED, "bench", "application", "--cases", "small"], cwd=tmp_path,
+                          env=environment, text=True, capture_output=True, timeout=100)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    missing = f"the application '{named}' is not there" if named else "this installation of Penstock does not have the application"
+    for words in (missing, "make bench-application", "cmake -S examples/jeans", "--program", "PENSTOCK_JEANS"):
+        assert words in " ".join(done.stderr.split()), done.stderr
+
+
 def test_wrong_arguments(tmp_path):
     for arguments, words in ((["--cases", "medium"], "known are small, large, study, film"),
                              (["--methods", "magic"], "known are auto, direct"),
-                             (["--program", "nothing"], "build examples/jeans"),
+                             (["--program", "nothing"], "the application 'nothing' is not there"),
                              (["--hint", "bufer_size=1M"], "is not a hint")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("penstock: ") and words in text

@@ -95,12 +95,17 @@ def ways_of_the_study(methods: list[str]) -> list[Way]:
 
 
 def find_program(given: Optional[Path]) -> Path:
-    """Beside this module, where the build and the wheel put it; or where the user says."""
-    program = given or Path(os.environ.get("PENSTOCK_JEANS", Path(__file__).with_name("jeans")))
-    if not os.access(program, os.X_OK):
-        raise ArgumentError(f"the application '{program}' is not there, or is no program; build examples/jeans, and name "
-                            "the program with --program or in PENSTOCK_JEANS")
-    return program
+    """Where the user says; else beside this module, where a build of the sources puts it."""
+    named = given or os.environ.get("PENSTOCK_JEANS")
+    program = Path(named or Path(__file__).with_name("jeans"))
+    if program.is_file() and os.access(program, os.X_OK):
+        return program
+    how = ("Penstock's sources have it: there, `make bench-application` builds it and runs this command, or `cmake -S examples/jeans "
+           "-B jeans-build && cmake --build jeans-build` makes it with an installed C++ library; name the program with "
+           "--program jeans-build/jeans, or in PENSTOCK_JEANS")
+    if named:
+        raise ArgumentError(f"the application '{program}' is not there, or is no program. {how}")
+    raise ArgumentError(f"this installation of Penstock does not have the application that this bench runs, jeans, a C++ program. {how}")
 
 
 @app.command()
