@@ -56,7 +56,7 @@ types() {
 # The programs of the README and of docs/arrays.md, as strictly as a user may have his read. After types.
 documented() {
   local view=$build/mypy
-  python scripts/doc_programs.py "$view/programs" README.md docs/arrays.md &&
+  python scripts/doc_programs.py "$view/programs" README.md docs/arrays.md docs/out-of-core.md &&
     printf '[mypy]\nstrict = True\nfollow_imports = silent\nfollow_imports_for_stubs = True\n' >"$view/strict.ini" &&
     (cd "$view" && MYPYPATH=. "$OLDPWD/$tools/bin/mypy" --config-file strict.ini --cache-dir .documented \
       --python-executable "$(command -v python)" programs)
@@ -67,6 +67,6 @@ tool warnings "a build with -Werror" env WERROR=ON scripts/build.sh "$flavour"
 tool clang-tidy "$(compiled_sources | wc -l) files" tidy
 tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .
 tool mypy "package penstock" types
-tool mypy-documents "the programs of README.md and docs/arrays.md" documented
+tool mypy-documents "the programs of README.md, docs/arrays.md and docs/out-of-core.md" documented
 echo "<testsuite name=\"lint\">$cases</testsuite>" >"$report"
 exit $status

@@ -11,5 +11,8 @@
 #include <penstock/first_rank.hpp>
 #include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
+#include <penstock/out_of_core.hpp>
 #include <penstock/section.hpp>
 #include <penstock/statistics.hpp>
+#include <penstock/tile_budget.hpp>
+#include <penstock/tiling.hpp>

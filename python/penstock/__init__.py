@@ -41,7 +41,9 @@ from ._formats.dataset import DatasetFile
 from ._handle import Handle
 from ._hints import hints
 from ._open import open
+from ._out_of_core import OutOfCoreArray
 from ._sections import extents, inclusive, section
+from ._tiles import Tile
 from ._whole import load, save
 
 __all__ = [
@@ -60,12 +62,14 @@ __all__ = [
     "Handle",
     "Hint",
     "InternalError",
+    "OutOfCoreArray",
     "Section",
     "SectionError",
     "StateError",
     "Statistics",
     "StatisticsField",
     "StorageError",
+    "Tile",
     "distribute",
     "explain",
     "extents",

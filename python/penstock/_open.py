@@ -201,7 +201,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 
-def _name_of(path: Any) -> bytes:
+def name_of(path: Any) -> bytes:
     """For a message; empty where it is no path."""
     try:
         return os.fsencode(path)
@@ -215,7 +215,7 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     try:
         given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
-        given, problem = Given(_name_of(path)), tellable(error)
+        given, problem = Given(name_of(path)), tellable(error)
     if problem is None and (comm is None or comm.Get_rank() == 0):
         warn_of_unknown(given.hints)
     ranks = 1 if comm is None else comm.Get_size()

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   penstock::python::bind_hints(m);
   penstock::python::bind_statistics(m);
   penstock::python::bind_file(m);
+  penstock::python::bind_tiles(m);
   penstock::python::bind_explain(m);
   penstock::python::bind_bench(m);
   m.attr("version") = PENSTOCK_VERSION;

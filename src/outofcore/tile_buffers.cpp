@@ -1,0 +1,75 @@
+#include "outofcore/tile_buffers.hpp"
+
+#include <chrono>
+#include <thread>
+
+namespace penstock {
+namespace {
+
+/// Of no section: a rank without a tile.
+template <class View, class Byte>
+std::vector<Part<View>> parts_of(const Section* section, Byte* data, std::int64_t element_size) {
+  if (section == nullptr) return {};
+  const auto bytes = static_cast<std::size_t>(section->element_count() * element_size);
+  return {{*section, {data, {}, {}, bytes, 0}}};
+}
+
+}  // namespace
+
+TileBuffers::TileBuffers(ArrayFile& file, const Hints& hints, int count, std::int64_t bytes)
+    : file_(&file), hints_(hints), buffers_(static_cast<std::size_t>(count)) {
+  for (Buffer& buffer : buffers_) buffer.memory.resize(static_cast<std::size_t>(bytes));
+}
+
+void TileBuffers::settle(Buffer& buffer) {
+  if (buffer.reading) buffer.reading->wait();
+  buffer.reading.reset();
+  if (buffer.writing) buffer.writing->wait();
+  buffer.writing.reset();
+}
+
+void TileBuffers::begin_read(std::int64_t step, const Section* section) {
+  Buffer& buffer = of(step);
+  settle(buffer);
+  const auto parts = parts_of<ReadView>(section, buffer.memory.data(), file_->spec().element_size);
+  buffer.reading = file_->read_begin(parts, Background::storage, &hints_);
+}
+
+void TileBuffers::finish_read(std::int64_t step) {
+  Buffer& buffer = of(step);
+  if (buffer.reading) buffer.reading->wait();
+  buffer.reading.reset();
+}
+
+void TileBuffers::make_room(std::int64_t step) {
+  settle(of(step));
+}
+
+void TileBuffers::begin_write(std::int64_t step, const Section* section) {
+  Buffer& buffer = of(step);
+  const std::byte* const data = buffer.memory.data();
+  const auto parts = parts_of<WriteView>(section, data, file_->spec().element_size);
+  buffer.writing = file_->write_begin(parts, Background::storage, &hints_);
+}
+
+void TileBuffers::finish() {
+  for (Buffer& buffer : buffers_) settle(buffer);
+}
+
+void TileBuffers::await_own_writes() noexcept {
+  for (Buffer& buffer : buffers_) try {
+      while (buffer.writing && !buffer.writing->test())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } catch (...) {  // the file tells on stderr what it could not write
+      buffer.writing.reset();
+    }
+}
+
+void TileBuffers::forget_handles() noexcept {
+  for (Buffer& buffer : buffers_) {
+    buffer.reading.reset();
+    buffer.writing.reset();
+  }
+}
+
+}  // namespace penstock
