@@ -211,7 +211,8 @@ TEST(OutOfCore, ABodyMayThrow) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       const double more = found[i] - was[i];
       EXPECT_TRUE(more == 0 || more == 1000) << i;
-      if (i < static_cast<std::size_t>(2 * size() * columns)) EXPECT_EQ(more, 1000) << i;
+      const bool written = i < static_cast<std::size_t>(2 * size() * columns);
+      EXPECT_TRUE(!written || more == 1000) << i;
     }
   }
 }
