@@ -36,8 +36,8 @@ _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
 
 @app.command()
 def split(
-    experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}: without exchange beside computation; "
-                                                "collective beside computation; beside communication."),
+    experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}. independent: each rank its own part, without exchange, "
+                                    "beside computation. The others: collective, beside what they are named after."),
     priorities: str = typer.Option("auto,idle", help=f"Of the background's thread, any of {', '.join(PRIORITIES)}: as Penstock "
                                    "chooses; as the program; SCHED_BATCH; nice 19; SCHED_IDLE, only when a core has nothing else."),
     set_up: str = typer.Option("default", help=f"Of the collective ones: {' or '.join(SET_UPS)}, in which every rank writes its "
@@ -70,9 +70,9 @@ def split(
 
 @app.command()
 def abt(
-    experiments: str = typer.Option("all", help=f"Any of {', '.join(ABT_EXPERIMENTS)}: what a thread that writes costs computation and "
-                                    "broadcasts; writes beside memory copies; a program with snapshots that relaxes, or multiplies "
-                                    "matrices; writes to servers that vary in speed, on paced devices."),
+    experiments: str = typer.Option("all", help=f"Any of {', '.join(ABT_EXPERIMENTS)}. pretest: what a thread that writes costs "
+                                    "computation and broadcasts. throughput: writes beside memory copies. jacobi, product: programs with "
+                                    "snapshots. servers: writes to servers that vary in speed, on paced devices."),
     on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=ON),
     ranks: str = _ranks,
     size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short. Not of jacobi and product."),
@@ -101,16 +101,19 @@ def abt(
         "requests": [byte_count("requests", text) for text in requests.split(",")], "variances": _variances(variances),
         "grid": grid, "iterations": iterations, "distributions": pick("distribution", distributions, list(DISTRIBUTIONS)),
         "snapshots": _snapshots(snapshots, iterations), "jacobi_repeat": jacobi_repeat, "repeat": repeat, "patience": patience,
-        "hints": parse_hints(hint or []),
-        "jacobi_ranks": (numbers("jacobi-ranks", jacobi_ranks) if jacobi_ranks else [max(counts)]) if programs else []}
-    if programs:
-        at_least(max(job["jacobi_ranks"]), "grid", grid)
+        "hints": parse_hints(hint or []), "jacobi_ranks": _program_ranks(jacobi_ranks or str(max(counts)), grid) if programs else []}
     # One thread for each rank: a library that multiplies matrices with more would take the other ranks' cores.
     runs = [Run(run.name, run.job, {"OMP_NUM_THREADS": "1"}) for run in runs_on(on, folder, output)]
     job["sizes"] = _sizes(list(dict.fromkeys(job["throughput_ranks"] + job["other_ranks"])), job["wanted_size"])
-    bench = Bench("penstock._bench.abt_worker", job, runs, list(dict.fromkeys(
-        job["throughput_ranks"] + job["other_ranks"] + job["jacobi_ranks"])), _pieces(job, runs), abt_report)
+    counts = list(dict.fromkeys(job["throughput_ranks"] + job["other_ranks"] + job["jacobi_ranks"]))
+    bench = Bench("penstock._bench.abt_worker", job, runs, counts, _pieces(job, runs), abt_report)
     bench.carry_out(output, folder, mpiexec_timeout)
+
+
+def _program_ranks(text: str, grid: int) -> list[int]:
+    counts = numbers("jacobi-ranks", text)
+    at_least(max(counts), "grid", grid)
+    return counts
 
 
 def _pieces(job: dict[str, Any], runs: list[Run]) -> int:

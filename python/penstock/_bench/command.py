@@ -107,10 +107,13 @@ def _exchange_entry(steps: list[str], set_ups: list[str], patterns: list[str], o
 
 
 def staggered_entry(delays: list[int]) -> dict[str, Any]:
-    """Shares that lie as the file has them: nothing is exchanged, so that writes alone are compared."""
+    """Shares that lie as the file has them: nothing is exchanged, so that writes alone are compared.
+
+    With `node`, since the exchanges in step do not wait for a turn (`writers`) where no thread writes for them.
+    """
     from .patterns import SLABS
 
-    shares = {**UNBUFFERED, "exchange": "step5"}
+    shares = {**UNBUFFERED, "exchange": "node"}
     methods = {"at once": shares, **{f"{us} us apart": {**shares, "stagger": str(us)} for us in delays},
                "one at a time": {**shares, "writers": "1"}}
     return {"experiment": "staggered", "patterns": [SLABS.name], "operations": ["write"], "files": ["existing"],

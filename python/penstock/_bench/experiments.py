@@ -43,7 +43,7 @@ EXPERIMENTS = {e.name: e for e in (
                "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
     Experiment("steps", "The steps of the two-phase exchange",
-               "--ranks 4,16 --sizes 16M,64M --steps direct,step1,step2,step3,step4,step5,node --operations write --repeat 5 --patience 3 "
+               "--ranks 4,16 --sizes 16M,64M --steps direct,step1,step2,step3,step4,step5,node --operations write --repeat 5 --patience 2 "
                "--on page-cache,o-direct,paced:bandwidth=400M,latency=1ms,writers=4",
                "--ranks 2,4 --sizes 256K,1M --repeat 1 --operations write --on page-cache", steps_report, steps_findings),
     Experiment("peers", "Beside the MPI library's own MPI-IO", f"--ranks 4 --size 32M --patterns {_PATTERNS} --repeat 5 --patience 3",

@@ -104,7 +104,7 @@ COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
 
 
 # Titles of columns that have a ratio.
-RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "x serial", "I/O\nhidden", "foreground\nslower by"}
+RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "x serial", "x at\nonce", "I/O\nhidden", "foreground\nslower by"}
 OF_PAIRS = "ratios: medians of the pairs of a repetition, not ratios of medians"
 
 
@@ -123,7 +123,7 @@ def table(records: list[Record], title: str, columns: list[Column], keys: tuple[
     about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
     if any(name in RATIOS for name, _ in columns):
         about += f"; {OF_PAIRS}"
-    result = Table(title=", ".join([title, *words]) + f"\n({about})")
+    result = Table(title=", ".join([title, *words]) + f"\n({about})", min_width=80)  # for the title's sake
     for name in [*keys, "method", *(name for name, _ in columns)]:
         result.add_column(name, justify="right" if name in ("size", "ranks", *(n for n, _ in columns)) else "left",
                           no_wrap=True)

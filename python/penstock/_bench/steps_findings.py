@@ -32,12 +32,12 @@ def _quicker(records: Sequence[Record], method: str, other: str) -> Optional[flo
 
 
 def steps_findings(records: list[Record]) -> list[Finding]:
-    """Of the paper's own set-up where it was measured: every rank writes its whole share."""
+    """Of the paper's own set-up where it was measured: every rank writes its whole share. The steps: with the largest file."""
     writes = [r for r in records if r["operation"] == "write" and r["experiment"] == "exchange"]
     set_up = "paper" if "paper" in {r.get("set_up") for r in writes} else "default"
     by_step = [{**r, "method": r["step"]} for r in writes if r.get("set_up") in (set_up, "any")]
-    found = []
-    for device, pattern, ranks, size in _cases(by_step, "device", "pattern", "ranks", "size"):
+    found, largest = [], max((r["size"] for r in by_step), default=0)
+    for device, pattern, ranks, size in _cases([r for r in by_step if r["size"] == largest], "device", "pattern", "ranks", "size"):
         chosen = [r for r in by_step if (r["device"], r["pattern"], r["ranks"], r["size"]) == (device, pattern, ranks, size)]
         place = f"{device}, {pattern}, {size_text(size)}, {ranks} ranks"
         found += [_ordered(chosen, place, *pair) for pair in ORDER]

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from .phases import PARTS, REST, share
 from .plots import BEFORE_LINES, MARKERS, ROD, WHISKERS, about, plt, save, whiskers
-from .ratios import Record
+from .ratios import Record, paired, quartiles
 from .report import distinct, size_text
 
 SET_UPS = {"default": "Penstock's set-up", "paper": "the paper's: each rank its whole share"}
@@ -171,7 +171,7 @@ def _staggered(records: list[Record], path: Path) -> Path:
         row[0].set_ylabel("MB/s")
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    figure.suptitle(f"Every rank writes one piece of the file; figures: times `at once`\n{_machine(records)}", fontsize=11)
+    figure.suptitle(f"Every rank writes one piece of the file; figures: times `at once`, medians of pairs\n{_machine(records)}", fontsize=11)
     return save(figure, path)
 
 
@@ -184,7 +184,7 @@ def _stagger_panel(panel: Any, records: list[Record]) -> None:
         middle, around = whiskers([_of_times(r) for r in found])
         drawn = panel.bar([g + (i - (len(methods) - 1) / 2) * 0.8 / len(methods) for g in range(len(counts))], middle, yerr=around,
                           width=0.74 / len(methods), color=f"C{i}", label=method, error_kw=WHISKERS)
-        panel.bar_label(drawn, [f"{a['seconds'] / r['seconds']:.2f}" for a, r in zip(alone, found)], fontsize=7, padding=2,
+        panel.bar_label(drawn, [f"{quartiles(paired(r['times'], a['times']))[1]:.2f}" for a, r in zip(alone, found)], fontsize=7, padding=2,
                         **BEFORE_LINES)
     panel.set_xticks(range(len(counts)), [f"{n} ranks" for n in counts])
     panel.grid(axis="y", alpha=0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .findings import print_findings
 from .phases import PARTS, REST, share
-from .ratios import Record
+from .ratios import Record, paired, quartiles
 from .report import COUNT_COLUMNS, SPEED_COLUMNS, Column, console, distinct, ordered, pictures_and_records, table
 from .steps_findings import steps_findings
 
@@ -18,8 +18,14 @@ def _share(part: str) -> Callable[[Record], str]:
 
 SHARE_COLUMNS: list[Column] = [("ms", lambda r: f"{1e3 * r['seconds']:.1f}"),
                                *((f"{part}\n%", _share(part)) for part in (*PARTS, REST))]
-STAGGER_COLUMNS: list[Column] = [("MB/s", lambda r: f"{r['mb_per_s']:.0f}"),
-                                 ("of the\nrod", lambda r: f"{r['of_rod']:.2f}" if "of_rod" in r else "")]
+def _stagger_columns(records: list[Record]) -> list[Column]:
+    at_once = {(r["ranks"], r["size"]): r["times"] for r in records if r["method"] == "at once"}
+
+    def gain(r: Record) -> str:
+        return f"{quartiles(paired(r['times'], at_once[r['ranks'], r['size']]))[1]:.2f}"
+
+    return [("MB/s", lambda r: f"{r['mb_per_s']:.0f}"), ("x at\nonce", gain),
+            ("of the\nrod", lambda r: f"{r['of_rod']:.2f}" if "of_rod" in r else "")]
 
 
 def steps_report(records: list[Record], folder: Path) -> None:
@@ -34,6 +40,6 @@ def steps_report(records: list[Record], folder: Path) -> None:
                 screen.print(table(told, f"{operation}: counts, sums over the ranks", COUNT_COLUMNS))
         chosen = ordered([r for r in records if (r["device"], r["experiment"]) == (device, "staggered")])
         if chosen:
-            screen.print(table(chosen, "staggered: every rank writes one piece of the file", STAGGER_COLUMNS))
+            screen.print(table(chosen, "staggered: every rank writes one piece of the file", _stagger_columns(chosen)))
     print_findings(screen, steps_findings(records))
     pictures_and_records(screen, records, folder)
