@@ -56,8 +56,7 @@ def _grid(records: list[Record], key: str, title: str, axis: str, draw: Callable
 
 def _throughput(records: list[Record], path: Path) -> Path:
     """Apparent throughput beside memcpy (Ma and others, Figures 2 and 4)."""
-    title = (f"Writes with time to think between them, {rank_sizes(records)} a rank; {INTERVALS}; figures: of a memory copy's "
-             "throughput (medians)")
+    title = (f"Writes with time to think between them, {rank_sizes(records)} a rank\n{INTERVALS}; figures: of a memory copy's throughput (medians)")
     return save(_grid(records, "pattern", title, "apparent throughput, GB/s", _throughput_panel), path)
 
 
@@ -79,7 +78,7 @@ def _throughput_panel(panel: Any, records: list[Record]) -> None:
 
 def _pretest(records: list[Record], path: Path) -> Path:
     """Writes beside computation and broadcasts, over the size of a request (Ma and others, section 3.1)."""
-    title = (f"A thread that writes {rank_sizes(records)} a rank, in parallel with other work; {INTERVALS}")
+    title = (f"A thread that writes {rank_sizes(records)} a rank, in parallel with other work\n{INTERVALS}")
     found = [r for r in records if r["method"] == "parallel"]
     return save(_grid(found, "ranks", title, "of the time in series; slower by", _pretest_panel), path)
 
@@ -105,7 +104,7 @@ def _pretest_panel(panel: Any, records: list[Record]) -> None:
 
 def _servers(records: list[Record], path: Path) -> Path:
     """The real cost of a write to servers that vary: in rounds that all ranks wait for, and out of a buffer."""
-    title = f"A write of {rank_sizes(records)} a rank to servers that vary in speed, until it is in the file; {INTERVALS}"
+    title = f"A write of {rank_sizes(records)} a rank to servers that vary in speed, until it is in the file\n{INTERVALS}"
     return save(_grid(records, "ranks", title, "write and close, ms", _servers_panel), path)
 
 

@@ -44,7 +44,7 @@ def steps(
     sizes: str = typer.Option("64M", help="Bytes that all ranks want together: 4M,16M,64M. Those for which there is no room are "
                                           "left out, and named."),
     on: str = typer.Option("page-cache,o-direct", help=ON),
-    stagger: str = typer.Option("200,1000", help="Staggered: microseconds from a rank's write to that of the next."),
+    stagger: str = typer.Option("200,1000,10000", help="Staggered: microseconds from a rank's write to that of the next."),
     operations: str = _operations, repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:

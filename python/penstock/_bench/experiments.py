@@ -44,15 +44,15 @@ EXPERIMENTS = {e.name: e for e in (
                sections_report, sections_findings),
     Experiment("steps", "The steps of the two-phase exchange",
                "--ranks 4,16 --sizes 16M,64M --steps direct,step1,step2,step3,step4,step5,node --operations write --repeat 5 --patience 2 "
-               "--on page-cache,o-direct,paced:bandwidth=400M,latency=1ms,writers=4",
+               "--on page-cache,o-direct,paced:bandwidth=1G,latency=200us,writers=4",
                "--ranks 2,4 --sizes 256K,1M --repeat 1 --operations write --on page-cache", steps_report, steps_findings),
     Experiment("peers", "Beside the MPI library's own MPI-IO", f"--ranks 4 --size 32M --patterns {_PATTERNS} --repeat 5 --patience 3",
                "--ranks 2 --size 1M --patterns gaps --repeat 1", peers_report, peers_findings),
     Experiment("split", "Split collectives", "--ranks 4 --size 32M --repeat 3 --patience 8",
                "--ranks 2 --size 256K --slab 64K --repeat 1 --sample 0 --on page-cache", split_report, split_findings),
     Experiment("abt", "Active buffering",
-               "--ranks 4 --size 8M --grid 1024 --iterations 64 --snapshots 1,4,16,64 --repeat 3 --jacobi-repeat 3 --patience 6 "
-               "--requests 128K,1M,4M --on page-cache,o-direct,paced:bandwidth=200M,latency=1ms",
+               "--ranks 4 --size 8M --grid 768 --iterations 64 --snapshots 1,4,16,64 --repeat 3 --jacobi-repeat 3 --patience 6 "
+               "--requests 128K,1M,4M --on page-cache,o-direct,paced:bandwidth=100M,latency=1ms",
                "--ranks 2 --size 512K --grid 64 --iterations 4 --snapshots 1 --repeat 2 --requests 128K,256K --variances 0,1 "
                "--on page-cache,paced:bandwidth=400M", abt_report, abt_findings),
     Experiment("application", "A production application", "--cases small,study --on paced:bandwidth=200M,latency=1ms --methods auto,direct",

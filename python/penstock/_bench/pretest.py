@@ -24,6 +24,7 @@ from .devices import of_file
 from .foreground import ArrayComputation, Broadcasts, calibrate
 from .overlap_worker import Way
 from .ranks import BenchError, Worker
+from .report import size_text
 
 FOREGROUNDS: dict[str, Callable[[MPI.Intracomm, int], Any]] = {"computation": ArrayComputation, "broadcast": Broadcasts}
 
@@ -68,7 +69,7 @@ def pretest(worker: Worker, device: Any, size: int) -> None:
         foreground = make(worker.comm, size)
         for request in worker.job["requests"]:
             _measure(worker, device, foreground, (size, request))
-            worker.tell(f"pretest, {name}, {request} bytes a request")
+            worker.tell(f"pretest, {name}, {size_text(request)} a request")
         foreground.close()
 
 
