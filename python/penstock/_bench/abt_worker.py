@@ -205,7 +205,7 @@ class Abt(Worker):
                   "bytes": self.comm.allreduce(part.nbytes), "repeat": len(times)}
         for i, writer in enumerate(writers):
             pairs = times[:, i] / times[:, 0]
-            self.append({**common, "method": writer.name, "seconds": float(np.median(times[:, i])), "times": times[:, i].tolist(),
+            self.append({**common, "method": writer.name, "modelled": writer.words, "seconds": float(np.median(times[:, i])), "times": times[:, i].tolist(),
                          "of_unbuffered": float(np.median(pairs)), "of_unbuffered_pairs": pairs.tolist(),
                          "buffer": self.most(writer.told)})
 
