@@ -15,13 +15,24 @@ namespace {
 namespace fs = std::filesystem;
 
 bool lies_in_zarr(const fs::path& path) {
-  return std::ranges::any_of(path, [](const fs::path& part) { return part.extension() == ".zarr"; });
+  return std::ranges::any_of(path,
+                             [](const fs::path& part) { return part.extension() == ".zarr"; });
+}
+
+/// Metadata of Zarr 3 beside that of Zarr 2 would hide what is there.
+void check_is_no_older(const fs::path& folder) {
+  for (const char* name : {".zgroup", ".zarray"})
+    if (fs::exists(folder / name))
+      throw Error(ErrorClass::format,
+                  "'" + folder.string() + "' is of Zarr 2 (it has " + name +
+                      "), and Penstock writes Zarr 3; choose another folder, or let zarr-python "
+                      "convert it (zarr migrate v3)");
 }
 
 void check_is_no_array(const fs::path& folder) {
   const std::string name = (folder / "zarr.json").string();
   const std::shared_ptr<ChunkFile> file = ChunkFile::open(name);
-  if (file == nullptr) return;
+  if (file == nullptr) return check_is_no_older(folder);
   const Bytes bytes = file->read_all();
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::string type;
