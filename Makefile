@@ -16,7 +16,7 @@
 #   make bench-mpi-io [MPI=...] [RANKS=4] [ARGS=...]  MPI-IO of programs with penstock run, beside the
 #                           MPI library's own
 #   make bench-formats [MPI=...] [RANKS=4] [ARGS=...]  HDF5 and netCDF-4 files beside bare bytes
-#   make bench-trace [MPI=...] [ARGS="FOLDER BLOCKS"]  what PENSTOCK_TRACE costs requests of 4 KiB and 4 MiB
+#   make bench-trace [MPI=...] [ARGS="FOLDER BLOCKS PAIRS"]  what PENSTOCK_TRACE costs requests of 4 KiB and 4 MiB
 #   make bench-simulate     what a write costs each of up to 4,096 simulated ranks, as a table and a plot
 #   make bench-hosts [MPI=...] [ARGS="--layouts 2x1,2x2,2x4"]  every exchange between hosts, which are made on
 #                           this machine, beside what auto takes

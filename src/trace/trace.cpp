@@ -31,7 +31,9 @@ constexpr std::array<std::string_view, phases> kind_names{
 /// waited for a core, the offset those that it ran.
 constexpr std::uint16_t run_queue = phases + 1;
 
-constexpr std::int64_t shortest_plan = 1000;       // ns: a process alone has little to plan
+/// Nanoseconds: a process alone has little to plan, and nobody to wait for. Of a call of some
+/// microseconds these would be half of the records.
+constexpr std::int64_t shortest = 1000;
 constexpr std::int64_t sample_every = 10'000'000;  // ns; it takes some microseconds
 constexpr std::size_t room_for_lanes = 16 * 1024;  // of names
 
@@ -164,7 +166,8 @@ void Trace::take(const Span& span, std::uint32_t file) noexcept {
   record.begin = nanoseconds(span.begin);
   const std::int64_t end = nanoseconds(span.end);
   record.duration = end - record.begin;
-  if (span.phase == Phase::plan && record.duration < shortest_plan) return;
+  const bool may_be_short = span.phase == Phase::plan || span.phase == Phase::wait;
+  if (may_be_short && record.duration < shortest) return;
   Thread& mine = thread();
   record.offset = span.offset;
   record.bytes = span.bytes;

@@ -140,9 +140,9 @@ TEST_F(Traces, TellsTheAccessesOfAStorageSpanAndNotTheSpan) {
             static_cast<double>(read.duration + written.duration));
 }
 
-TEST_F(Traces, LeavesOutPlansThatTookNoTime) {
+TEST_F(Traces, LeavesOutPlansAndWaitsThatTookNoTime) {
   Trace trace(settings());
-  for (const Phase phase : {Phase::plan, Phase::copy}) {
+  for (const Phase phase : {Phase::plan, Phase::wait, Phase::copy}) {
     trace.listener("f")->take(span(phase));
     Span quick = span(phase);
     quick.begin = quick.end - std::chrono::nanoseconds(500);
@@ -151,6 +151,7 @@ TEST_F(Traces, LeavesOutPlansThatTookNoTime) {
   Contents found;
   read_contents(trace.path(), found);
   EXPECT_EQ(found.of("plan").size(), 1U);
+  EXPECT_EQ(found.of("wait").size(), 1U);
   EXPECT_EQ(found.of("copy").size(), 2U);
 }
 
