@@ -63,6 +63,9 @@ struct OutOfCoreSpec {
   std::optional<Section> share;
   /// Bytes of each process for tiles, what is on its way, and staging; the same on all ranks.
   std::int64_t memory = std::int64_t{64} << 20;
+  /// What is done while the program computes; none: each tile is read and written at once. The same
+  /// on all ranks.
+  Background background = Background::storage;
 };
 
 /// An array in a file, of which only tiles are in memory: while the program computes on one, the

@@ -53,6 +53,8 @@ class OutOfCoreArray:
             staging of aggregators. The same on all ranks.
         comm: As in `open`.
         hints: As in `open`. ``buffer_size`` and ``active_buffer_size`` follow from ``memory``, unless given.
+        background: What is done while the program computes, as in `File.write_begin`; "none" reads and writes each tile
+            at once.
         how: What else `open` takes: ``offset``, ``container``, ``dataset``...
 
     Raises:
@@ -66,13 +68,15 @@ class OutOfCoreArray:
 
     def __init__(self, path: Path, mode: str = "r", shape: Any = None, dtype: Any = None,
                  order: Optional[str] = None, *, distribution: Share = None, memory: Union[int, str] = "64M",
-                 comm: Comm = None, hints: Optional[Mapping[str, Any]] = None, **how: Any):
+                 comm: Comm = None, hints: Optional[Mapping[str, Any]] = None, background: str = "storage",
+                 **how: Any):
         address, name = comm_address(comm), name_of(path)
         self._comm: Any = comm
         wanted = Wanted(path, mode, shape, dtype, memory, hints or {})
         ranks = self._ranks_here()
         budget, problem = _tried(lambda: wanted.budget(ranks))
-        _core._on_first_rank(address, name, [("memory", str(memory))], lambda: b"", mode != "r", problem)
+        common = [("memory", str(memory)), ("background", str(background))]
+        _core._on_first_rank(address, name, common, lambda: b"", mode != "r", problem)
         assert budget is not None
         self._budget: _TileBudget = budget
         settings = {"buffer_size": budget.buffer_size, "active_buffer_size": budget.active_buffer, **(hints or {})}
@@ -85,6 +89,7 @@ class OutOfCoreArray:
         ask_first_rank_of(self.file._inner, {"whether there is a distribution": share is None}, lambda: None,
                           problem=problem)
         self._share: Optional[Section] = share
+        self._background = background
         self._active_given = "active_buffer_size" in (hints or {})
         self._busy = False
         self._kept: Optional[tuple[Any, Buffers]] = None
@@ -254,7 +259,9 @@ class OutOfCoreArray:
 
     def buffers(self, mode: str, elements: int, count: int = 0) -> Buffers:
         made = Buffers(self.file, count or _TileBudget.buffers(mode), elements)
-        made.settings = {} if self._active_given else {"active_buffer_size": self.agreed(_in_flight())}
+        made.settings["background"] = self._background
+        if not self._active_given:
+            made.settings["active_buffer_size"] = self.agreed(_in_flight())
         return made
 
     def agreed(self, value: int) -> int:

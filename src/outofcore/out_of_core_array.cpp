@@ -74,8 +74,12 @@ void check_room(const std::filesystem::path& path, Mode mode, const ArraySpec& a
 
 class OutOfCoreArray::Impl {
  public:
-  Impl(MPI_Comm comm, ArrayFile file, const TileBudget& budget, std::optional<Section> share)
-      : comm_(comm), file_(std::move(file)), budget_(budget), share_(std::move(share)) {
+  Impl(MPI_Comm comm, ArrayFile file, const TileBudget& budget, const OutOfCoreSpec& spec)
+      : comm_(comm),
+        file_(std::move(file)),
+        budget_(budget),
+        share_(spec.share),
+        background_(spec.background) {
     all_active() += budget_.active_buffer();
   }
   Impl(const Impl&) = delete;
@@ -109,7 +113,8 @@ class OutOfCoreArray::Impl {
     Hints hints = file_.hints();
     hints.active_buffer_size = largest_of_all(comm_, all_active());
     buffers_.clear();
-    buffers_.emplace_back(file_, hints, TileBudget::buffers(use), bytes);
+    buffers_.emplace_back(file_, hints, background_);
+    buffers_.back().allocate(TileBudget::buffers(use), bytes);
     return buffers_.back();
   }
 
@@ -129,6 +134,7 @@ class OutOfCoreArray::Impl {
   ArrayFile file_;
   TileBudget budget_;
   std::optional<Section> share_;
+  Background background_;
   bool busy_ = false;
 };
 
@@ -292,10 +298,11 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
     budget = TileBudget::of(spec.memory, hints.buffer_size);
     check_room(path, mode, array, ranks, spec.memory);
   });
-  const FirstRankTask agree{
-      {{"memory", std::to_string(spec.memory)}, {"has a share", spec.share ? "yes" : "no"}},
-      [] { return std::string(); },
-      mode != Mode::read};
+  const FirstRankTask agree{{{"memory", std::to_string(spec.memory)},
+                             {"background", std::string(to_string(spec.background))},
+                             {"has a share", spec.share ? "yes" : "no"}},
+                            [] { return std::string(); },
+                            mode != Mode::read};
   const Error* const found = error ? &*error : nullptr;
   const bool alone = comm == MPI_COMM_NULL;
   static_cast<void>(alone ? ArrayFile::on_first_rank(path, agree, found)
@@ -304,7 +311,7 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
   hints.active_buffer_size = budget.active_buffer();
   ArrayFile file = alone ? ArrayFile::open(path, mode, array, hints)
                          : ArrayFile::open(comm, path, mode, array, hints);
-  return OutOfCoreArray(std::make_unique<Impl>(comm, std::move(file), budget, spec.share));
+  return OutOfCoreArray(std::make_unique<Impl>(comm, std::move(file), budget, spec));
 }
 
 OutOfCoreArray::OutOfCoreArray(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -16,8 +16,11 @@ std::vector<Part<View>> parts_of(const Section* section, Byte* data, std::int64_
 
 }  // namespace
 
-TileBuffers::TileBuffers(ArrayFile& file, const Hints& hints, int count, std::int64_t bytes)
-    : file_(&file), hints_(hints), buffers_(static_cast<std::size_t>(count)) {
+TileBuffers::TileBuffers(ArrayFile& file, const Hints& hints, Background background)
+    : file_(&file), hints_(hints), background_(background) {}
+
+void TileBuffers::allocate(int count, std::int64_t bytes) {
+  buffers_.resize(static_cast<std::size_t>(count));
   for (Buffer& buffer : buffers_) buffer.memory.resize(static_cast<std::size_t>(bytes));
 }
 
@@ -32,7 +35,7 @@ void TileBuffers::begin_read(std::int64_t step, const Section* section) {
   Buffer& buffer = of(step);
   settle(buffer);
   const auto parts = parts_of<ReadView>(section, buffer.memory.data(), file_->spec().element_size);
-  buffer.reading = file_->read_begin(parts, Background::storage, &hints_);
+  buffer.reading = file_->read_begin(parts, background_, &hints_);
 }
 
 void TileBuffers::finish_read(std::int64_t step) {
@@ -49,7 +52,7 @@ void TileBuffers::begin_write(std::int64_t step, const Section* section) {
   Buffer& buffer = of(step);
   const std::byte* const data = buffer.memory.data();
   const auto parts = parts_of<WriteView>(section, data, file_->spec().element_size);
-  buffer.writing = file_->write_begin(parts, Background::storage, &hints_);
+  buffer.writing = file_->write_begin(parts, background_, &hints_);
 }
 
 void TileBuffers::finish() {

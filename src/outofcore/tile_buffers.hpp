@@ -14,7 +14,9 @@ namespace penstock {
 /// collective; a rank without a tile passes null.
 class TileBuffers {
  public:
-  TileBuffers(ArrayFile& file, const Hints& hints, int count, std::int64_t bytes);
+  TileBuffers(ArrayFile& file, const Hints& hints, Background background);
+  /// Memory for `count` tiles.
+  void allocate(int count, std::int64_t bytes);
   TileBuffers(TileBuffers&&) = default;
   TileBuffers& operator=(TileBuffers&&) = delete;
   ~TileBuffers() = default;
@@ -45,6 +47,7 @@ class TileBuffers {
 
   ArrayFile* file_;
   Hints hints_;
+  Background background_;
   std::vector<Buffer> buffers_;
 };
 

@@ -86,6 +86,19 @@ with opened("a.npy", distribution=ps.section((0, 37 if rank == 0 else 3), (0, 23
     assert sums == expected, (sums, expected)
 """
 
+BACKGROUND = """
+make("a.npy")
+for background in ("none", "storage"):
+    with opened("a.npy", "r+", background=background) as a:
+        for tile in a.tiles(tile_shape=(3, 23)):
+            assert (tile.values == whole[tile.section.index]).all()
+            tile.values[...] *= 1
+same(ps.ArgumentError, "background", lambda: next(opened("a.npy", background="magic").tiles()))
+if size > 1:
+    same(ps.DisagreementError, "background", lambda: opened("a.npy", background="none" if rank else "storage"))
+assert (there("a.npy") == whole).all()
+"""
+
 ALIKE = """
 make("a.npy")
 with opened("a.npy", distribution=("*", "block"), memory="12K") as a:
@@ -187,7 +200,7 @@ assert changed.any(axis=1).tolist() == rows.tolist() and rows.sum() == 2 * size 
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("case", ["LOOPS", "HALO", "EVEN", "ALIKE", "REUSE", "BEHIND", "ERRORS", "EXCEPTION"])
+@pytest.mark.parametrize("case", ["LOOPS", "HALO", "EVEN", "BACKGROUND", "ALIKE", "REUSE", "BEHIND", "ERRORS", "EXCEPTION"])
 def test_loops(mpirun, case, ranks):
     mpirun(ARRAY + globals()[case], ranks)
 
