@@ -27,7 +27,7 @@ ALL = [sys.executable, "-m", "penstock", "bench", "all"]
 def test_an_unknown_experiment_lists_the_known_ones(tmp_path):
     done = subprocess.run([*ALL, "--experiments", "steps,magic"], cwd=tmp_path, text=True, capture_output=True, timeout=60)
     assert done.returncode == 2
-    assert "experiment 'magic' is not known; known are sections, steps, peers, split, abt" in done.stderr
+    assert "experiment 'magic' is not known; known are sections, outofcore, steps, peers, split, abt" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

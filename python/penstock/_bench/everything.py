@@ -17,11 +17,11 @@ from typing import Any, Optional
 import typer
 
 from .experiments import EXPERIMENTS, Experiment
+from .outofcore import app
 from .page import Sheet, findings_table, machine, page, picture
 from .patterns import pick
 from .ratios import Record
 from .report import shown_on
-from .sections import app
 
 INTERRUPTED = "interrupted: only what was measured until then is here"
 GRACE = 60.0  #: seconds that an experiment has to end its ranks after ^C

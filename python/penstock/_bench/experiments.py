@@ -15,6 +15,8 @@ from .application_report import application_report
 from .background_findings import abt_findings
 from .background_report import abt_report, split_report
 from .findings import Finding
+from .outofcore_report import findings as outofcore_findings
+from .outofcore_report import outofcore_report
 from .peers_report import peers_report
 from .ratios import Record
 from .sections_report import findings as sections_findings
@@ -42,6 +44,9 @@ EXPERIMENTS = {e.name: e for e in (
     Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
                "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
+    Experiment("outofcore", "Arrays larger than memory", "--ranks 4 --size 512 --iterations 2 --repeat 3 --patience 8",
+               "--ranks 2 --size 64 --memory 16K --loop-memory 64K --steps 4 --iterations 2 --repeat 1 --on paced:bandwidth=1G,latency=10us",
+               outofcore_report, outofcore_findings),
     Experiment("steps", "The steps of the two-phase exchange",
                "--ranks 4,16 --sizes 16M,64M --steps direct,step1,step2,step3,step4,step5,node --operations write --repeat 5 --patience 2 "
                "--on page-cache,o-direct,paced:bandwidth=1G,latency=200us,writers=4",

@@ -149,9 +149,10 @@ def plots(records: list[Record], folder: Path) -> list[Path]:
     from . import background_plots as background
     from . import plots as drawing
     from .abt_plots import abt
+    from .outofcore_plots import outofcore
     from .sections_plots import sections
     from .steps_plots import steps
 
     draw = {"steps": steps, "peers": drawing.peers, "split": background.split, "abt": abt,
-            "sections": sections}
+            "sections": sections, "outofcore": outofcore}
     return draw[records[0]["command"]](records, folder)
