@@ -36,7 +36,7 @@ def _times(records: list[Record], path: Path) -> Path:
             _bars(panel, [r for r in records if (r["program"], r["ranks"]) == (program, ranks)])
             panel.set_title(f"{TITLES[program]}, {ranks} ranks", fontsize=9)
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     first = records[0]
     figure.suptitle(f"{first['device']}; {first['mpi']}, {first['cores']} cores", fontsize=10, x=0.01, ha="left")
     return save(figure, path)
@@ -71,7 +71,7 @@ def _improvements(records: list[Record], path: Path) -> Path:
         panel.axhline(0, color="black", linewidth=0.8)
         panel.set_xscale("log", base=2)
         panel.set_xticks([4, *PROCESSORS], [str(n) for n in (4, *PROCESSORS)])
-        panel.set_ylim(bottom=-60)
+        panel.set_ylim(bottom=min(panel.get_ylim()[0], -5))
         panel.set_xlabel("processes")
         panel.set_title(TITLES[program], fontsize=10)
         panel.legend(fontsize=7, frameon=False)

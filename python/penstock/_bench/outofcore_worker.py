@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .foreground import Computation, calibrate
 from .outofcore_programs import ARRAYS, PROGRAMS, TYPE, WAYS, How, Setting
 from .ranks import BenchError, Worker, main
 
+LONGER = 1.1  # the work of the loop to its I/O
 FILES = ("a", "b", "c", "old", "new", "x")
 
 
@@ -67,7 +69,6 @@ class OutOfCore(Worker):
         for how in WAYS["loop"]:
             PROGRAMS["loop"](small, how)
         self.on_rank_0(lambda: Path(small.path("x")).unlink())
-        self.before = own_memory()
 
     @property
     def hints(self) -> dict[str, str]:
@@ -77,19 +78,20 @@ class OutOfCore(Worker):
         memory = self.job["loop_memory" if program == "loop" else "memory"]
         on = Setting(self.comm, self.path, self.size_of(program), memory, self.job["iterations"], self.hints)
         ways = [Way(self, program, how, on) for how in WAYS[program]]
+        ways[0].prepare()
+        self.before = own_memory()
         if program == "loop":
             self.calibrate(on)
-        peaks, counts = [], []
-        for way in ways:
-            on.sample, self.peak = self.sample, 0
+        on.sample = self.sample
+        told = [self.look_at(way, on) for way in ways]
+        on.sample = lambda: None
+        for way in ways:  # afterwards: rank 0 keeps some of the memory that it compares whole files with
             way.prepare()
             way()
-            peaks.append(self.comm.allreduce(self.peak, MPI.MAX))
-            counts.append(self.counts(on.files))
             self.check(program, on, way.how.name)
-            on.sample = lambda: None
             way.computing.clear()
         times = self.elapsed(self.take_turns(ways, self.job["repeat"], warm_up=0))
+        peaks, counts = [peak for peak, _ in told], [count for _, count in told]
         self.record(program, on, ways, times, peaks, counts)
         self.tell(program)
 
@@ -109,14 +111,27 @@ class OutOfCore(Worker):
     def sample(self) -> None:
         self.peak = max(self.peak, own_memory() - self.before)
 
+    def look_at(self, way: Way, on: Setting) -> tuple[int, dict[str, int]]:
+        """Most memory of any rank in one run, and what reached the storage."""
+        way.prepare()
+        self.peak = 0
+        way()
+        return self.comm.allreduce(self.peak, MPI.MAX), self.counts(on.files)
+
     def calibrate(self, on: Setting) -> None:
-        """The loop's work takes as long as its I/O, all ranks being at it."""
-        quick = Way(self, "loop", WAYS["loop"][0], on)
-        seconds = float(np.median(self.elapsed(self.take_turns([quick], 2, warm_up=1))))
-        foreground = Computation(self.comm)
-        units = self.comm.bcast(calibrate(self, foreground, seconds))
+        """The loop's work takes a tenth longer than its I/O, all ranks being at it."""
+        way, foreground = Way(self, "loop", WAYS["loop"][0], on), Computation(self.comm)
+        seconds = float(np.median(self.elapsed(self.take_turns([way], 2, warm_up=1))))
+        units = self.comm.bcast(calibrate(self, foreground, LONGER * seconds))
         steps = max(self.comm.allreduce(on.steps, MPI.MAX), 1)
-        on.work = lambda: foreground.run(max(round(units / steps), 1))
+        each = max(round(units / steps), 1)
+        for _ in range(2):  # beside the I/O, where they are slowed by what that takes of the cores
+            on.work = partial(foreground.run, each)
+            way.computing.clear()
+            total = float(self.comm.bcast(self.elapsed(self.take_turns([way], 1, warm_up=0))[0, 0]))
+            computing = max(float(self.mean(way.computing)[0]), 1e-6)
+            each = max(round(each * min(max(LONGER * (total - computing) / computing, 0.25), 4.0)), 1)
+        on.work = partial(foreground.run, each)
 
     def make(self, program: str, on: Setting) -> None:
         """The files that a program begins with, on rank 0."""
