@@ -1,5 +1,5 @@
-// Data sieving: when bytes that nobody wants are moved along with those that are (Thakur, Bordawekar,
-// Choudhary, Ponnusamy & Singh, PASSION).
+// Data sieving: when bytes that nobody wants are moved along with those that are (Thakur,
+// Bordawekar, Choudhary, Ponnusamy & Singh, PASSION).
 #pragma once
 
 #include <cstdint>
