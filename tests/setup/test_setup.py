@@ -115,8 +115,8 @@ def test_an_interrupted_setup_leaves_the_environment_that_there_was(tree, prepar
     run("make", "setup", folder=tree, env=environment())
     undo = add_line(tree)
     # What runs these tests may ignore SIGINT, as shells let their background jobs do.
-    process = subprocess.Popen(["scripts/setup.sh"], cwd=tree, env=environment(), start_new_session=True, text=True,
-                               stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    process = subprocess.Popen(["env", "--default-signal=INT", "scripts/setup.sh"], cwd=tree, env=environment(),
+                               start_new_session=True, text=True, stdout=subprocess.PIPE)
     for line in process.stdout:
         if "installing requirements.txt" in line:
             break
