@@ -77,6 +77,8 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
     : context_(context),
       locks_(hints.locks),
       sieve_writes_(hints.sieve_writes),
+      sieving_(context.sieving),
+      indivisible_(context.units.indivisible > 0),
       sieve_bytes_(sieve_bytes(hints.buffer_size)),
       direction_(direction),
       exclusive_(exclusive),
@@ -159,9 +161,8 @@ void WindowIo::cover(std::span<const WindowStream> streams) {
 
 /// Of a read: without looking at the holes.
 bool WindowIo::moves_whole() const noexcept {
-  const Sieving& sieving = context_.sieving;
-  if (sieving.in_parts) return trimmed_.length() - wanted_ < sieving.request_bytes;
-  return sieving.pays(trimmed_.length(), wanted_, runs_, false);
+  if (sieving_.in_parts) return trimmed_.length() - wanted_ < sieving_.request_bytes;
+  return sieving_.pays(trimmed_.length(), wanted_, runs_, false);
 }
 
 /// Calls visit(Part) for what is moved by itself, or run by run.
@@ -169,8 +170,8 @@ template <class Visit>
 void WindowIo::for_each_part(Visit&& visit) const {
   const bool writes = direction_ == Direction::write;
   const bool in_parts =
-      covered_ && context_.sieving.in_parts && !(writes && sieve_writes_ == SieveWrites::always);
-  if (in_parts) context_.sieving.for_each_part(coverage_, trimmed_, writes, visit);
+      covered_ && sieving_.in_parts && !(writes && sieve_writes_ == SieveWrites::always);
+  if (in_parts) sieving_.for_each_part(coverage_, trimmed_, writes, visit);
   else visit(Coverage::Part{trimmed_, wanted_, runs_});
 }
 
@@ -179,8 +180,8 @@ bool WindowIo::pays(const Coverage::Part& part) const noexcept {
   if (part.wanted >= part.range.length()) return false;
   const bool writes = direction_ == Direction::write;
   if (!writes && !covered_) return true;
-  if (writes && context_.units.indivisible > 0) return true;  // storage would do so for each run
-  return (writes && sieve_writes_ == SieveWrites::always) || context_.sieving.pays(part, writes);
+  if (writes && indivisible_) return true;  // storage would do so for each run
+  return (writes && sieve_writes_ == SieveWrites::always) || sieving_.pays(part, writes);
 }
 
 void WindowIo::find_sieved() {
@@ -225,7 +226,7 @@ void WindowIo::finish() {
 
 /// Whether a flush reads what is in the holes and writes it back.
 bool WindowIo::modifies() const noexcept {
-  return sieved_ && (context_.units.indivisible > 0 || sieve_writes_ == SieveWrites::always ||
+  return sieved_ && (indivisible_ || sieve_writes_ == SieveWrites::always ||
                      (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work));
 }
 
@@ -266,7 +267,7 @@ void WindowIo::read_holes() {
   int gathered = 0;
   const auto gather = [&](Extent hole) {
     // Holes nearer than a request costs are read together.
-    const bool joins = gathered > 0 && hole.begin - span.end < context_.sieving.request_bytes &&
+    const bool joins = gathered > 0 && hole.begin - span.end < sieving_.request_bytes &&
                        hole.end - span.begin <= sieve_.size();
     if (!joins) {
       read_gathered(span, gathered, spans);

@@ -113,6 +113,10 @@ class WindowIo {
   Context& context_;
   const Locks locks_;
   const SieveWrites sieve_writes_;
+  // Of the operation that the window is made for: the file may be in the next one when an I/O
+  // thread writes it.
+  const Sieving sieving_;
+  const bool indivisible_;
   const std::int64_t sieve_bytes_;
   Direction direction_;
   bool exclusive_;
