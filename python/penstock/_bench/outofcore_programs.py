@@ -17,6 +17,8 @@ from mpi4py import MPI
 import penstock as ps
 from penstock._core import _TileBudget
 
+from .outofcore_report import OVERLAPPED
+
 TYPE = np.dtype("<f4")
 
 
@@ -33,7 +35,6 @@ class How:
 
 
 DIRECT, ETP, BEHIND = {"method": "direct"}, {"method": "extended"}, "storage"
-OVERLAPPED = ", overlapped"  #: ends the name of a way that differs in that from the one without it
 WAYS = {
     "gaxpy": [How("direct", DIRECT), How("extended", ETP), How("auto"), How("auto" + OVERLAPPED, {}, BEHIND),
               How("auto, A read again", reuse=False), How("in core", in_core=True)],
