@@ -45,7 +45,8 @@ NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "units": None,
                                    "dimension_names": None, "attributes": None, "replace": False}
 
 
-def _extents(shape: Any) -> list[int]:
+def extents_of(shape: Any) -> list[int]:
+    """Of an array's shape; `_core.unlimited` where it can grow."""
     if shape is None:
         return []
     extents = [_core.unlimited if n is None else whole_number(n, f"shape {shape!r}: extent")
@@ -72,7 +73,7 @@ def replaces(replace: Any, mode: str) -> bool:
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
               hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
     """`how`: what is said of containers that have more to say than shape and dtype, as in NOTHING_MORE."""
-    given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=_extents(shape))
+    given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=extents_of(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.replace = replaces(how["replace"], given.mode)
     given.order = plain_text(order or "", "order")

@@ -14,7 +14,7 @@ from . import _core
 from ._core import ArgumentError, Section, StateError, _TileBudget, _Tiling
 from ._distribution import Distribution, distribute
 from ._first_rank import as_problem, ask_first_rank_of
-from ._open import name_of, open
+from ._open import extents_of, name_of, open
 from ._tile_loop import Steps, TileLoop
 from ._tile_memory import Wanted, text_of
 from ._tiles import Buffers, Tile
@@ -75,6 +75,8 @@ class OutOfCoreArray:
         wanted = Wanted(path, mode, shape, dtype, memory, hints or {})
         ranks = self._ranks_here()
         budget, problem = _tried(lambda: wanted.budget(ranks))
+        if problem is None and mode == "w" and shape is not None:  # before a file that is there loses its content
+            _, problem = _tried(lambda: self._share_of(distribution, tuple(extents_of(shape))))
         common = [("memory", str(memory)), ("background", str(background))]
         _core._on_first_rank(address, name, common, lambda: b"", mode != "r", problem)
         assert budget is not None
@@ -85,9 +87,13 @@ class OutOfCoreArray:
         self.shape: tuple[int, ...] = self.file.shape  #: extents of the array, in elements
         self.dtype: np.dtype[Any] = self.file.dtype  #: type of its elements
         self.memory: int = budget.memory  #: bytes that this array may take of each process
-        share, problem = _tried(lambda: self._share_of(distribution))
-        ask_first_rank_of(self.file._inner, {"whether there is a distribution": share is None}, lambda: None,
-                          problem=problem)
+        share, problem = _tried(lambda: self._share_of(distribution, self.shape))
+        try:
+            ask_first_rank_of(self.file._inner, {"whether there is a distribution": share is None}, lambda: None,
+                              problem=problem)
+        except Exception:
+            self.file.close()
+            raise
         self._share: Optional[Section] = share
         self._background = background
         self._active_given = "active_buffer_size" in (hints or {})
@@ -108,19 +114,18 @@ class OutOfCoreArray:
         node.Free()
         return size
 
-    def _share_of(self, distribution: Share) -> Optional[Section]:
+    def _share_of(self, distribution: Share, shape: tuple[int, ...]) -> Optional[Section]:
         if isinstance(distribution, (str, tuple, list)):
-            distribution = distribute(self.shape, self._comm, distribution)
+            distribution = distribute(shape, self._comm, distribution)
         if isinstance(distribution, Distribution):
-            if distribution.shape != self.shape:
-                raise ArgumentError(f"distribution: it is one of {distribution.shape}, the array has shape "
-                                    f"{self.shape}")
+            if distribution.shape != shape:
+                raise ArgumentError(f"distribution: it is one of {distribution.shape}, the array has shape {shape}")
             return distribution.section
         if distribution is not None and not isinstance(distribution, Section):
             raise ArgumentError("distribution must be a Distribution, kinds of one, a Section or None, not "
                                 f"{type(distribution).__name__}")
         if distribution is not None:
-            distribution.check(list(self.shape))
+            distribution.check(list(shape))
         return distribution
 
     def tiles(self, mode: Optional[str] = None, *, halo: Union[int, Sequence[int]] = 0, axis: Optional[int] = None,

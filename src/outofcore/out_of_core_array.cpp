@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/human.hpp"
+#include "mpi/agree.hpp"
 #include "outofcore/tile_buffers.hpp"
 
 namespace penstock {
@@ -15,17 +16,6 @@ namespace {
 
 [[noreturn]] void fail(ErrorClass kind, const std::string& message) {
   throw Error(kind, message);
-}
-
-/// What it throws on this rank, for all ranks to hear of.
-template <class Work>
-std::optional<Error> error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
 }
 
 /// What all open arrays of this process may have on its way: they share its active buffer.
@@ -266,7 +256,7 @@ class Steps {
 
 void OutOfCoreArray::Impl::run(const TileLoop& loop, const std::function<void(Tile&)>& body) {
   std::optional<Tiling> tiling;
-  const std::optional<Error> error = error_of([&] { tiling.emplace(cut(loop)); });
+  const std::optional<Error> error = attempt([&] { tiling.emplace(cut(loop)); });
   const auto use = std::to_string(static_cast<int>(loop.use));
   file_.on_first_rank({{{"use of tiles", use}, {"even", loop.even ? "yes" : "no"}},
                        [] { return std::string(); },
@@ -294,9 +284,11 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
                                     Hints hints) {
   TileBudget budget;
   const int ranks = ranks_on_machine(comm);
-  const std::optional<Error> error = error_of([&] {
+  const std::optional<Error> error = attempt([&] {
     budget = TileBudget::of(spec.memory, hints.buffer_size);
     check_room(path, mode, array, ranks, spec.memory);
+    // Before a file that is there loses its content.
+    if (spec.share && mode == Mode::create) spec.share->check(array.shape);
   });
   const FirstRankTask agree{{{"memory", std::to_string(spec.memory)},
                              {"background", std::string(to_string(spec.background))},

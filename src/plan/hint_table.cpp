@@ -45,8 +45,7 @@ constexpr HintRow rows[] = {
     {"aggregators", Number{&Hints::aggregators, 1, any, 0, "ranks"}, of_call, alike, plans,
      "Ranks that touch the file in the collective methods. auto: on each node one rank per core; "
      "of a buffered write, and where not all bytes between the first and the last are wanted, "
-     "every "
-     "rank, as far as there is a window's worth for each (of a device: every rank)."},
+     "every rank, as far as there is a window's worth for each (of a device: every rank)."},
     {"buffer_size", Bytes{&Hints::buffer_size, true}, of_call, alike, plans,
      "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
      "element. auto: 2M, between nodes 8M, with direct I/O and modelled devices 16M."},

@@ -1,4 +1,5 @@
 // Files of several arrays from C++: where fields lie, conversions, handles, errors on all ranks.
+#include "expect_error.hpp"
 #include "mpi_main.hpp"
 
 #include <complex>
@@ -30,18 +31,6 @@ ps::FieldsFile open(const std::string& name, ps::Mode mode, const ps::FieldsSpec
 
 ps::Section share() {
   return ps::Distribution({8, 10}, size(), {{}, {}}).share(rank()).section;
-}
-
-/// What all ranks throw alike.
-template <class Call>
-void expect_error(ps::ErrorClass kind, const std::string& words, Call&& call) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown; expected: " << words;
-  } catch (const ps::Error& error) {
-    EXPECT_EQ(error.error_class(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-  }
 }
 
 template <class T>
@@ -125,36 +114,36 @@ TEST(Fields, WhatIsWrongIsToldAlike) {
   const int last = size() - 1;
   auto file = open("wrong", ps::Mode::create);
   const std::vector<double> numbers(6, 1.5);
-  expect_error(ps::ErrorClass::argument, "has no field 'dens'; it has 'header', 'density', 'steps'",
+  ps::expect_error(ps::ErrorClass::argument, "has no field 'dens'; it has 'header', 'density', 'steps'",
                [&] {
                  file[rank() == last ? "dens" : "header"].write(numbers, ps::Section{{0, 6}});
                });
-  expect_error(ps::ErrorClass::argument, "cannot hold without losing more than digits", [&] {
+  ps::expect_error(ps::ErrorClass::argument, "cannot hold without losing more than digits", [&] {
     file["steps"].write(std::vector<double>(4),
                         rank() == last ? ps::Section{{0, 4}} : ps::Section{});
   });
-  expect_error(ps::ErrorClass::argument, "too large", [&] {
+  ps::expect_error(ps::ErrorClass::argument, "too large", [&] {
     file["header"].write(std::vector<double>(6, rank() == last ? 1e300 : 1.0), ps::Section{{0, 6}});
   });
   std::vector<int> few(4);
-  expect_error(ps::ErrorClass::argument, "read them as >i8", [&] {
+  ps::expect_error(ps::ErrorClass::argument, "read them as >i8", [&] {
     file["steps"].read(few, ps::Section{{0, 4}});
   });
   if (size() > 1)
-    expect_error(ps::ErrorClass::disagreement, "field", [&] {
+    ps::expect_error(ps::ErrorClass::disagreement, "field", [&] {
       file[rank() == last ? "header" : "steps"].write(std::vector<short>(), ps::Section{});
     });
-  expect_error(ps::ErrorClass::section, "", [&] {
+  ps::expect_error(ps::ErrorClass::section, "", [&] {
     file["header"].write(numbers, ps::Section{{1, 7}});
   });
   file["header"].write(numbers, ps::Section{{0, 6}});  // the file works on
   file.close();
   ps::FieldsSpec overlapping{.fields = {{"a", {4}, "f4", {}}, {"b", {1}, "f4", 12}}};
-  expect_error(ps::ErrorClass::argument, "overlap",
+  ps::expect_error(ps::ErrorClass::argument, "overlap",
                [&] { open("wrong", ps::Mode::read, overlapping); });
   ps::FieldsSpec longer = analysis;
   longer.fields.push_back({"more", {1}, "u1", {}});
-  expect_error(ps::ErrorClass::format, "'more' of shape (1) is bytes 376 to 377, the file has 376",
+  ps::expect_error(ps::ErrorClass::format, "'more' of shape (1) is bytes 376 to 377, the file has 376",
                [&] { open("wrong", ps::Mode::read, longer); });
   auto grown = open("wrong", ps::Mode::read_write, longer);
   EXPECT_EQ(grown.file_size(), 377);

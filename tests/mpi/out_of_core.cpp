@@ -1,5 +1,6 @@
 // Out-of-core arrays from C++: every element once, halos, another array to write into, errors on
 // all ranks, bodies that throw.
+#include "expect_error.hpp"
 #include "mpi_main.hpp"
 
 #include <filesystem>
@@ -77,17 +78,6 @@ std::vector<double> expected(double factor = 1, double more = 0) {
   return values;
 }
 
-template <class Call>
-void expect_error(ps::ErrorClass kind, const std::string& words, Call&& call) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown; expected: " << words;
-  } catch (const ps::Error& error) {
-    EXPECT_EQ(error.error_class(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-  }
-}
-
 TEST(OutOfCore, EachElementIsWrittenOnceAndUpdated) {
   for (const std::int64_t memory : {9000, 20000, 1 << 22}) {
     fill("a", memory);
@@ -157,32 +147,41 @@ TEST(OutOfCore, HalosAreReadAndAnotherArrayIsWritten) {
 TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
   fill("e");
   const bool last = rank() == size() - 1;
-  expect_error(ps::ErrorClass::argument, "leave nothing for tiles",
+  ps::expect_error(ps::ErrorClass::argument, "leave nothing for tiles",
                [] { open("e", ps::Mode::read, of_memory(8192)); });
-  expect_error(ps::ErrorClass::argument, "on one machine are more than",
+  ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
                [] { open("e", ps::Mode::read, of_memory(std::int64_t{1} << 50)); });
   if (size() > 1)
-    expect_error(ps::ErrorClass::disagreement, "memory",
+    ps::expect_error(ps::ErrorClass::disagreement, "memory",
                  [&] { open("e", ps::Mode::read, of_memory(last ? 10000 : 20000)); });
-  expect_error(ps::ErrorClass::storage, "free; nothing was changed", [] {
+  ps::expect_error(ps::ErrorClass::storage, "free; nothing was changed", [] {
     const ps::ArraySpec huge{.shape = {1 << 30, 1 << 20}, .element_size = 8, .dtype = "<f8"};
     ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("huge"), ps::Mode::create, huge);
   });
   EXPECT_FALSE(std::filesystem::exists(path_of("huge")));
+  const std::vector<double> before = all_of("e");
+  ps::expect_error(ps::ErrorClass::section, "", [&] {
+    ps::OutOfCoreSpec spec = of_memory(20000);
+    if (last) spec.share = ps::Section{{0, rows + 1}, {0, columns}};
+    else spec.share = ps::Section{{0, 1}, {0, columns}};
+    const ps::ArraySpec array{.shape = {rows, columns}, .element_size = 8, .dtype = "<f8"};
+    ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("e"), ps::Mode::create, array, spec);
+  });
+  EXPECT_EQ(all_of("e"), before);
   auto array = open("e", ps::Mode::read, of_memory(12000));
   const auto nothing = [](ps::Tile&) { ADD_FAILURE() << "no tile"; };
   ps::TileLoop loop;
   loop.axis = last ? 7 : 0;
-  expect_error(ps::ErrorClass::argument, "axis 7 is none",
+  ps::expect_error(ps::ErrorClass::argument, "axis 7 is none",
                [&] { array.for_each_tile(loop, nothing); });
   loop.axis = 0;
   loop.tile_shape = {rows, columns};
-  expect_error(ps::ErrorClass::argument,
+  ps::expect_error(ps::ErrorClass::argument,
                "this loop needs at least " + std::to_string(rows * columns * 8 * 3 + 8192),
                [&] { array.for_each_tile(loop, nothing); });
   loop = of_use(ps::TileUse::update);
   loop.halo = {1};
-  expect_error(ps::ErrorClass::argument, "is for loops that read alone",
+  ps::expect_error(ps::ErrorClass::argument, "is for loops that read alone",
                [&] { array.for_each_tile(loop, nothing); });
   array.for_each_tile(of_use(ps::TileUse::read), [](ps::Tile&) {});  // it works on
   array.close();
@@ -203,7 +202,7 @@ TEST(OutOfCore, ABodyMayThrow) {
     };
     if (thrower < 0 || thrower == rank())
       EXPECT_THROW(array.for_each_tile(loop, body), std::runtime_error);
-    else expect_error(ps::ErrorClass::state, "", [&] { array.for_each_tile(loop, body); });
+    else ps::expect_error(ps::ErrorClass::state, "", [&] { array.for_each_tile(loop, body); });
     EXPECT_TRUE(array.file().closed());
     const std::vector<double> found = all_of("f"), was = expected();
     // What the loop had gone on from is written: two steps of all ranks. Each element is old or

@@ -152,8 +152,12 @@ same(ps.StorageError, "the array has 72.8 TiB, and the disk has .* free; nothing
      lambda: ps.OutOfCoreArray("new.npy", "w", (10**7, 10**6), "f8", comm=comm))
 same(ps.ArgumentError, "distribution must be", lambda: opened("a.npy", distribution=3.5 if last else None))
 same(ps.ArgumentError, r"distribution: it is one of \\(9, 9\\)", lambda: opened("a.npy", distribution=ps.distribute((9, 9), comm)))
+for wrong in (3.5, "blocks", ps.section((0, 38), (0, 23)), ps.distribute((9, 9), comm)):
+    same((ps.ArgumentError, ps.SectionError), "", lambda: ps.OutOfCoreArray(
+        "a.npy", "w", (37, 23), "f8", memory="24K", comm=comm, distribution=wrong if last else "block"))
 if size > 1:
     same(ps.DisagreementError, "memory", lambda: opened("a.npy", memory="24K" if last else "25K"))
+    same(ps.DisagreementError, "distribution", lambda: opened("a.npy", distribution="block" if last else None))
 assert not os.path.exists("new.npy") and (there("a.npy") == whole).all()
 with opened("a.npy") as a:
     loop = lambda **how: lambda: next(a.tiles(**how))
