@@ -170,7 +170,7 @@ void FileReport::count(const Operation& operation, Company company, double secon
   const Plan& plan = operation.plan();
   ++methods_[static_cast<std::size_t>(plan.method)];
   if (plan.collective()) ++exchanges_[static_cast<std::size_t>(plan.exchange)];
-  if (!plan.reason.empty()) reason_ = plan.reason;
+  reason_ = plan.reason;
 }
 
 void FileReport::count_simple(Direction direction, std::int64_t bytes, double seconds) {
@@ -192,7 +192,7 @@ std::string FileReport::plans_text() const {
                  std::to_string(exchanges_[e]) + "x";
   std::string text;
   if (!methods.empty()) text += "  method: " + methods + "\n";
-  if (!reason_.empty()) text += "  why: " + reason_ + "\n";
+  if (reason_) text += "  why: " + reason_->text() + "\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <penstock/hints.hpp>
@@ -36,7 +37,7 @@ class FileReport {
   Sums sums_[2][2];                 // by direction; alone and together
   std::int64_t methods_[6] = {};    // collective calls by Method
   std::int64_t exchanges_[9] = {};  // by Exchange, of those that exchanged
-  std::string reason_;              // of the last plan
+  std::optional<Reason> reason_;    // of the last plan
 };
 
 }  // namespace penstock

@@ -9,27 +9,24 @@
 namespace penstock {
 namespace {
 
-std::string name_of(const Prediction& p) {
-  std::string name(to_string(p.method));
-  if (p.exchange != Exchange::automatic) name += ", " + std::string(to_string(p.exchange));
-  return name;
-}
-
 /// The quickest that auto may choose, see cost.hpp.
 void choose_method(Plan& plan, const Demand& demand, const std::vector<Prediction>& ways) {
   plan.method = Method::direct;
-  plan.reason = "nothing is asked for";
+  plan.reason = {.words = "nothing is asked for"};
   if (demand.empty()) return;
-  std::vector<Prediction> eligible;
-  for (const Prediction& p : ways)
-    if (p.eligible) eligible.push_back(p);
-  std::stable_sort(eligible.begin(), eligible.end(),
-                   [](const Prediction& a, const Prediction& b) { return a.seconds < b.seconds; });
-  plan.method = eligible.front().method;
-  plan.reason = "predicted " + text_of_seconds(eligible.front().seconds);
-  if (eligible.size() > 1)
-    plan.reason +=
-        "; next best " + name_of(eligible[1]) + ", " + text_of_seconds(eligible[1].seconds);
+  const Prediction *first = nullptr, *second = nullptr;
+  for (const Prediction& way : ways) {
+    if (!way.eligible) continue;
+    if (first == nullptr || way.seconds < first->seconds) {
+      second = first;
+      first = &way;
+    } else if (second == nullptr || way.seconds < second->seconds) {
+      second = &way;
+    }
+  }
+  plan.method = first->method;
+  plan.reason = {.taken = {first->method, first->exchange, first->seconds}};
+  if (second != nullptr) plan.reason.next = {second->method, second->exchange, second->seconds};
 }
 
 DomainRule rule_of(Method method, DomainRule asked) {
@@ -96,6 +93,15 @@ std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, cons
 
 }  // namespace
 
+std::string Reason::text() const {
+  if (!words.empty()) return std::string(words);
+  std::string text = "predicted " + text_of_seconds(taken.seconds);
+  if (next.method == Method::automatic) return text;
+  text += "; next best " + std::string(to_string(next.method));
+  if (next.exchange != Exchange::automatic) text += ", " + std::string(to_string(next.exchange));
+  return text + ", " + text_of_seconds(next.seconds);
+}
+
 int Plan::rank_of(std::int64_t aggregator) const noexcept {
   return static_cast<int>(aggregator * machine.ranks / domains.aggregators());
 }
@@ -143,12 +149,12 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.machine = machine;
   plan.sieve_writes = hints.sieve_writes;
   plan.method = hints.method;
-  plan.reason = "asked for";
+  plan.reason = {.words = "asked for"};
   if (plan.method == Method::automatic)
     choose_method(plan, demand, predict(units, demand, hints, machine, writes));
   if (writes && units.indivisible > 0 && !demand.empty() && !plan.collective()) {
     plan.method = Method::extended;
-    plan.reason = "each chunk has one writer";
+    plan.reason = {.words = "each chunk has one writer"};
   }
   plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
   const DomainRule rule = rule_of(plan.method, hints.domains);

@@ -211,8 +211,8 @@ bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
 std::int64_t aggregators_for(const Demand& demand, const Machine& machine,
                              std::int64_t window) noexcept {
   const std::int64_t hull = demand.hull().length();
+  if (!machine.page_cache) return demand.bytes == hull ? machine.writers : machine.ranks;
   if (demand.bytes >= hull) return machine.writers;
-  if (!machine.page_cache) return machine.ranks;
   return std::clamp<std::int64_t>(hull / window, machine.writers, machine.ranks);
 }
 
@@ -245,12 +245,12 @@ void predict_extended(std::vector<Prediction>& all, Exchange asked, Exchange tak
   shown.push_back(Exchange::sparse);
   if (std::find(shown.begin(), shown.end(), taken) == shown.end()) shown.push_back(taken);
   const bool open = asked == Exchange::automatic;
-  const std::string note = open ? "within a node auto takes the exchange node"
-                                : "exchange " + std::string(to_string(taken)) + " is asked for";
+  const std::string_view note =
+      open ? "within a node auto takes the exchange node" : "another exchange is asked for";
   for (const Exchange exchange : shown) {
     const bool eligible = exchange == taken || (open && machine.nodes > 1);
     all.push_back({Method::extended, exchange, model.collective(exchange, model.aggregators()),
-                   eligible, eligible ? "" : note});
+                   eligible, eligible ? std::string_view() : note});
   }
 }
 
@@ -272,11 +272,13 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
   // however many ranks copy it.
   const bool cached = !writes && machine.costs.maps_files && !demand.slow;
   const bool apart = alone || demand.ordered;
-  const std::string chance = apart ? "" : "the ranks' bytes interleave or overlap in the file";
+  const std::string_view chance =
+      apart ? std::string_view() : "the ranks' bytes interleave or overlap in the file";
   std::vector<Prediction> all;
+  all.reserve(8);
   const bool left_open = writes && demand.any_winner;
   all.push_back({Method::direct, Exchange::automatic, model.direct(), apart || left_open || cached,
-                 left_open || cached ? "" : chance});
+                 left_open || cached ? std::string_view() : chance});
   all.push_back({Method::sieved, Exchange::automatic, model.sieved(), apart, chance});
   const Exchange taken = choose_exchange(hints.exchange, machine, model);
   all.push_back({Method::gather, taken, model.collective(taken, 1), false, "all through one rank"});

@@ -2,7 +2,7 @@
 // purpose is the order of the alternatives, not the last ten per cent. docs/DESIGN.md explains it.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.hpp"
@@ -11,10 +11,10 @@ namespace penstock {
 
 struct Prediction {
   Method method;
-  Exchange exchange;  // of a collective method
+  Exchange exchange;      // of a collective method
   double seconds;
-  bool eligible;     // whether auto may choose it
-  std::string note;  // why not
+  bool eligible;          // whether auto may choose it
+  std::string_view note;  // why not
 };
 
 /// The exchange of a collective method: the one that is asked for where it works, else the quicker
@@ -28,9 +28,10 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
                                 const Machine& machine, bool writes);
 
 /// How many ranks do best to touch storage in a collective method, where the hints leave it open:
-/// one for each core. Where windows may have holes more of them, since finding and moving holes
-/// keeps an aggregator busy: of the page cache as far as there is a window of `window` bytes for
-/// each; of a device every rank, since a request of one waits while others are carried out.
+/// one for each core. Where windows may have holes more of them. Of a device every rank, since a
+/// request of one waits while others are carried out: so, too, where ranks want the same bytes, and
+/// what they want together says nothing of holes. Of the page cache as far as there is a window of
+/// `window` bytes for each, since finding and moving holes keeps an aggregator busy.
 std::int64_t aggregators_for(const Demand& demand, const Machine& machine,
                              std::int64_t window) noexcept;
 

@@ -150,7 +150,7 @@ void add_alternatives(PlanReport& report, const std::vector<Prediction>& ways,
   for (const Prediction& way : ways) {
     const bool without = way.exchange == Exchange::automatic && !way.note.empty();
     report.alternatives.push_back({way.method, way.exchange, way.seconds, way.eligible,
-                                   without ? why_exchange(requests, writes) : way.note});
+                                   without ? why_exchange(requests, writes) : std::string(way.note)});
   }
 }
 
@@ -187,7 +187,7 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   PlanReport report{plan.method,
                     plan.exchange,
                     plan.domains.rule(),
-                    plan.reason,
+                    plan.reason.text(),
                     bounding_section(request),
                     plan.domains.span().begin,
                     plan.domains.span().end,

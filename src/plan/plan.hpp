@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <penstock/costs.hpp>
 #include <penstock/hints.hpp>
@@ -33,6 +34,19 @@ struct Machine {
 /// Of a machine where so many ranks of a node touch storage side by side.
 Sieving choose_sieving(const Machine& machine, double side_by_side) noexcept;
 
+/// Why a plan has its method. Words are made when somebody asks: each call makes a plan.
+struct Reason {
+  struct Way {
+    Method method = Method::automatic;
+    Exchange exchange = Exchange::automatic;
+    double seconds = 0;
+  };
+  std::string_view words = {};  // empty: the quickest of what was predicted
+  Way taken = {}, next = {};    // automatic: there is no other
+
+  std::string text() const;
+};
+
 struct Plan {
   Method method = Method::direct;        // never automatic
   Domains domains;                       // of the collective methods
@@ -45,7 +59,7 @@ struct Plan {
   Sieving sieving;
   bool buffered = false;  // a write goes through the active buffer
   bool mapped = false;    // a direct read copies out of the mapped file
-  std::string reason;
+  Reason reason;
 
   bool collective() const noexcept {
     return method == Method::gather || method == Method::two_phase || method == Method::extended;

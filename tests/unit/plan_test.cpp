@@ -379,6 +379,8 @@ TEST(Plan, RequestsToADeviceAreSpreadOverTheRanksWhereThereAreHoles) {
   }
   EXPECT_EQ(aggregators(rows), 16);
   EXPECT_EQ(aggregators(blocks), 2);
+  // What all want is more than lies between its ends: there are holes all the same. Table 1, III.
+  EXPECT_EQ(aggregators(std::vector<Section>(16, Section{{0, 401}, {0, 401}})), 16);
 }
 
 }  // namespace

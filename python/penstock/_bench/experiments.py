@@ -44,7 +44,7 @@ EXPERIMENTS = {e.name: e for e in (
     Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
                "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
-    Experiment("outofcore", "Arrays larger than memory", "--ranks 4 --size 512 --iterations 2 --repeat 3 --patience 8",
+    Experiment("outofcore", "Arrays larger than memory", "--ranks 8 --size 1024 --iterations 2 --repeat 3 --patience 5",
                "--ranks 2 --size 64 --memory 16K --loop-memory 64K --steps 4 --iterations 2 --repeat 1 --on paced:bandwidth=1G,latency=10us",
                outofcore_report, outofcore_findings),
     Experiment("steps", "The steps of the two-phase exchange",
@@ -60,6 +60,6 @@ EXPERIMENTS = {e.name: e for e in (
                "--requests 128K,1M,4M --on page-cache,o-direct,paced:bandwidth=100M,latency=1ms",
                "--ranks 2 --size 512K --grid 64 --iterations 4 --snapshots 1 --repeat 2 --requests 128K,256K --variances 0,1 "
                "--on page-cache,paced:bandwidth=400M", abt_report, abt_findings),
-    Experiment("application", "A production application", "--cases small,study --on paced:bandwidth=200M,latency=1ms --methods auto,direct",
+    Experiment("application", "A production application", "--cases small,study --on paced:bandwidth=200M,latency=1ms --methods auto,extended,gather",
                "--cases small,study --scale 8 --small-ranks 2 --methods auto --on page-cache", application_report, application_findings),
 )}
