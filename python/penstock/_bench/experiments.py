@@ -44,7 +44,7 @@ EXPERIMENTS = {e.name: e for e in (
     Experiment("sections", "Sections of arrays", "--patience 0.7 --longest 4",
                "--tables 1,4 --rows I --repeat 1 --methods direct,dynamic,auto --on page-cache,paced:bandwidth=1G,latency=100us",
                sections_report, sections_findings),
-    Experiment("outofcore", "Arrays larger than memory", "--ranks 8 --size 1024 --iterations 2 --repeat 3 --patience 5",
+    Experiment("outofcore", "Arrays larger than memory", "--ranks 8 --size 1024 --iterations 2 --repeat 2 --patience 4",
                "--ranks 2 --size 64 --memory 16K --loop-memory 64K --steps 4 --iterations 2 --repeat 1 --on paced:bandwidth=1G,latency=10us",
                outofcore_report, outofcore_findings),
     Experiment("steps", "The steps of the two-phase exchange",

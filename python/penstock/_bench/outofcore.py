@@ -45,7 +45,8 @@ def outofcore(
     of_loop = at_least(16384, "loop-memory", byte_count("loop-memory", loop_memory))
     typer.echo(check_room(size, max(each, of_loop), max(counts), steps, folder or output))
     # Each in processes of its own, whose memory has not been used by another.
-    runs = [Run(f"{run.name}, {program}", {**run.job, "program": program}) for run in runs_on(on, folder, output) for program in wanted]
+    runs = [Run(f"{run.name}, {program}", {**run.job, "program": program}, {"OMP_NUM_THREADS": "1"})
+            for run in runs_on(on, folder, output) for program in wanted]
     job: dict[str, Any] = {"command": "outofcore", "size": size, "memory": each, "loop_memory": of_loop,
                            "iterations": iterations, "steps": steps, "repeat": repeat, "patience": patience, "hints": parse_hints(hint or [])}
     Bench("penstock._bench.outofcore_worker", job, runs, counts, len(counts) * len(runs), outofcore_report).carry_out(output, folder, mpiexec_timeout)

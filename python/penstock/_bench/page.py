@@ -20,6 +20,8 @@ caption { text-align: left; font-weight: 600; white-space: pre-line; padding: .4
 th, td { padding: .15em .6em; border-bottom: 1px solid #ddd; vertical-align: bottom; }
 th { white-space: pre-line; border-bottom: 2px solid #888; }
 tr.end td { border-bottom: 1px solid #888; }
+table.found { width: 100%; } .found td { vertical-align: top; } .found td:nth-child(1) { width: 12%; }
+.found td:nth-child(2) { width: 32%; } .found td:nth-child(4) { width: 9%; white-space: nowrap; }
 .right { text-align: right; } .wide { overflow-x: auto; } img { max-width: 100%; }
 .holds { color: #06660d; } .fails { color: #a31515; } .unknown { color: #666; }
 """
@@ -65,7 +67,7 @@ def findings_table(found: list[Finding]) -> str:
     kind = {True: "holds", False: "fails", None: "unknown"}
     rows = "\n".join(f"<tr><td>{escape(f.device)}</td><td>{escape(f.paper)}{_source(f)}</td><td>{escape(f.here)}</td>"
                      f"<td class={kind[f.holds]}>{escape(f.verdict)}</td></tr>" for f in found)
-    return ("<table><caption>What was found, and what is wanted</caption><tr><th>where</th><th>found, or wanted</th><th>here</th>"
+    return ("<table class=found><caption>What was found, and what is wanted</caption><tr><th>where</th><th>found, or wanted</th><th>here</th>"
             f"<th></th></tr>\n{rows}</table>")
 
 
