@@ -12,9 +12,12 @@ def snapshot_steps(iterations: int, snapshots: int) -> set[int]:
 
 
 def turns(repetition: int, methods: int) -> list[int]:
-    """The order of a round: the next method begins, and every other time around it goes backwards."""
-    order = [(repetition + i) % methods for i in range(methods)]
-    return order[::-1] if repetition // methods % 2 else order
+    """The order of a round. Every other round goes backwards, so that each method comes as often after the one before
+    it as after the one behind it: one that follows a method like itself finds what it needs in the caches. The next pair
+    of rounds begins with the next method.
+    """
+    order = [(repetition // 2 + i) % methods for i in range(methods)]
+    return order[::-1] if repetition % 2 else order
 
 
 def run_with_snapshots(step: Callable[[int], None], iterations: int, snapshots: int, snapshot: Callable[[], None]) -> float:
