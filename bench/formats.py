@@ -10,6 +10,7 @@ MPI, parallel HDF5's collective calls are measured, too.
 """
 
 import argparse
+import math
 import os
 import shutil
 import subprocess
@@ -92,7 +93,8 @@ class ParallelHdf5:
 def measure(folder: str, mebibytes: int, repeat: int) -> None:
     """On every rank: rounds of all containers. Rank 0 prints a table."""
     comm = MPI.COMM_WORLD
-    shape = (mebibytes, (1 << 20) // 8)
+    side = math.isqrt((mebibytes << 20) // 8)
+    shape = (side, side)
     share = ps.distribute(shape, comm, ("block", "block"))
     # Values that a codec makes smaller, though not to nothing.
     local = np.random.default_rng(comm.rank).integers(0, 4096, share.section.shape).astype("f8")
@@ -137,7 +139,7 @@ def _now(comm) -> float:
 
 
 def report(names: list[str], times: np.ndarray, ranks: int, mebibytes: int) -> None:
-    print(f"{mebibytes} MiB of doubles in blocks, {ranks} ranks, new files, median of {len(times)} rounds: "
+    print(f"{mebibytes} MiB of doubles, a square in blocks, {ranks} ranks, new files, median of {len(times)} rounds: "
           "milliseconds, and the ratio to raw of the same round\n")
     print("| container | " + " | ".join(PHASES) + " |\n| --- |" + " ---: |" * len(PHASES))
     for i, name in enumerate(names):
