@@ -194,10 +194,23 @@ link_system_mpi() {
   fi
 }
 # The package that make builds, for whoever uses this environment: import penstock, and the command.
+# So that programs find by name what the package offers, as after pip install: xarray its engine.
+write_metadata() {
+  local packages=$1 version info
+  version=$(sed -n 's/^project(penstock VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+  info=penstock-$version.dist-info
+  rm -rf "$packages"/penstock-*.dist-info
+  mkdir "$packages/$info"
+  printf 'Metadata-Version: 2.1\nName: penstock\nVersion: %s\n' "$version" >"$packages/$info/METADATA"
+  { echo '[xarray.backends]'; sed -n '/entry-points."xarray.backends"/,/^$/ { s/"//g; /^penstock/p }' pyproject.toml; } \
+    >"$packages/$info/entry_points.txt"
+  printf '%s,,\n' penstock-build.pth "$info/METADATA" "$info/entry_points.txt" "$info/RECORD" >"$packages/$info/RECORD"
+}
 install_package() {
   local packages
   packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   echo "$PWD/$build/python" >"$packages/penstock-build.pth"
+  write_metadata "$packages"
   cat >"$venv/bin/penstock" <<EOS
 #!/bin/sh
 # Made by scripts/setup.sh: the package in $build, with the mpiexec of its MPI.

@@ -27,7 +27,7 @@ constexpr std::array names{"none",
                            "set_info",
                            "set_atomicity",
                            "seek_shared",
-                           "on_first_rank",
+                           "attributes or another call of rank 0",
                            "append",
                            "open without a communicator",
                            "a call with arguments that cannot be read"};

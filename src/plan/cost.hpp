@@ -11,7 +11,7 @@ namespace penstock {
 
 struct Prediction {
   Method method;
-  Exchange exchange;      // of a collective method
+  Exchange exchange;  // of a collective method
   double seconds;
   bool eligible;          // whether auto may choose it
   std::string_view note;  // why not

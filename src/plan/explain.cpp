@@ -149,8 +149,9 @@ void add_alternatives(PlanReport& report, const std::vector<Prediction>& ways,
                       const std::vector<Footprint>& requests, bool writes) {
   for (const Prediction& way : ways) {
     const bool without = way.exchange == Exchange::automatic && !way.note.empty();
-    report.alternatives.push_back({way.method, way.exchange, way.seconds, way.eligible,
-                                   without ? why_exchange(requests, writes) : std::string(way.note)});
+    report.alternatives.push_back(
+        {way.method, way.exchange, way.seconds, way.eligible,
+         without ? why_exchange(requests, writes) : std::string(way.note)});
   }
 }
 

@@ -114,10 +114,10 @@ TEST(Fields, WhatIsWrongIsToldAlike) {
   const int last = size() - 1;
   auto file = open("wrong", ps::Mode::create);
   const std::vector<double> numbers(6, 1.5);
-  ps::expect_error(ps::ErrorClass::argument, "has no field 'dens'; it has 'header', 'density', 'steps'",
-               [&] {
-                 file[rank() == last ? "dens" : "header"].write(numbers, ps::Section{{0, 6}});
-               });
+  ps::expect_error(ps::ErrorClass::argument,
+                   "has no field 'dens'; it has 'header', 'density', 'steps'", [&] {
+                     file[rank() == last ? "dens" : "header"].write(numbers, ps::Section{{0, 6}});
+                   });
   ps::expect_error(ps::ErrorClass::argument, "cannot hold without losing more than digits", [&] {
     file["steps"].write(std::vector<double>(4),
                         rank() == last ? ps::Section{{0, 4}} : ps::Section{});
@@ -140,11 +140,12 @@ TEST(Fields, WhatIsWrongIsToldAlike) {
   file.close();
   ps::FieldsSpec overlapping{.fields = {{"a", {4}, "f4", {}}, {"b", {1}, "f4", 12}}};
   ps::expect_error(ps::ErrorClass::argument, "overlap",
-               [&] { open("wrong", ps::Mode::read, overlapping); });
+                   [&] { open("wrong", ps::Mode::read, overlapping); });
   ps::FieldsSpec longer = analysis;
   longer.fields.push_back({"more", {1}, "u1", {}});
-  ps::expect_error(ps::ErrorClass::format, "'more' of shape (1) is bytes 376 to 377, the file has 376",
-               [&] { open("wrong", ps::Mode::read, longer); });
+  ps::expect_error(ps::ErrorClass::format,
+                   "'more' of shape (1) is bytes 376 to 377, the file has 376",
+                   [&] { open("wrong", ps::Mode::read, longer); });
   auto grown = open("wrong", ps::Mode::read_write, longer);
   EXPECT_EQ(grown.file_size(), 377);
   grown.close();

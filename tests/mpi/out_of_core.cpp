@@ -148,12 +148,12 @@ TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
   fill("e");
   const bool last = rank() == size() - 1;
   ps::expect_error(ps::ErrorClass::argument, "leave nothing for tiles",
-               [] { open("e", ps::Mode::read, of_memory(8192)); });
+                   [] { open("e", ps::Mode::read, of_memory(8192)); });
   ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
-               [] { open("e", ps::Mode::read, of_memory(std::int64_t{1} << 50)); });
+                   [] { open("e", ps::Mode::read, of_memory(std::int64_t{1} << 50)); });
   if (size() > 1)
     ps::expect_error(ps::ErrorClass::disagreement, "memory",
-                 [&] { open("e", ps::Mode::read, of_memory(last ? 10000 : 20000)); });
+                     [&] { open("e", ps::Mode::read, of_memory(last ? 10000 : 20000)); });
   ps::expect_error(ps::ErrorClass::storage, "free; nothing was changed", [] {
     const ps::ArraySpec huge{.shape = {1 << 30, 1 << 20}, .element_size = 8, .dtype = "<f8"};
     ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("huge"), ps::Mode::create, huge);
@@ -173,16 +173,16 @@ TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
   ps::TileLoop loop;
   loop.axis = last ? 7 : 0;
   ps::expect_error(ps::ErrorClass::argument, "axis 7 is none",
-               [&] { array.for_each_tile(loop, nothing); });
+                   [&] { array.for_each_tile(loop, nothing); });
   loop.axis = 0;
   loop.tile_shape = {rows, columns};
   ps::expect_error(ps::ErrorClass::argument,
-               "this loop needs at least " + std::to_string(rows * columns * 8 * 3 + 8192),
-               [&] { array.for_each_tile(loop, nothing); });
+                   "this loop needs at least " + std::to_string(rows * columns * 8 * 3 + 8192),
+                   [&] { array.for_each_tile(loop, nothing); });
   loop = of_use(ps::TileUse::update);
   loop.halo = {1};
   ps::expect_error(ps::ErrorClass::argument, "is for loops that read alone",
-               [&] { array.for_each_tile(loop, nothing); });
+                   [&] { array.for_each_tile(loop, nothing); });
   array.for_each_tile(of_use(ps::TileUse::read), [](ps::Tile&) {});  // it works on
   array.close();
   array.close();

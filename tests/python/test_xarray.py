@@ -1,9 +1,11 @@
 """xarray opens raw and .npy files with engine="penstock"."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tomllib
 
 import numpy as np
@@ -101,6 +103,13 @@ def test_xarray_finds_it_by_its_name(tmp_path):
     env = {**os.environ, "PYTHONPATH": f"{installed.parent}:{os.environ['PYTHONPATH']}"}
     shown = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=120)
     assert shown.stdout == "[0.0, 1.0, 2.0]\n", shown.stderr
+
+
+def test_the_environment_of_make_has_the_engine():
+    if not os.path.exists(os.path.join(sysconfig.get_path("purelib"), "penstock-build.pth")):
+        pytest.skip("an environment that scripts/setup.sh has not made")
+    [engine] = importlib.metadata.entry_points(group="xarray.backends", name="penstock")
+    assert engine.load() is PenstockBackend
 
 
 TOGETHER = HEAD + """
