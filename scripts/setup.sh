@@ -177,6 +177,8 @@ install_libraries() {
     say "going on without all of nlohmann-json, zstd, zlib and c-blosc (Zarr)"
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
+  # The Fortran interface, and wrappers (mpifort) that call gfortran by this name: Debian's libraries bring only gfortran-12.
+  command -v gfortran >/dev/null || (apt_install gfortran) 2>>"$log" || say "going on without gfortran (Fortran)"
   # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.
   formats_found || (apt_install libhdf5-dev libnetcdf-dev libnetcdff-dev netcdf-bin hdf5-tools) 2>>"$log" ||
     say "going on without HDF5 and netCDF-C (examples)"
