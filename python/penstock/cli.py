@@ -12,9 +12,10 @@ import typer
 
 from . import Error, __version__, hints
 from ._bench.everything import app as bench
+from ._commands import Commands
 from ._trace.command import app as traces
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Collective reads and writes of array sections in shared files.")
 
 app.add_typer(bench, name="bench")

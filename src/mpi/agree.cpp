@@ -122,10 +122,16 @@ Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine
   const auto text = [](std::int64_t call) {
     return ((call & leaving) != 0 ? "the end of " : "") + Call::from_code(call & ~leaving).text();
   };
+  const auto opens = [](std::int64_t call) {
+    return Call::from_code(call & ~leaving).kind == CallKind::open;
+  };
+  // Who opens may mean another file than who does not.
+  const bool one_file = !channel.path.empty() && !opens(all.call) && !opens(all.other_call);
   const std::string rank = std::to_string(all.other_call_at);
   throw Error::from_rank(
       static_cast<int>(all.other_call_at), ErrorClass::disagreement,
-      "ranks disagree on the operation: rank 0 is in " + text(all.call) + ", rank " + rank +
+      (one_file ? "'" + channel.path + "': " : "") +
+          "ranks disagree on the operation: rank 0 is in " + text(all.call) + ", rank " + rank +
           " in " + text(all.other_call) +
           "; nothing was done. All ranks must make the same calls of a file in the same order",
       channel.path, -1, 0);

@@ -20,6 +20,15 @@ def penstock(*arguments, cwd=None, expect=0, timeout=300):
     return done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("words, told", [
+    (["benhc"], "'benhc' is not known; known are demo, run, explain, bench, trace; did you mean bench?"),
+    (["bench", "nonsense"], "'nonsense' is not known; known are steps, peers, "),
+    (["trace", "veiw"], "did you mean view?")])
+def test_an_unknown_command_or_experiment_lists_the_known_ones(words, told):
+    text = penstock(*words, expect=2)
+    assert told in " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
 def test_demo(tmp_path):
     text = penstock("demo", "--size", 24, "--steps", 8, "--snapshots", 2, cwd=tmp_path)
     for method in ("direct", "sieved", "gather", "two-phase", "extended", "auto"):

@@ -191,7 +191,7 @@ def classes(told):
 def check_refused(told):
     assert classes(told) == [["DisagreementError", "", "", ""]] * 3, told
     assert len({rank[0][1] for rank in told}) == 1, told
-    assert "ranks disagree on the operation" in told[0][0][1] and "nothing was done" in told[0][0][1]
+    assert "m.npy': ranks disagree on the operation: rank 0 is in " in told[0][0][1] and "nothing was done" in told[0][0][1]
     assert [rank[-1][1] for rank in told] == [True] * 3, told
 
 

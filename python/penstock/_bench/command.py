@@ -11,10 +11,12 @@ from typing import Any, Optional
 
 import typer
 
+from .._commands import Commands
 from .._hints import choices
 from .running import FOLDER, HINT, ON, OUTPUT, PATIENCE, TIMEOUT, Bench, Run, byte_count, numbers, parse_hints, runs_on
 
-app = typer.Typer(no_args_is_help=True, help="Measure the engine: against a rod, and against the MPI library's MPI-IO.")
+app = typer.Typer(cls=Commands, no_args_is_help=True,
+                  help="Measure the engine: against a rod, and against the MPI library's MPI-IO.")
 
 EXCHANGES = choices("exchange")
 STEPS = ["direct", *EXCHANGES]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import typer
 
+from .._commands import Commands
 from .events import load, tell_problems
 
-app = typer.Typer(no_args_is_help=True, help="What a program did at its files, recorded with PENSTOCK_TRACE=FOLDER.")
+app = typer.Typer(cls=Commands, no_args_is_help=True,
+                  help="What a program did at its files, recorded with PENSTOCK_TRACE=FOLDER.")
 
 FOLDER = typer.Argument(help="The folder that PENSTOCK_TRACE named.")
 

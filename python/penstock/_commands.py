@@ -1,0 +1,18 @@
+"""A group of commands that says which there are."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from typer.core import TyperGroup
+
+
+class Commands(TyperGroup):
+    def resolve_command(self, context: Any, words: list[str]) -> Any:
+        known = self.list_commands(context)
+        if words and words[0] not in known and not words[0].startswith("-"):
+            near = difflib.get_close_matches(words[0], known, n=1)
+            context.fail(f"'{words[0]}' is not known; known are {', '.join(known)}"
+                         + (f"; did you mean {near[0]}?" if near else ""))
+        return super().resolve_command(context, words)
