@@ -5,23 +5,26 @@
 namespace penstock {
 namespace {
 
-/// All parts go on as far as they can.
+/// All parts go on as far as they can. `copies_first`: while this rank is at the storage it copies
+/// nothing, and windows of others wait for its bytes.
 class NodeExchange {
  public:
   NodeExchange(Proxy& proxy, NodeAggregator& aggregator, NodeRequester& requester,
-               Slots& proxy_slots, Slots& aggregator_slots)
+               Slots& proxy_slots, Slots& aggregator_slots, bool copies_first)
       : proxy_(proxy),
         aggregator_(aggregator),
         requester_(requester),
         proxy_slots_(proxy_slots),
-        aggregator_slots_(aggregator_slots) {}
+        aggregator_slots_(aggregator_slots),
+        copies_first_(copies_first) {}
 
   bool done() const { return requester_.done() && aggregator_.done() && proxy_.done(); }
   /// False: nothing can be done before somebody rings, or a message arrives.
   bool go_on() {
+    if (copies_first_ && requester_.progress()) return true;
     bool moved = aggregator_.progress(/*idle=*/false);
     moved = proxy_.progress() || moved;
-    moved = requester_.progress() || moved;
+    if (!copies_first_) moved = requester_.progress() || moved;
     return moved || aggregator_.progress(/*idle=*/true);
   }
   /// False: no message has arrived or left since.
@@ -41,6 +44,7 @@ class NodeExchange {
   NodeRequester& requester_;
   Slots& proxy_slots_;
   Slots& aggregator_slots_;
+  bool copies_first_;
   std::vector<std::pair<Slots*, int>> completed_;
   Expect expect_ = Expect::ring;
 };
@@ -61,7 +65,9 @@ Task<std::optional<Error>> exchange_in_node(Context& context, const Access& acce
   NodeAggregator aggregator(context, access, plan, roles, prepared, aggregator_slots);
   Proxy proxy(context, access, plan, roles, std::move(prepared.proxy_tables), first_slot,
               proxy_slots);
-  NodeExchange exchange(proxy, aggregator, requester, proxy_slots, aggregator_slots);
+  // Writes into the page cache are done by this thread.
+  NodeExchange exchange(proxy, aggregator, requester, proxy_slots, aggregator_slots,
+                        access.writes() && plan.machine.page_cache);
   const Bell& bell = context.comm.bell();
   for (;;) {
     const std::uint32_t heard = bell.heard();

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "engine/node.hpp"
 #include "engine/operation.hpp"
+#include "plan/memory.hpp"
 
 namespace penstock {
 namespace {
@@ -17,14 +19,14 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
   OpenFile& file = context.file;
   Team& team = *context.comm.team();
   const int slot = context.channel.slot();
-  const StagingKey key{plan.domains.aggregators(), plan.domains.buffer(), plan.depth,
-                       plan.buffered};
+  StagingKey key{plan.domains.aggregators(), staged_bytes(plan), plan.depth, plan.buffered};
+  key.window = std::clamp(file.staging_key.window, key.window, plan.domains.buffer());
   const bool lacks_arenas = arenas && !file.arenas.there();
   if (key == file.staging_key && !lacks_arenas) co_return true;
   std::string why;
   bool works = key == file.staging_key;
   if (!works) {
-    const NodeStaging::Shape shape = NodeRoles(team, plan).shape();
+    const NodeStaging::Shape shape = NodeRoles(team, plan).shape(key.window);
     works = co_await file.staging.fit(team, slot, shape, why);
   }
   // Both are collective: every rank does the second, whatever the first came to.

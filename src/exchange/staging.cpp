@@ -34,8 +34,9 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
   shape_ = shape;
   const std::int64_t needed = slots_at_ + slots * padded(shape.slot_bytes);
   if (segment_.size() < needed) {
-    segment_ = SharedSegment();  // given back first
-    segment_ = co_await team.share(slot, needed, why);
+    segment_ = team.take_kept();  // what there was is given back first
+    if (segment_.size() < needed) segment_ = SharedSegment();
+    if (!segment_) segment_ = co_await team.share(slot, needed, why);
     if (!segment_) {
       release();
       co_return false;

@@ -21,6 +21,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "mpi/team.hpp"
@@ -91,6 +92,12 @@ class NodeStaging {
                                 : slots(owner) * shape_.slot_bytes;  // it may have been released
   }
   void release() noexcept { *this = NodeStaging(); }
+  /// Releases it, and the team keeps the memory for its next file, which has no page faults then.
+  /// Every rank of the team does it, or none.
+  void leave_to(Team& team) noexcept {
+    team.keep(std::move(segment_));
+    release();
+  }
 
  private:
   std::int64_t index(int owner, int slot) const noexcept {

@@ -303,8 +303,10 @@ void ByteFile::finish_closing() {
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);
   buffered_->mark_synced();
   comm_.set_calls(file_->calls_before + file_->calls);
+  const bool all_know = !agreed || agreed->rank() >= 0;
+  if (Team* const team = comm_.team(); team != nullptr && all_know) file_->staging.leave_to(*team);
   let_go();
-  if (!agreed || agreed->rank() >= 0) comm_.release();
+  if (all_know) comm_.release();
   if (agreed) throw Error(*agreed);
 }
 

@@ -278,6 +278,11 @@ Task<SharedSegment> Team::share(int slot, std::int64_t bytes, std::string& why) 
   co_return SharedSegment::complete(std::move(segment), error, why);
 }
 
+void Team::keep(SharedSegment segment) noexcept {
+  constexpr std::int64_t most_of_a_rank = 8 << 20;
+  if (segment && segment.size() <= most_of_a_rank * size_) kept_ = std::move(segment);
+}
+
 void Team::clear_own_mailbox() noexcept {
   Mailbox& mailbox = own_mailbox();
   mailbox.words[0] = mailbox.words[1] = 0;

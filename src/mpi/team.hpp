@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/shared_extent.hpp"
@@ -46,6 +47,11 @@ class Team {
   /// Collective over the team: zeroed memory for all of it. Null on all ranks, and `why`, where it
   /// cannot be had.
   Task<SharedSegment> share(int slot, std::int64_t bytes, std::string& why);
+  /// For the file that meets here next; what is too large is freed. Every rank of the team calls
+  /// it, or none.
+  void keep(SharedSegment segment) noexcept;
+  /// Empty where none was kept.
+  SharedSegment take_kept() noexcept { return std::exchange(kept_, {}); }
   /// Resets this rank's mailbox for the next file of the lane. The others do not read it before the
   /// next meeting.
   void clear_own_mailbox() noexcept;
@@ -175,7 +181,7 @@ class Team {
   int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1, cores_ = 1;
   bool crowded_ = false;
   std::vector<int> members_;
-  SharedSegment segment_;
+  SharedSegment segment_, kept_;
   Common* common_ = nullptr;
   Mailbox* mailboxes_ = nullptr;
   RankMap map_;

@@ -44,17 +44,18 @@ bool crowded(const Machine& machine) {
   return machine.ranks > 2 * machine.writers;
 }
 
-/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. Where
-/// ranks are not many more than cores, more and smaller windows keep all of them busy; where they
-/// are, every further hand-over costs a change of process. So it does between nodes, where each
-/// window waits for a proxy and a message.
+/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. More
+/// and smaller windows keep a device busy where ranks are not many more than cores. Through the
+/// page cache each further hand-over costs more than it hides: a change of process where ranks
+/// outnumber cores, and between nodes the wait for a proxy and a message.
 int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) {
   constexpr std::int64_t small = 64 * 1024, large = std::int64_t{1} << 20;
   if (hints.pipeline == Pipeline::never) return 1;
   if (hints.pipeline == Pipeline::always) return 2;
   if (hints.buffer_size < small) return 1;
   const bool within_node = exchange == Exchange::node && machine.nodes == 1;
-  return within_node && !crowded(machine) && hints.buffer_size >= large ? 4 : 2;
+  const bool many = within_node && !machine.page_cache && !crowded(machine);
+  return many && hints.buffer_size >= large ? 4 : 2;
 }
 
 /// No more than two where each has to hold an indivisible piece that is larger than it would be.
@@ -126,13 +127,10 @@ void check_hints(const Hints& hints, std::int64_t grain, int ranks) {
 }
 
 Hints resolve_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
-  // A staging buffer that stays in the cache is copied into and out of at the speed of the cache;
-  // within a node in that of the core that writes it. Devices want large accesses instead.
+  // A staging buffer that stays in the cache is copied into and out of at the speed of the cache.
+  // Devices want large accesses instead, and between nodes large messages matter more.
   constexpr std::int64_t mebi = std::int64_t{1} << 20;
-  // Between nodes large messages matter more.
-  const std::int64_t cached = machine.nodes > 1       ? 8 * mebi
-                              : machine.shared_memory ? 2 * mebi
-                                                      : 4 * mebi;
+  const std::int64_t cached = (machine.nodes > 1 ? 8 : 4) * mebi;
   constexpr std::int64_t uncached = 16 * mebi;
   Hints resolved = hints;
   if (hints.buffer_size == 0)

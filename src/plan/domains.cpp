@@ -49,6 +49,11 @@ std::int64_t Domains::bound(std::int64_t aggregator) const noexcept {
   return std::clamp(origin_ + units * unit_, span_.begin, span_.end);
 }
 
+std::int64_t Domains::longest_window() const noexcept {
+  const std::int64_t units = cyclic() ? 1 : (units_ + aggregators_ - 1) / aggregators_;
+  return std::min({buffer_, units * unit_, span_.length()});
+}
+
 Extent Domains::block(std::int64_t index) const noexcept {
   const std::int64_t begin = origin_ + index * unit_;
   return intersect({begin, begin + unit_}, span_);

@@ -28,6 +28,8 @@ class Domains {
   Extent span() const noexcept { return span_; }
   std::int64_t aggregators() const noexcept { return aggregators_; }
   std::int64_t buffer() const noexcept { return buffer_; }
+  /// No window is longer: the buffer, or less where domains are short.
+  std::int64_t longest_window() const noexcept;
 
   std::int64_t owner(std::int64_t offset) const noexcept;  // offset within span
   /// The whole domain; for block-cyclic its first and last byte.

@@ -48,7 +48,7 @@ constexpr HintRow rows[] = {
      "every rank, as far as there is a window's worth for each (of a device: every rank)."},
     {"buffer_size", Bytes{&Hints::buffer_size, true}, of_call, alike, plans,
      "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
-     "element. auto: 2M, between nodes 8M, with direct I/O and modelled devices 16M."},
+     "element. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
     {"exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
      "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
      "share memory, else sparse."},

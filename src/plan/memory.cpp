@@ -1,6 +1,7 @@
 #include "plan/memory.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace penstock {
 
@@ -10,6 +11,13 @@ SlotSize SlotSize::of(const Plan& plan) noexcept {
   const std::int64_t windows = plan.domains.buffer() * plan.depth;
   if (windows < small) return {2, std::max(shortest, windows / 8)};
   return {5, std::min(longest, windows / 16)};
+}
+
+std::int64_t staged_bytes(const Plan& plan) noexcept {
+  const std::int64_t buffer = plan.domains.buffer();
+  if (plan.machine.nodes > 1) return buffer;
+  const auto longest = static_cast<std::uint64_t>(plan.domains.longest_window());
+  return std::min(buffer, static_cast<std::int64_t>(std::bit_ceil(longest)));
 }
 
 std::int64_t sieve_bytes(std::int64_t buffer_size) noexcept {

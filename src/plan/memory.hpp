@@ -22,6 +22,11 @@ struct SlotSize {
   std::int64_t total() const noexcept { return count * bytes; }
 };
 
+/// Of a window in a node's staging memory: a power of two, so that calls of different sizes seldom
+/// need more than there is, and the buffer at most. Between nodes the buffer: what a proxy passes
+/// on is longer than a window where ranks want the same bytes.
+std::int64_t staged_bytes(const Plan& plan) noexcept;
+
 /// Room for reading holes; one for all windows of a rank, since one is written at a time.
 std::int64_t sieve_bytes(std::int64_t buffer_size) noexcept;
 

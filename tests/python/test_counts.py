@@ -129,6 +129,37 @@ def test_memory_of_a_rank_does_not_grow_with_ranks(count):
         assert min(rank["staging_peak"] for rank in calls[-1]) == 0
 
 
+SEVERAL_FILES = """
+import numpy as np
+from mpi4py import MPI
+import penstock as ps
+
+comm = MPI.COMM_WORLD
+share = ps.distribute((256, 256), comm, ("*", "block"))
+
+def write(name, buffer_size):
+    with ps.open(name, "w", shape=(256, 256), dtype="i4", comm=comm, container="raw", hints={"active_buffer_size": 0}) as f:
+        f.write(np.full(share.local_shape, comm.rank + 1, "i4"), share, exchange="node", buffer_size=buffer_size)
+    comm.Barrier()
+    with open("/proc/self/maps") as maps:
+        return {line.split()[0] for line in maps if "/dev/shm/penstock-" in line}
+
+write("a.bin", "64K")  # makes what the communicator's files share, too
+first = write("a.bin", "64K")
+assert first and write("b.bin", "64K") == first and write("b.bin", "32K") == first
+assert write("c.bin", "128K") != first  # a larger one in place of it
+larger = write("c.bin", "128K")
+assert len(larger) == len(first) and write("d.bin", "64K") == larger
+assert len(write("e.bin", 64 << 20)) == len(first)  # as large as is needed, not as the buffer may be
+for name in "abcde":
+    assert (np.fromfile(name + ".bin", "i4").reshape(256, 2, 128) == [[1], [2]]).all()
+"""
+
+
+def test_the_next_file_of_a_communicator_has_the_staging_memory_of_the_one_before(mpirun):
+    mpirun(SEVERAL_FILES, 2)
+
+
 KILLED = """
 import os, signal
 import numpy as np
