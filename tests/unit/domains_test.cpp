@@ -30,6 +30,7 @@ TEST_P(RandomDomains, WindowsAreADisjointCoverOfTheSpan) {
     std::int64_t last = -1;
     for (std::int64_t round = 0; round < d.rounds(a); ++round) {
       const Extent window = d.window(a, round);
+      EXPECT_LE(window.length(), d.longest_window());
       EXPECT_LE(window.length(), d.buffer());
       if (window.empty()) continue;
       EXPECT_GT(window.begin, last);

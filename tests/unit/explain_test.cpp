@@ -73,7 +73,7 @@ TEST(Explain, GoldenText) {
             "  page cache         7.00 GB/s, 1.5 us a call (6 us where ranks queue up)\n"
             "  messages           4.00 GB/s, 12 us each, 60 us between nodes\n"
             "  ranks            15 us a window handed over, 20 us a rank and core to meet\n"
-            "file domains      2, of bytes 0 to 63 (63 B); rule dynamic; staging buffer 2 MiB\n"
+            "file domains      2, of bytes 0 to 63 (63 B); rule dynamic; staging buffer 4 MiB\n"
             "  aggregator      from        to  blocks    wanted  rounds     holes  sieved\n"
             "  rank 0           0 B      32 B       1      24 B       1       7 B       1\n"
             "  rank 1          32 B      63 B       1      24 B       1       7 B       1\n"

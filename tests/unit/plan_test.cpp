@@ -204,7 +204,7 @@ TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
     for (const Pipeline pipeline : {Pipeline::automatic, Pipeline::always, Pipeline::never})
       for (const Exchange exchange : {Exchange::sparse, Exchange::node})
         for (const int nodes : {1, 2})
-          for (const int cores : {2, 16}) {  // 16: with room for four windows
+          for (const int cores : {2, 16}) {  // 16, of a device: with room for four windows
             Hints hints;
             hints.method = Method::extended;
             hints.pipeline = pipeline;
@@ -212,12 +212,30 @@ TEST(Plan, StagingMemoryStaysBelowTwiceTheBuffer) {
             hints.buffer_size = buffer;
             Machine machine{16, cores, nodes};
             machine.shared_memory = true;
+            machine.page_cache = cores == 2;
             const Plan plan = make_plan(bytes.units(), demand, hints, machine);
             ASSERT_EQ(plan.exchange, exchange);
             EXPECT_LE(staging_bound(plan, buffer).total(),
                       2 * std::max(buffer, StagingBound::least_buffer))
                 << "buffer " << buffer << ", depth " << plan.depth << ", nodes " << nodes;
           }
+}
+
+TEST(Plan, StagingMemoryIsAsLargeAsTheLongestWindow) {
+  const auto staged = [](std::int64_t bytes, int nodes) {
+    Hints hints;
+    hints.method = Method::extended;
+    Machine machine{4, 2, nodes};
+    machine.shared_memory = true;
+    const ArrayLayout line{{64 << 20}, 1, Order::c, 0};
+    const Section section{{0, bytes}};
+    return staged_bytes(
+        make_plan(line.units(), Demand::of(lower(line, std::span(&section, 1))), hints, machine));
+  };
+  EXPECT_EQ(staged(100'000, 1), 64 * 1024);  // two domains
+  EXPECT_EQ(staged(1 << 20, 1), 512 * 1024);
+  EXPECT_EQ(staged(64 << 20, 1), 2 << 20);  // two windows in the buffer
+  EXPECT_EQ(staged(1 << 20, 2), 2 << 20);   // the buffer is 8 MiB, with room for a proxy
 }
 
 TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
