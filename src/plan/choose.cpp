@@ -47,15 +47,17 @@ bool crowded(const Machine& machine) {
 /// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. More
 /// and smaller windows keep a device busy where ranks are not many more than cores. Through the
 /// page cache each further hand-over costs more than it hides: a change of process where ranks
-/// outnumber cores, and between nodes the wait for a proxy and a message.
-int choose_depth(const Hints& hints, const Machine& machine, Exchange exchange) {
+/// outnumber cores, and between nodes the wait for a proxy and a message. Windows of a buffered
+/// write are units of the active buffer, though, which must not be large beside it.
+int choose_depth(const Hints& hints, const Plan& plan) {
   constexpr std::int64_t small = 64 * 1024, large = std::int64_t{1} << 20;
   if (hints.pipeline == Pipeline::never) return 1;
   if (hints.pipeline == Pipeline::always) return 2;
   if (hints.buffer_size < small) return 1;
-  const bool within_node = exchange == Exchange::node && machine.nodes == 1;
-  const bool many = within_node && !machine.page_cache && !crowded(machine);
-  return many && hints.buffer_size >= large ? 4 : 2;
+  const Machine& machine = plan.machine;
+  const bool within_node = plan.exchange == Exchange::node && machine.nodes == 1;
+  const bool many = machine.page_cache ? plan.buffered : !crowded(machine);
+  return many && within_node && hints.buffer_size >= large ? 4 : 2;
 }
 
 /// No more than two where each has to hold an indivisible piece that is larger than it would be.
@@ -158,9 +160,9 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   const DomainRule rule = rule_of(plan.method, hints.domains);
   const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = exchange_of(units, demand, hints, machine, writes);
-  plan.depth = depth_for(choose_depth(hints, machine, plan.exchange), units, hints.buffer_size);
-  plan.writers = static_cast<int>(hints.writers);
   plan.buffered = writes && hints.active_buffer_size > 0;
+  plan.depth = depth_for(choose_depth(hints, plan), units, hints.buffer_size);
+  plan.writers = static_cast<int>(hints.writers);
   // Domains of reads ahead are those of buffered writes of the same bytes, too: then such a read
   // queues up behind the write and need not wait for it.
   const std::int64_t aggregators = std::clamp<std::int64_t>(

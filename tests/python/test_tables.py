@@ -68,7 +68,7 @@ def test_hints_of_plans_change_the_plan(name):
     texts = set()
     for rule in ("extended", "block-cyclic", "aligned"):
         for value in values:
-            fixed = {"method": "extended", **({"domains": rule, "stripe_size": "4K"} if rule != "extended" else {})}
+            fixed = {"method": "extended", "buffer_size": "1M", **({"domains": rule, "stripe_size": "4K"} if rule != "extended" else {})}
             plan = ps.explain((512, 4096), "f8", [(slice(None, None, 2), slice(r, None, 8)) for r in range(8)], cores=8,
                               **{**fixed, name: value})
             texts.add((rule, plan["text"]))
