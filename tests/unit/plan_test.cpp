@@ -225,6 +225,7 @@ TEST(Plan, StagingMemoryIsAsLargeAsTheLongestWindow) {
   const auto staged = [](std::int64_t bytes, int nodes) {
     Hints hints;
     hints.method = Method::extended;
+    hints.active_buffer_size = 0;
     Machine machine{4, 2, nodes};
     machine.shared_memory = true;
     const ArrayLayout line{{64 << 20}, 1, Order::c, 0};
