@@ -63,7 +63,7 @@ for interface in "$@"; do
   built+=("$interface=$(echo "$out/$interface"/*.whl)")
 done
 rm -rf $out/joined dist/penstock-*.whl
-quietly $tools/bin/python scripts/join_wheels.py $out/joined "${built[@]}"
+quietly env PATH="$root/$tools/bin:$PATH" $tools/bin/python scripts/join_wheels.py $out/joined "${built[@]}"
 # Which versions of glibc it runs with is found from the symbols that it uses; the MPI library stays outside.
 quietly env PATH="$root/$tools/bin:$PATH" $tools/bin/auditwheel repair -w dist \
   --exclude 'libmpi.so.*' $out/joined/*.whl
