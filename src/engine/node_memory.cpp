@@ -20,6 +20,7 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
   Team& team = *context.comm.team();
   const int slot = context.channel.slot();
   StagingKey key{plan.domains.aggregators(), staged_bytes(plan), plan.depth, plan.buffered};
+  // More than is needed may stay, or calls of different sizes would take turns in making it anew.
   key.window = std::clamp(file.staging_key.window, key.window, plan.domains.buffer());
   const bool lacks_arenas = arenas && !file.arenas.there();
   if (key == file.staging_key && !lacks_arenas) co_return true;
