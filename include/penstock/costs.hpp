@@ -16,7 +16,7 @@ struct PENSTOCK_EXPORT Costs {
   double copy_byte = 1 / 9e9;      ///< between user memory and staging buffer
   double run = 6e-9;               ///< beginning a run, in copies
   double mapped_byte = 1 / 9e9;    ///< between a mapped file and user memory
-  double fault = 0.5e-6;           ///< beginning another 64 KiB of a mapped file
+  double fault = 0.25e-6;          ///< beginning another 64 KiB of a mapped file
   double message = 12e-6;          ///< one message and its completion
   double message_between = 60e-6;  ///< the same between nodes (TCP)
   double message_byte = 1 / 4e9;   ///< what is copied on the way

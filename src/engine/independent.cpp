@@ -28,7 +28,7 @@ constexpr std::int64_t long_part = std::int64_t{4} << 10;
 constexpr std::size_t most_parts = 1024;
 
 /// Page tables of what is mapped at a time take a five-hundredth of it.
-constexpr std::int64_t most_mapped = std::int64_t{1} << 30;
+constexpr std::int64_t most_mapped = std::int64_t{256} << 20;
 
 class DirectMover {
  public:

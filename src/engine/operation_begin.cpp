@@ -229,9 +229,9 @@ std::optional<Error> Operation::locate(Demand& demand) {
 
 /// Less is not worth the look into the page cache.
 bool Operation::could_be_mapped() const {
-  constexpr std::int64_t least = 64 * 1024;
-  return context_->machine.costs.maps_files && access_.file.bytes() >= least &&
-         access_.file.run_count() > 1;
+  constexpr std::int64_t least = 64 * 1024, least_of_one_run = 256 * 1024;
+  return context_->machine.costs.maps_files &&
+         access_.file.bytes() >= (access_.file.run_count() > 1 ? least : least_of_one_run);
 }
 
 /// Whether this rank's access would wait for a device: it bypasses the page cache, or the kernel

@@ -7,7 +7,11 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t long_run = 64 * 1024;
+/// What a call takes to copy bytes of the page cache into a user's array, times what it takes into
+/// a staging buffer. The kernel copies by `rep movsb`, which is slow where source and destination
+/// lie differently in a cache line: large arrays of C, C++, Fortran and NumPy begin 16 bytes into
+/// one.
+constexpr double into_array = 2;
 /// Mapping a range of a file, and giving it back.
 constexpr double mapping = 6e-6;
 /// The kernel enters as much of a file into the page table at a time.
@@ -202,9 +206,8 @@ std::string Costs::to_text() const {
 bool mapping_pays(const Demand& demand, const Machine& machine) noexcept {
   const Costs& costs = machine.costs;
   if (!costs.maps_files || demand.slow || demand.empty()) return false;
-  if (demand.bytes >= demand.runs * long_run) return false;  // beside that a call costs nothing
   const double calls = static_cast<double>(demand.runs) * costs.call +
-                       static_cast<double>(demand.bytes) * costs.storage_byte;
+                       static_cast<double>(demand.bytes) * costs.storage_byte * into_array;
   return mapped_read(demand, machine) < calls;
 }
 

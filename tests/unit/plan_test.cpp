@@ -128,11 +128,13 @@ TEST(Plan, VeryShortRunsAreNotFetchedByEachRankFromItsOwnMapping) {
             Method::extended);
 }
 
-TEST(Plan, OneLongRunIsReadByACall) {
-  const Demand demand = side_by_side(1, 1 << 20, 16);
-  const Plan plan = make_plan(layout.units(), demand, {}, with_mapped_files(1, 1), false);
-  EXPECT_EQ(plan.method, Method::direct);
-  EXPECT_FALSE(plan.mapped);
+TEST(Plan, ALongRunIsMappedAndAShortOneReadByACall) {
+  for (const std::int64_t run : {4096, 16384, 16 << 20}) {
+    const Demand demand = side_by_side(1, run, 1);
+    const Plan plan = make_plan(layout.units(), demand, {}, with_mapped_files(1, 1), false);
+    EXPECT_EQ(plan.method, Method::direct);
+    EXPECT_EQ(plan.mapped, run > 1 << 20) << run;
+  }
 }
 
 TEST(Plan, RanksThatShareMemoryExchangeThroughIt) {
