@@ -38,7 +38,7 @@ struct Region {
 
 /// What the memory of the node exchange was made for; the same on every rank.
 struct StagingKey {
-  std::int64_t aggregators = 0, window = 0;
+  std::int64_t aggregators = 0, slot_bytes = 0;
   int depth = 0;
   bool buffered = false;
   friend bool operator==(const StagingKey&, const StagingKey&) = default;

@@ -42,8 +42,8 @@ class NodeRoles {
   std::int64_t window_id(std::int64_t round, std::int64_t aggregator) const noexcept {
     return round * plan_.domains.aggregators() + aggregator;
   }
-  /// Slots of an aggregator come first, then those of a proxy. `window`: bytes of one in a slot.
-  NodeStaging::Shape shape(std::int64_t window) const;
+  /// Slots of an aggregator come first, then those of a proxy. `slot_bytes`: for a window.
+  NodeStaging::Shape shape(std::int64_t slot_bytes) const;
 
  private:
   const Team& team_;

@@ -19,15 +19,17 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
   OpenFile& file = context.file;
   Team& team = *context.comm.team();
   const int slot = context.channel.slot();
-  StagingKey key{plan.domains.aggregators(), staged_bytes(plan), plan.depth, plan.buffered};
+  const std::int64_t lead = lead_room(plan.domains.buffer());
+  StagingKey key{plan.domains.aggregators(), staged_bytes(plan) + lead, plan.depth, plan.buffered};
   // More than is needed may stay, or calls of different sizes would take turns in making it anew.
-  key.window = std::clamp(file.staging_key.window, key.window, plan.domains.buffer());
+  key.slot_bytes =
+      std::clamp(file.staging_key.slot_bytes, key.slot_bytes, plan.domains.buffer() + lead);
   const bool lacks_arenas = arenas && !file.arenas.there();
   if (key == file.staging_key && !lacks_arenas) co_return true;
   std::string why;
   bool works = key == file.staging_key;
   if (!works) {
-    const NodeStaging::Shape shape = NodeRoles(team, plan).shape(key.window);
+    const NodeStaging::Shape shape = NodeRoles(team, plan).shape(key.slot_bytes);
     works = co_await file.staging.fit(team, slot, shape, why);
   }
   // Both are collective: every rank does the second, whatever the first came to.

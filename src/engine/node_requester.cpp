@@ -6,12 +6,11 @@
 
 namespace penstock {
 
-NodeStaging::Shape NodeRoles::shape(std::int64_t window) const {
+NodeStaging::Shape NodeRoles::shape(std::int64_t slot_bytes) const {
   NodeStaging::Shape shape;
   shape.slots.assign(static_cast<std::size_t>(team_.size()), 0);
   // Windows of a buffered write lie in the active buffers; only proxies need slots then.
-  if (!plan_.buffered || team_.nodes() > 1)
-    shape.slot_bytes = window + lead_room(plan_.domains.buffer());
+  if (!plan_.buffered || team_.nodes() > 1) shape.slot_bytes = slot_bytes;
   std::vector<bool> proxy(shape.slots.size(), false);
   for (std::int64_t a = 0; a < plan_.domains.aggregators(); ++a) {
     const auto owner = static_cast<std::size_t>(owner_of(a));

@@ -207,9 +207,11 @@ void WindowIo::begin_flush() {
   accesses_.clear();
   std::unique_ptr<RangeLock> held =
       lock(needs_exclusive_lock() ? LockKind::exclusive : LockKind::shared);
-  // Without a lock the bytes in holes are not safe from others: only an explicit wish sieves on.
+  // Without a lock the bytes in holes are not safe from other programs: only an explicit wish
+  // sieves on. Where ranks of this call write them, nothing else would keep them.
+  const bool wished = locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always;
   const bool sieve =
-      modifies() && (held || locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always);
+      modifies() && (held || (wished && (!exclusive_ || context_.machine.ranks == 1)));
   if (sieve) read_holes();
   if (holes()) add_parts(sieve);
   else add(trimmed_);
