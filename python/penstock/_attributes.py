@@ -34,6 +34,19 @@ def _plain(value: Any, name: str) -> Any:
                         "None, lists and dictionaries of these")
 
 
+def refuse_long_integers(values: Any, name: str = "") -> None:
+    """Beyond 64 bits, which a Zarr array's metadata would round. Raises ArgumentError."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            refuse_long_integers(value, f"{name}[{key!r}]" if name else repr(key))
+    elif isinstance(values, (list, tuple)):
+        for place, value in enumerate(values):
+            refuse_long_integers(value, f"{name}[{place}]")
+    elif isinstance(values, int) and not -(1 << 63) <= values < 1 << 64:
+        raise ArgumentError(f"attribute {name} is {values}: attributes of a Zarr array keep integers of 64 bits; write "
+                            "a text, or a float")
+
+
 class Attributes(MutableMapping[str, Any]):
     """The attributes of a file, `File.attrs`: a dictionary whose changes are collective.
 
@@ -42,14 +55,14 @@ class Attributes(MutableMapping[str, Any]):
     can say; NumPy's numbers and arrays become Python's numbers and lists.
     """
 
-    def __init__(self, inner: Any, path: str, text: str):
-        self._inner, self._path = inner, path
+    def __init__(self, inner: Any, path: str, text: str, check: Callable[[Any], None] = lambda values: None):
+        self._inner, self._path, self._check = inner, path, check
         self._values: dict[str, Any] = {}
         if not text:
             return
         try:
             self._values = json.loads(text)
-        except ValueError as error:  # every rank has the same text
+        except (ValueError, RecursionError) as error:  # every rank has the same text
             raise FormatError(f"'{path}.attrs.json' is no JSON: {error}") from None
         if not isinstance(self._values, dict):
             raise FormatError(f"'{path}.attrs.json' holds no JSON object, but {type(self._values).__name__}")
@@ -58,7 +71,9 @@ class Attributes(MutableMapping[str, Any]):
         """Collective. Where it raises, the attributes are as they were, on every rank."""
         text, problem = "", None
         try:
-            text = json.dumps(changed(dict(self._values)), indent=1, ensure_ascii=False, allow_nan=False)
+            values = changed(dict(self._values))
+            self._check(values)
+            text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
             text.encode()
         except Exception as error:  # the other ranks must hear of it
             text, problem = "", f"'{self._path}', attrs: {tellable(error)}"

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ._attributes import refuse_long_integers
 from ._core import ArgumentError
 from ._hints import plain_text
 from ._values import whole_number
@@ -73,6 +74,7 @@ def _attributes(value: Any) -> str:
     if not value:
         return ""
     try:
+        refuse_long_integers(dict(value))
         return json.dumps(dict(value))
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"attributes must be what JSON has: {error}") from None

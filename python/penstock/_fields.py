@@ -14,7 +14,7 @@ from ._core import ArgumentError
 from ._file import Array, OpenFile
 from ._hints import hint_text, plain_text, warn_of_unknown
 from ._request import Requests
-from ._values import comm_address, descr_of, tellable, whole_number
+from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
 
 @dataclass
@@ -36,7 +36,7 @@ class GivenFields:
         if not alone:
             raise ArgumentError("fields say what is in the file: shape, dtype and container 'npy' have no meaning "
                                 "beside them")
-        given = GivenFields(os.fsencode(path), "replace" if replace else plain_text(mode, "mode"))
+        given = GivenFields(path_bytes(path), "replace" if replace else plain_text(mode, "mode"))
         given.offset = whole_number(offset, "offset")
         given.order, given.hints = plain_text(order or "", "order"), hint_text(hints or {})
         for entry in fields:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Optional, TypeVar, Union, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._attributes import Attributes
+from ._attributes import Attributes, refuse_long_integers
 from ._chunks import Chunks
 from ._core import ArgumentError, Statistics
 from ._handle import Handle
@@ -351,7 +351,7 @@ class File(OpenFile, Array):
         self.dimension_names = chunked.dimension_names
         self._record: Optional[Attributes] = None
         if self.container == "zarr":
-            self._record = Attributes(inner, path, chunked.attributes_text)
+            self._record = Attributes(inner, path, chunked.attributes_text, refuse_long_integers)
         self._requests = Requests(self.shape, self.dtype, self.order)
 
     def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:

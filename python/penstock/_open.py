@@ -17,7 +17,7 @@ from ._formats.dataset import open_dataset
 from ._formats.wanted import Wanted, container_of
 from ._hints import hint_text, plain_text, warn_of_unknown
 from ._types import Comm, Path
-from ._values import comm_address, descr_of, tellable, whole_number
+from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
 
 @dataclass
@@ -73,7 +73,7 @@ def replaces(replace: Any, mode: str) -> bool:
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
               hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
     """`how`: what is said of containers that have more to say than shape and dtype, as in NOTHING_MORE."""
-    given = Given(os.fsencode(path), offset=whole_number(offset, "offset"), extents=extents_of(shape))
+    given = Given(path_bytes(path), offset=whole_number(offset, "offset"), extents=extents_of(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.replace = replaces(how["replace"], given.mode)
     given.order = plain_text(order or "", "order")
@@ -203,9 +203,9 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
 
 
 def name_of(path: Any) -> bytes:
-    """For a message; empty where it is no path."""
+    """For a message; up to a byte 0, and empty where it is no path."""
     try:
-        return os.fsencode(path)
+        return os.fsencode(path).split(b"\0")[0]
     except (TypeError, ValueError):
         return b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import os
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ def comm_address(comm: Any) -> int:
     if comm == MPI.COMM_NULL:
         raise ArgumentError("comm is MPI.COMM_NULL: the communicator was freed, or this process is not in it")
     return MPI._addressof(comm)
+
+
+def path_bytes(path: Any) -> bytes:
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ArgumentError(f"path {path!r} has a byte 0, which no name of a file can have")
+    return name
 
 
 def whole_number(value: Any, name: str) -> int:

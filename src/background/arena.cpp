@@ -2,13 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+
+#include "base/file_limit.hpp"
 
 namespace penstock {
 namespace {
@@ -26,11 +27,11 @@ std::int64_t rounded(std::int64_t bytes) {
   return round_up(std::max<std::int64_t>(bytes, 1), bytes < page ? 64 : page);
 }
 
-std::int64_t allowed() {
-  rlimit limit{};
-  // A memfd counts as a file: growing it beyond RLIMIT_FSIZE would end the program by SIGXFSZ.
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return largest;
-  return std::min<std::int64_t>(largest, static_cast<std::int64_t>(limit.rlim_cur));
+/// Huge pages, and no copy of the mapping in core dumps. Without either the arena works as well, so
+/// failures are ignored.
+void advise(void* base, std::size_t size) {
+  ::madvise(base, size, MADV_HUGEPAGE);
+  ::madvise(base, size, MADV_DONTDUMP);
 }
 
 }  // namespace
@@ -41,18 +42,32 @@ Arena::~Arena() {
 }
 
 bool Arena::open() {
-  if (view_.base != nullptr) return true;
+  return view_.base != nullptr || open_shared() || open_private();
+}
+
+bool Arena::open_shared() {
   descriptor_ = ::memfd_create("penstock", MFD_CLOEXEC);
   if (descriptor_ < 0) return false;
-  for (std::int64_t size = allowed(); size >= least; size /= 4) {
+  for (std::int64_t size = std::min(largest, largest_file()); size >= least; size /= 4) {
     if (::ftruncate(descriptor_, size) != 0) break;
     view_ = map(descriptor_);
     if (view_.base != nullptr) return true;
   }
-  const int error = errno;
   ::close(descriptor_);
   descriptor_ = -1;
-  errno = error;
+  return false;
+}
+
+bool Arena::open_private() {
+  for (std::int64_t size = largest; size >= least; size /= 4) {
+    const auto bytes = static_cast<std::size_t>(size);
+    void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) continue;
+    advise(base, bytes);
+    view_ = {static_cast<std::byte*>(base), size};
+    return true;
+  }
   return false;
 }
 
@@ -63,10 +78,7 @@ ArenaView Arena::map(int descriptor) {
   void* const base =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   if (base == MAP_FAILED) return {};
-  // Huge pages, and no copy of the mapping in core dumps. Without either the arena works as well,
-  // so failures are ignored.
-  ::madvise(base, size, MADV_HUGEPAGE);
-  ::madvise(base, size, MADV_DONTDUMP);
+  advise(base, size);
   return {static_cast<std::byte*>(base), status.st_size};
 }
 
@@ -82,7 +94,7 @@ bool Arena::commit(std::int64_t end) {
 #endif
   if (::madvise(view_.base + committed_, length, MADV_POPULATE_WRITE) != 0 &&
       (errno != EINVAL ||  // a kernel before 5.14
-       ::posix_fallocate(descriptor_, committed_, to - committed_) != 0))
+       (descriptor_ >= 0 && ::posix_fallocate(descriptor_, committed_, to - committed_) != 0)))
     return false;
   committed_ = to;
   return true;
@@ -139,7 +151,10 @@ void Arena::trim(std::int64_t end) {
   }
   const std::int64_t keep = round_up(std::max(end, top_), huge_page);
   if (keep >= committed_) return;
-  ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, keep, committed_ - keep);
+  if (descriptor_ < 0)
+    ::madvise(view_.base + keep, static_cast<std::size_t>(committed_ - keep), MADV_DONTNEED);
+  else
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, keep, committed_ - keep);
   committed_ = keep;
 }
 

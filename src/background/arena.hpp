@@ -1,7 +1,8 @@
 // Arena: the memory of a process's active buffer. A memfd, so that the ranks of a node can copy
-// straight into each other's (they open it through /proc/PID/fd). Memory comes into being as far
-// as it is used, in huge pages where the kernel has them, and stays until trim(): memory that was
-// touched before is copied into many times faster than new one.
+// straight into each other's (they open it through /proc/PID/fd); memory of the process alone where
+// it may not have one (ulimit -f). It comes into being as far as it is used, in huge pages where
+// the kernel has them, and stays until trim(): memory that was touched before is copied into many
+// times faster than new one.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ class Arena {
 
   /// False where the system has no memory of this kind; errno says why.
   bool open();
+  /// -1: no other process can reach it.
   int descriptor() const noexcept { return descriptor_; }
   const ArenaView& view() const noexcept { return view_; }
 
@@ -42,6 +44,8 @@ class Arena {
   static ArenaView map(int descriptor);
 
  private:
+  bool open_shared();
+  bool open_private();
   bool commit(std::int64_t end);
 
   int descriptor_ = -1;

@@ -87,7 +87,7 @@ bool is_little(const Json& codec, std::int64_t element_size) {
 
 /// Bytes, and what follows.
 bool parse_chain(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse("codecs must be a list");
+  if (!list.is_array() || list.empty()) refuse("codecs must be a list, of one codec at least");
   const bool little = is_little(list[0], array.grid.element_size);
   for (std::size_t i = 1; i < list.size(); ++i)
     array.codecs.push_back(settings_of(name_of(list[i]), configuration_of(list[i]),
@@ -134,7 +134,7 @@ CodecSettings parse_short(std::string_view text, int element_size) {
 }  // namespace
 
 bool parse_codecs(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse("codecs must be a list");
+  if (!list.is_array() || list.empty()) refuse("codecs must be a list, of one codec at least");
   if (name_of(list[0]) != "sharding_indexed") return parse_chain(list, array);
   if (list.size() > 1)
     refuse("codec '" + name_of(list[1]) +

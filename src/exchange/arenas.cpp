@@ -49,7 +49,9 @@ Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string&
                         : (mailbox.arena < 0 ? nullptr : map_once(mailbox.process, mailbox.arena)));
     if (bases.back() != nullptr) continue;
     all = false;
-    why = std::string("cannot reach the active buffer of another rank: ") + std::strerror(errno);
+    why = std::string("cannot reach the active buffer of another rank: ") +
+          (mailbox.arena < 0 ? "it is memory of its process alone (ulimit -f)"
+                             : std::strerror(errno));
   }
   co_await team.meet(slot);  // nobody's descriptor changes before all have looked
   if (all) bases_ = std::move(bases);

@@ -13,8 +13,10 @@ namespace penstock {
 
 void throw_errno(const std::string& what, const std::string& path, std::int64_t code) {
   const int number = static_cast<int>(-code);
+  const char* const why =
+      number == EFBIG ? "; the file system or a limit (ulimit -f) forbids files this large" : "";
   throw Error(what + " '" + path + "': " + std::strerror(number) + " (errno " +
-                  std::to_string(number) + ")",
+                  std::to_string(number) + ")" + why,
               path, -1, number);
 }
 

@@ -157,7 +157,8 @@ class ByteFile {
 
   BackgroundIo& background_;
   Communicator comm_;
-  std::string path_;       // as given
+  std::string path_;       // as given, up to a byte 0
+  bool whole_path_;        // there is none
   std::string open_path_;  // of the file that is open: another one where that replaces it
   OpenFlag flag_;
   Contents& contents_;

@@ -87,7 +87,8 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
                    OpenFlag flag, Contents& contents, const Hints& hints)
     : background_(background),
       comm_(std::move(comm)),
-      path_(path.string()),
+      path_(path.c_str()),
+      whole_path_(path_.size() == path.native().size()),
       open_path_(path_),
       flag_(flag),
       contents_(contents),
@@ -153,6 +154,8 @@ void ByteFile::complete(const Contents& contents) {
 
 void ByteFile::check(Contents& contents) {
   device_ = Device::parse(hints_.device);
+  if (!whole_path_)
+    throw Error(ErrorClass::argument, "path '" + path_ + "...' has a byte 0, which ends it");
   if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
   contents.check(comm_);
 }

@@ -9,12 +9,15 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_limit.hpp"
+
 namespace penstock {
 
 SharedSegment::Invitation SharedSegment::create(std::int64_t bytes) {
   static std::atomic<int> counter{0};
   const std::string name =
       "/penstock-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  if (bytes > largest_file()) return {::getpid(), -1, EFBIG};
   descriptor_ = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor_ < 0) return {::getpid(), -1, errno};
   ::shm_unlink(name.c_str());

@@ -21,7 +21,7 @@ from .._file import File
 from .._first_rank import ask_first_rank
 from .._open import open as open_array
 from .._sections import section
-from .._values import comm_address
+from .._values import comm_address, path_bytes
 
 SIDECAR = ".attrs.json"  # beside the file: its attributes, a JSON object
 DIMS = "dims"  # the attribute that has the names of the dimensions
@@ -121,7 +121,7 @@ class PenstockBackend(BackendEntrypoint):
                           hints=hints)
         try:
             path = os.fspath(filename_or_obj)
-            attributes = ask_first_rank(comm_address(comm), os.fsencode(path), {"path": path, "dims": dims},
+            attributes = ask_first_rank(comm_address(comm), path_bytes(path), {"path": path, "dims": dims},
                                         lambda: read_attributes(path))
             names = dimension_names(dims, attributes, file)
         except Exception:

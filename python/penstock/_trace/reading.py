@@ -65,8 +65,8 @@ def read_process(path: Path) -> ProcessTrace:
     with open(path, "rb") as file:
         head = file.read(65536)
     if len(head) < HEADER.size or head[:8] != MAGIC:
-        raise FormatError(f"'{path}' is no trace of Penstock: it has {len(head)} bytes and begins with {head[:8]!r}, "
-                          f"not {MAGIC!r}")
+        what = f"begins with {head[:8]!r}, not {MAGIC!r}" if head[:8] != MAGIC else f"a trace has {HEADER.size} or more"
+        raise FormatError(f"'{path}' is no trace of Penstock: it has {len(head)} bytes and {what}")
     (_, header_bytes, record_bytes, capacity, recorded, monotonic, realtime, ended, rank, ranks, pid, when_full,
      stopped, host, program) = HEADER.unpack_from(head)
     if record_bytes != RECORD.itemsize or header_bytes != 65536:
