@@ -50,7 +50,8 @@ setup:
 build: setup
 	@scripts/build.sh $(FLAVOUR)
 
-test: build
+test: setup
+	@scripts/build.sh $(FLAVOUR) $(ONLY:%=tests_%)
 	@scripts/test.sh $(FLAVOUR)
 
 test-slow: build
@@ -82,9 +83,11 @@ soak: build
 	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python \
 	  python tests/soak.py build/$(FLAVOUR) --minutes $(MINUTES) $(if $(RANKS),--ranks $(RANKS))
 
-demo: setup
+demo:
+	@scripts/setup.sh $(FLAVOUR) demo
 	@scripts/build.sh $(FLAVOUR) _core
-	@. build/$(FLAVOUR)/env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock demo $(ARGS)
+	@. build/$(FLAVOUR)/env.sh && begin=$$(date +%s) && \
+	  PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python python -m penstock demo $(ARGS) && echo "The demo took $$(($$(date +%s) - begin)) s"
 
 bench: build
 	@build/$(FLAVOUR)/bench/plan_scaling
@@ -141,4 +144,4 @@ test-setup:
 	@scripts/test_setup.sh $(ARGS)
 
 clean:
-	rm -rf build dist .venv .venv.before .venv-*
+	rm -rf build dist .venv .venv-*

@@ -9,7 +9,8 @@ target_compile_options(penstock_warnings INTERFACE
   -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
 
 if(PENSTOCK_SANITIZE)
-  add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer)
+  # After those of the build type; with the lines that reports name.
+  add_compile_options(-fsanitize=${PENSTOCK_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
   if(PENSTOCK_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)

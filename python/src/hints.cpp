@@ -10,7 +10,7 @@
 namespace penstock::python {
 namespace {
 
-std::string represent(const HintDescription& hint) {
+std::string represent_hint(const HintDescription& hint) {
   return "<penstock.Hint " + hint.name + ": " + hint.values + "; default " +
          (hint.default_value.empty() ? "\"\"" : hint.default_value) + ">";
 }
@@ -45,7 +45,7 @@ void bind_hints(nb::module_& m) {
       .def_ro("planned", &Hint::planned,
               "Whether a plan depends on it: `penstock.explain` shows what it changes.")
       .def_ro("help", &Hint::help, "What it does, in a few sentences.")
-      .def("__repr__", &represent);
+      .def("__repr__", &represent_hint);
   m.def("_hints", &describe_hints);
   m.def("_unknown_hints", &unknown_hints);
   m.def(

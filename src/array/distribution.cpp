@@ -4,13 +4,10 @@
 #include <charconv>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 
 namespace penstock {
 namespace {
-
-[[noreturn]] void fail(const std::string& message) {
-  throw Error(ErrorClass::argument, message);
-}
 
 /// Splits `ranks` over the distributed dimensions: each prime factor, largest first, goes to the
 /// dimension whose blocks are longest so far, so that blocks come out as cubic as they can.
@@ -35,7 +32,7 @@ std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, st
       }
     }
     if (best == shape.size())
-      fail("distribution: every dimension is '*', but there are " + std::to_string(ranks) +
+      throw_argument("distribution: every dimension is '*', but there are " + std::to_string(ranks) +
            " ranks");
     grid[best] *= factor;
   }
@@ -91,7 +88,7 @@ DimensionKind DimensionKind::parse(std::string_view text) {
     if (status == std::errc() && end == digits.data() + digits.size() && block > 0)
       return {Kind::block_cyclic, block};
   }
-  fail("distribution kind '" + std::string(text) +
+  throw_argument("distribution kind '" + std::string(text) +
        "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not "
        "distributed)");
 }
@@ -115,12 +112,12 @@ Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
       kinds_(std::move(kinds)),
       ranks_(ranks) {
   if (shape_.empty() || shape_.size() > max_dimensions)
-    fail("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
+    throw_argument("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
   if (std::any_of(shape_.begin(), shape_.end(), [](std::int64_t n) { return n < 0; }))
-    fail("distribution: shape must not be negative");
-  if (ranks_ < 1) fail("distribution: the number of ranks must be at least 1");
+    throw_argument("distribution: shape must not be negative");
+  if (ranks_ < 1) throw_argument("distribution: the number of ranks must be at least 1");
   if (kinds_.size() != shape_.size())
-    fail("distribution: " + std::to_string(kinds_.size()) + " kinds for " + dimensions());
+    throw_argument("distribution: " + std::to_string(kinds_.size()) + " kinds for " + dimensions());
   check_halo();
   if (grid_.empty()) grid_ = choose_grid(shape_, ranks_, kinds_);
   check_grid();
@@ -136,42 +133,42 @@ void Distribution::check_halo() {
   if (width.empty()) width.assign(shape_.size(), 0);
   if (width.size() == 1) width.assign(shape_.size(), width[0]);
   if (width.size() != shape_.size())
-    fail("distribution: " + std::to_string(width.size()) + " halo widths for " + dimensions());
+    throw_argument("distribution: " + std::to_string(width.size()) + " halo widths for " + dimensions());
   if (halo_.periodic.empty()) halo_.periodic.assign(shape_.size(), false);
   if (halo_.periodic.size() != shape_.size())
-    fail("distribution: periodic has " + std::to_string(halo_.periodic.size()) + " values for " +
+    throw_argument("distribution: periodic has " + std::to_string(halo_.periodic.size()) + " values for " +
          dimensions());
   for (std::size_t d = 0; d < width.size(); ++d) {
-    if (width[d] < 0) fail("distribution: halo " + std::to_string(width[d]) + " is negative");
+    if (width[d] < 0) throw_argument("distribution: halo " + std::to_string(width[d]) + " is negative");
     const bool dealt = kinds_[d].kind == DimensionKind::Kind::cyclic ||
                        kinds_[d].kind == DimensionKind::Kind::block_cyclic;
     if (width[d] > 0 && dealt)
-      fail("distribution: dimension " + std::to_string(d) + " is " + kinds_[d].to_string() +
+      throw_argument("distribution: dimension " + std::to_string(d) + " is " + kinds_[d].to_string() +
            "; a halo needs block or *");
   }
 }
 
 void Distribution::check_grid() const {
   if (grid_.size() != shape_.size())
-    fail("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " +
+    throw_argument("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " +
          dimensions());
   std::int64_t product = 1;
   for (std::size_t d = 0; d < grid_.size(); ++d) {
     if (grid_[d] < 1)
-      fail("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
+      throw_argument("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
     if (grid_[d] > 1 && kinds_[d].kind == DimensionKind::Kind::collapsed)
-      fail("distribution: dimension " + std::to_string(d) + " is '*', its grid must be 1, not " +
+      throw_argument("distribution: dimension " + std::to_string(d) + " is '*', its grid must be 1, not " +
            std::to_string(grid_[d]));
     product = checked_multiply(product, grid_[d], "distribution: the grid");
   }
   if (product != ranks_)
-    fail("distribution: the grid has " + std::to_string(product) + " places for " +
+    throw_argument("distribution: the grid has " + std::to_string(product) + " places for " +
          std::to_string(ranks_) + " ranks");
 }
 
 std::vector<std::int64_t> Distribution::coordinates(std::int64_t rank) const {
   if (rank < 0 || rank >= ranks_)
-    fail("distribution: rank " + std::to_string(rank) + " is not below " + std::to_string(ranks_));
+    throw_argument("distribution: rank " + std::to_string(rank) + " is not below " + std::to_string(ranks_));
   std::vector<std::int64_t> coordinate(grid_.size());
   for (std::size_t d = grid_.size(); d-- > 0;) {
     coordinate[d] = rank % grid_[d];

@@ -54,12 +54,6 @@ void drop(OldContent& old, const std::string& path, const Described& described, 
   write_header(storage, path, described);
 }
 
-std::int64_t size_of(Storage& storage, const std::string& path) {
-  const std::int64_t size = storage.size();
-  if (size < 0) throw_errno("finding out the size of", path, size);  // -errno is no size to compare
-  return size;
-}
-
 /// `work` on the file, which is as it was where that throws.
 template <class Work>
 OldContent change(const std::string& path, const Described& described, std::int64_t size,
@@ -80,7 +74,7 @@ OldContent change(const std::string& path, const Described& described, std::int6
 
 void make_anew(Storage& storage, const std::string& path, const Described& described,
                std::int64_t end) {
-  const std::int64_t size = size_of(storage, path);
+  const std::int64_t size = checked_size(storage);
   OldContent old = change(path, described, size, [&] {
     if (size < end) resize(storage, path, end);
     write_header(storage, path, described);
@@ -97,7 +91,7 @@ void fill_new(Storage& storage, const std::string& path, const Described& descri
 
 void extend(Storage& storage, const std::string& path, const Described& described,
             std::int64_t end) {
-  const std::int64_t size = size_of(storage, path);
+  const std::int64_t size = checked_size(storage);
   if (size >= end && described.new_header.empty()) return;
   change(path, described, size, [&] {
     if (size < end) resize(storage, path, end);

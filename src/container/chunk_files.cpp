@@ -11,6 +11,8 @@
 
 #include <penstock/error.hpp>
 
+#include "base/failure.hpp"
+
 namespace penstock {
 namespace {
 
@@ -65,14 +67,6 @@ int write_all(int fd, std::span<const std::byte> content) {
 
 }  // namespace
 
-void throw_chunk_error(const std::string& what, const std::string& path, int number) {
-  std::string text = what + " '" + path + "': " + std::strerror(number) + " (errno " +
-                     std::to_string(number) + ")";
-  if (number == ENOSPC) text += "; free some space and write again";
-  if (number == EDQUOT) text += "; the disk quota is used up";
-  throw Error(text, path, -1, number);
-}
-
 ChunkFile::ChunkFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
 
 ChunkFile::~ChunkFile() {
@@ -82,10 +76,10 @@ ChunkFile::~ChunkFile() {
 std::shared_ptr<ChunkFile> ChunkFile::open(const std::string& path) {
   const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (fd < 0 && errno == ENOENT) return nullptr;
-  if (fd < 0) throw_chunk_error("opening the chunk", path, errno);
+  if (fd < 0) throw_errno("opening the chunk", path, -errno);
   std::shared_ptr<ChunkFile> file(new ChunkFile(fd, path));
   struct stat status {};
-  if (::fstat(fd, &status) != 0) throw_chunk_error("looking at the chunk", path, errno);
+  if (::fstat(fd, &status) != 0) throw_errno("looking at the chunk", path, -errno);
   file->size_ = status.st_size;
   file->identity_ = {status.st_dev, status.st_ino};
   return file;
@@ -95,7 +89,7 @@ void ChunkFile::read(std::span<std::byte> into, std::int64_t offset) const {
   while (!into.empty()) {
     const ssize_t moved =
         uninterrupted([&] { return ::pread(fd_, into.data(), into.size(), offset); });
-    if (moved < 0) throw_chunk_error("reading the chunk", path_, errno);
+    if (moved < 0) throw_errno("reading the chunk", path_, -errno);
     if (moved == 0)
       throw Error(ErrorClass::format, "chunk '" + path_ + "' was cut short while it was read");
     into = into.subspan(static_cast<std::size_t>(moved));
@@ -112,19 +106,19 @@ Bytes ChunkFile::read_all() const {
 void replace_file(const std::string& path, std::span<const std::byte> content) {
   const std::string temporary = path + ".partial";
   OpenFileNumber file(open_for_writing(temporary));
-  if (file.number() < 0) throw_chunk_error("making", temporary, errno);
+  if (file.number() < 0) throw_errno("making", temporary, -errno);
   int error = write_all(file.number(), content);
   const int closed = file.close();
   if (error == 0) error = closed;
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   ::unlink(temporary.c_str());
-  throw_chunk_error("writing", path, error);
+  throw_errno("writing", path, -error);
 }
 
 void remove_chunk_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR)
-    throw_chunk_error("removing the chunk", path, errno);
+    throw_errno("removing the chunk", path, -errno);
 }
 
 void sync_path(const std::string& path) {
@@ -132,14 +126,14 @@ void sync_path(const std::string& path) {
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (file.number() < 0 && errno == ENOENT) return;
   if (file.number() < 0 || uninterrupted([&] { return ::fsync(file.number()); }) != 0)
-    throw_chunk_error("syncing", path, errno);
+    throw_errno("syncing", path, -errno);
 }
 
 void sync_file_system_of(const std::string& path) {
   const OpenFileNumber file(
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (file.number() < 0 || uninterrupted([&] { return ::syncfs(file.number()); }) != 0)
-    throw_chunk_error("syncing", path, errno);
+    throw_errno("syncing", path, -errno);
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/failure.hpp"
 #include "codec/codec.hpp"
 
 namespace penstock {
@@ -44,6 +45,5 @@ void remove_chunk_file(const std::string& path);
 void sync_path(const std::string& path);
 /// All of the file system that has this path.
 void sync_file_system_of(const std::string& path);
-[[noreturn]] void throw_chunk_error(const std::string& what, const std::string& path, int number);
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/failure.hpp"
 #include "container/chunk_files.hpp"
 
 namespace penstock {
@@ -37,7 +38,7 @@ void remove_rows_from(std::int64_t row, const std::string& folder, const zarr::A
 }
 
 void check(const Transfer& moved, const std::string& folder) {
-  if (moved.error != 0) throw_chunk_error("looking at the last chunks of", folder, moved.error);
+  if (moved.error != 0) throw_errno("looking at the last chunks of", folder, -moved.error);
 }
 
 /// The elements of one chunk from byte `begin` on, of the virtual space.
@@ -74,7 +75,7 @@ void remove_remains(const std::string& folder, const zarr::Array& array, Storage
   try {
     remove_rows_from(grid.shards().front(), folder, array);
   } catch (const fs::filesystem_error& error) {
-    throw_chunk_error("removing chunks beyond the shape of", folder, error.code().value());
+    throw_errno("removing chunks beyond the shape of", folder, -error.code().value());
   }
   if (grid.shape.front() % grid.shard.front() != 0 && grid.shard_count() > 0)
     fill_edge(folder, array, storage);

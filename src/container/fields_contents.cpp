@@ -111,11 +111,7 @@ FileUnits FieldsContents::units() const {
 /// The first field that the file does not hold tells most.
 void FieldsContents::find(Storage& storage) {
   if (makes_anew(mode_)) return;
-  const std::int64_t size = storage.size();
-  if (size < 0)
-    throw Error(
-        "cannot find out the size of '" + path_ + "': " + std::strerror(static_cast<int>(-size)),
-        path_, -1, static_cast<int>(-size));
+  const std::int64_t size = checked_size(storage);
   too_short_ = size < units().all.end;
   if (mode_ != Mode::read || !too_short_) return;
   for (const FieldSpec& field : spec_.fields) {

@@ -6,6 +6,7 @@
 #include "array/layout.hpp"
 #include "base/checked.hpp"
 #include "container/npy.hpp"
+#include "file/words.hpp"
 
 namespace penstock {
 
@@ -28,12 +29,6 @@ ArraySpec with_extent(ArraySpec spec, Order order, std::int64_t extent) {
 }
 
 namespace {
-
-std::string text_of(const std::vector<std::int64_t>& shape) {
-  std::string text = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) text += (d ? ", " : "") + std::to_string(shape[d]);
-  return text + ")";
-}
 
 bool named_npy(const std::string& path) {
   return path.ends_with(".npy");
@@ -67,15 +62,6 @@ std::int64_t steps_in(std::int64_t size, const ArraySpec& spec) {
 void check_layout(const Described& d) {
   const ArraySpec& spec = d.spec;
   ArrayLayout{spec.shape, spec.element_size, *spec.order, d.data_offset}.check();
-}
-
-std::int64_t size_of(Storage& storage) {
-  const std::int64_t size = storage.size();
-  if (size < 0)
-    throw Error("cannot find out the size of '" + storage.path() +
-                    "': " + std::strerror(static_cast<int>(-size)),
-                storage.path(), -1, static_cast<int>(-size));
-  return size;
 }
 
 std::vector<std::byte> read_bytes(Storage& storage, std::int64_t offset, std::int64_t count) {
@@ -181,7 +167,7 @@ std::int64_t element_size_of(const std::string& dtype) {
 Described describe_existing(Storage& storage, const std::string& path, const ArraySpec& given,
                             bool may_extend) {
   ArraySpec spec = given;
-  const std::int64_t size = size_of(storage);
+  const std::int64_t size = checked_size(storage);
   const bool may_be_npy = spec.container != Container::raw;
   if (may_be_npy && npy::has_magic(read_bytes(storage, spec.offset, npy::preamble_size))) {
     Described described = existing_npy(storage, path, spec);

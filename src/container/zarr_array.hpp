@@ -34,7 +34,7 @@ struct Array {
 Array parse(std::string_view text);
 /// Of an array that is made. Throws Error(argument) for what no Zarr array takes.
 Array make(const ArraySpec& spec);
-std::string text_of(const Array& array);
+std::string document_of(const Array& array);
 /// Of a group without attributes.
 std::string group_text();
 /// What zarr.json says there is: "array", "group"... Throws Error(format).

@@ -10,14 +10,10 @@ namespace {
 
 constexpr std::array shuffles{"noshuffle", "shuffle", "bitshuffle"};
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorClass::format, what);
-}
-
 std::string name_of(const Json& codec) {
   if (codec.is_string()) return codec.get<std::string>();
   if (!codec.is_object() || !codec.contains("name") || !codec["name"].is_string())
-    refuse("codec " + codec.dump() + " has no name");
+    refuse_metadata("codec " + codec.dump() + " has no name");
   return codec["name"].get<std::string>();
 }
 
@@ -28,7 +24,7 @@ Json configuration_of(const Json& codec) {
 int shuffle_of(const std::string& name) {
   for (std::size_t i = 0; i < shuffles.size(); ++i)
     if (name == shuffles[i]) return static_cast<int>(i);
-  refuse("codec 'blosc': shuffle is '" + name + "', not noshuffle, shuffle or bitshuffle");
+  refuse_metadata("codec 'blosc': shuffle is '" + name + "', not noshuffle, shuffle or bitshuffle");
 }
 
 /// What is not said is as zarr-python has it.
@@ -75,19 +71,19 @@ Json bytes_json(int element_size, bool little) {
 /// Of the codec 'bytes': whether the lowest byte comes first.
 bool is_little(const Json& codec, std::int64_t element_size) {
   if (name_of(codec) != "bytes")
-    refuse("its first codec is '" + name_of(codec) +
+    refuse_metadata("its first codec is '" + name_of(codec) +
            "', and Penstock reads arrays whose first one is bytes or sharding_indexed; write the "
            "array without it (zarr-python can copy it)");
   const Json given = configuration_of(codec);
   if (element_size == 1 && !given.contains("endian")) return true;
   const std::string endian = given.value("endian", "little");
-  if (endian != "little" && endian != "big") refuse("codec 'bytes': endian is '" + endian + "'");
+  if (endian != "little" && endian != "big") refuse_metadata("codec 'bytes': endian is '" + endian + "'");
   return endian == "little";
 }
 
 /// Bytes, and what follows.
 bool parse_chain(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse("codecs must be a list, of one codec at least");
+  if (!list.is_array() || list.empty()) refuse_metadata("codecs must be a list, of one codec at least");
   const bool little = is_little(list[0], array.grid.element_size);
   for (std::size_t i = 1; i < list.size(); ++i)
     array.codecs.push_back(settings_of(name_of(list[i]), configuration_of(list[i]),
@@ -97,20 +93,20 @@ bool parse_chain(const Json& list, Array& array) {
 
 void parse_index(const Json& given, Array& array) {
   const std::string location = given.value("index_location", "end");
-  if (location != "end" && location != "start") refuse("index_location is '" + location + "'");
+  if (location != "end" && location != "start") refuse_metadata("index_location is '" + location + "'");
   array.index_at_end = location == "end";
   const Json codecs = given.value("index_codecs", Json::array());
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 2)
-    refuse("index_codecs of shards must be bytes, or bytes and crc32c");
+    refuse_metadata("index_codecs of shards must be bytes, or bytes and crc32c");
   array.index_little = is_little(codecs[0], 8);
   array.index_has_sum = codecs.size() == 2;
   if (array.index_has_sum && name_of(codecs[1]) != "crc32c")
-    refuse("index_codecs of shards have '" + name_of(codecs[1]) +
+    refuse_metadata("index_codecs of shards have '" + name_of(codecs[1]) +
            "', and Penstock reads bytes and crc32c");
 }
 
 Shape chunk_of(const Json& given) {
-  if (!given.contains("chunk_shape")) refuse("codec 'sharding_indexed' has no chunk_shape");
+  if (!given.contains("chunk_shape")) refuse_metadata("codec 'sharding_indexed' has no chunk_shape");
   return given["chunk_shape"].get<Shape>();
 }
 
@@ -133,11 +129,15 @@ CodecSettings parse_short(std::string_view text, int element_size) {
 
 }  // namespace
 
+void refuse_metadata(const std::string& what) {
+  throw Error(ErrorClass::format, what);
+}
+
 bool parse_codecs(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse("codecs must be a list, of one codec at least");
+  if (!list.is_array() || list.empty()) refuse_metadata("codecs must be a list, of one codec at least");
   if (name_of(list[0]) != "sharding_indexed") return parse_chain(list, array);
   if (list.size() > 1)
-    refuse("codec '" + name_of(list[1]) +
+    refuse_metadata("codec '" + name_of(list[1]) +
            "' follows sharding_indexed: whole shards would be coded "
            "once more, which Penstock does not do");
   const Json given = configuration_of(list[0]);

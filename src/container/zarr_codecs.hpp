@@ -6,6 +6,8 @@
 
 namespace penstock::zarr {
 
+/// Throws Error(format).
+[[noreturn]] void refuse_metadata(const std::string& what);
 /// Sets what the list says of codecs and shards; returns whether elements have their lowest byte
 /// first. Throws Error(format), and Error(argument) for what this library does not have.
 bool parse_codecs(const Json& list, Array& array);

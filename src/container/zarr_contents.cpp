@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/failure.hpp"
 #include "container/chunk_files.hpp"
 #include "container/chunk_remains.hpp"
 #include "container/chunk_storage.hpp"
@@ -111,7 +112,7 @@ void ZarrContents::check(const Communicator& comm) {
                                           "files of their own, which go through the page cache");
   if (mode() != Mode::create) return;
   take(zarr::make(with_extent(given(), Order::c, 0)));
-  text_ = zarr::text_of(*array_);
+  text_ = zarr::document_of(*array_);
 }
 
 void ZarrContents::take(zarr::Array array) {
@@ -126,7 +127,7 @@ std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
     groups_.emplace(path());
     groups_->make_folders();
     if (::mkdir(path().c_str(), 0777) != 0 && errno != EEXIST)
-      throw_chunk_error("cannot make the folder", path(), errno);
+      throw_errno("cannot make the folder", path(), -errno);
     look_at_old();
   } else if (!array_) {
     find_array();
@@ -138,7 +139,7 @@ void ZarrContents::find_array() {
   std::optional<std::string> text = read_metadata(path());
   if (!text) {
     struct stat status {};
-    if (::stat(path().c_str(), &status) != 0) throw_chunk_error("cannot open", path(), errno);
+    if (::stat(path().c_str(), &status) != 0) throw_errno("cannot open", path(), -errno);
     throw Error(ErrorClass::format, "'" + path() + "' has no zarr.json: it is no Zarr array");
   }
   be_told(*text);
@@ -201,7 +202,7 @@ void ZarrContents::make_anew() {
     }
     old.remove();
   } catch (const fs::filesystem_error& error) {
-    throw_chunk_error("replacing the chunks of", path(), error.code().value());
+    throw_errno("replacing the chunks of", path(), -error.code().value());
   }
 }
 
@@ -222,7 +223,7 @@ void ZarrContents::become(const std::vector<std::int64_t>& shape) {
 }
 
 void ZarrContents::seal(Storage&) {
-  text_ = zarr::text_of(*array_);
+  text_ = zarr::document_of(*array_);
   replace_file(path() + metadata, std::as_bytes(std::span(text_)));
 }
 
@@ -231,7 +232,7 @@ void ZarrContents::set_attributes(const std::string& json) {
   zarr::Array changed = *array_;
   changed.attributes = json;
   if (!sealed_shape().empty()) changed.grid.shape = sealed_shape();
-  const std::string text = zarr::text_of(changed);
+  const std::string text = zarr::document_of(changed);
   replace_file(path() + metadata, std::as_bytes(std::span(text)));
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <span>
 
+#include "base/failure.hpp"
 #include "container/chunk_files.hpp"
 #include "container/zarr_array.hpp"
 
@@ -64,7 +65,7 @@ void ZarrGroups::make_folders() {
   for (const fs::path& folder : folders_) {
     check_is_no_array(folder);
     if (::mkdir(folder.c_str(), 0777) == 0) made_.push_back(folder);
-    else if (errno != EEXIST) throw_chunk_error("cannot make the folder", folder.string(), errno);
+    else if (errno != EEXIST) throw_errno("cannot make the folder", folder.string(), -errno);
   }
 }
 

@@ -6,34 +6,30 @@
 namespace penstock::zarr {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorClass::format, what);
-}
-
 const Json& member(const Json& object, const char* name) {
   const auto found = object.find(name);
-  if (found == object.end()) refuse("it has no '" + std::string(name) + "'");
+  if (found == object.end()) refuse_metadata("it has no '" + std::string(name) + "'");
   return *found;
 }
 
 Shape shape_of(const Json& value, const char* name) {
   Shape shape;
-  if (!value.is_array()) refuse(std::string(name) + " must be a list of numbers");
+  if (!value.is_array()) refuse_metadata(std::string(name) + " must be a list of numbers");
   for (const Json& extent : value) {
-    if (!extent.is_number_integer()) refuse(std::string(name) + " must be a list of whole numbers");
+    if (!extent.is_number_integer()) refuse_metadata(std::string(name) + " must be a list of whole numbers");
     shape.push_back(extent.get<std::int64_t>());
   }
   return shape;
 }
 
 void check_kind(const Json& json) {
-  if (!json.is_object()) refuse("it is no JSON object");
+  if (!json.is_object()) refuse_metadata("it is no JSON object");
   if (member(json, "zarr_format") != 3)
-    refuse("zarr_format is " + member(json, "zarr_format").dump() +
+    refuse_metadata("zarr_format is " + member(json, "zarr_format").dump() +
            ", and Penstock reads 3; zarr-python converts older arrays (zarr migrate v3)");
-  if (member(json, "node_type") == "group") refuse("it is a Zarr group; name an array in it");
+  if (member(json, "node_type") == "group") refuse_metadata("it is a Zarr group; name an array in it");
   if (member(json, "node_type") != "array")
-    refuse("node_type is " + member(json, "node_type").dump() + ", not array");
+    refuse_metadata("node_type is " + member(json, "node_type").dump() + ", not array");
 }
 
 /// Members of extensions, which say whether they may be ignored.
@@ -53,29 +49,29 @@ void check_extensions(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     const bool ignored = value.is_object() && value.value("must_understand", true) == false;
     if (std::ranges::find(known, name) == known.end() && !ignored)
-      refuse("its member '" + name + "' is none that Penstock knows");
+      refuse_metadata("its member '" + name + "' is none that Penstock knows");
   }
   if (json.contains("storage_transformers") && !json["storage_transformers"].empty())
-    refuse("it has storage transformers, which Penstock does not have");
+    refuse_metadata("it has storage transformers, which Penstock does not have");
 }
 
 Shape parse_grid(const Json& grid) {
   if (member(grid, "name") != "regular")
-    refuse("chunk_grid is " + member(grid, "name").dump() + ", and Penstock reads regular ones");
+    refuse_metadata("chunk_grid is " + member(grid, "name").dump() + ", and Penstock reads regular ones");
   return shape_of(member(member(grid, "configuration"), "chunk_shape"), "chunk_shape");
 }
 
 void parse_keys(const Json& keys, Array& array) {
   const Json& name = keys.is_string() ? keys : member(keys, "name");
   if (name != "default" && name != "v2")
-    refuse("chunk_key_encoding is " + name.dump() + ", and Penstock reads default and v2");
+    refuse_metadata("chunk_key_encoding is " + name.dump() + ", and Penstock reads default and v2");
   array.named_by_prefix = name == "default";
   array.separator = array.named_by_prefix ? '/' : '.';
   if (!keys.is_object() || !keys.contains("configuration")) return;
   const std::string separator =
       keys["configuration"].value("separator", std::string(1, array.separator));
   if (separator != "/" && separator != ".")
-    refuse("chunk keys have the separator '" + separator + "'");
+    refuse_metadata("chunk keys have the separator '" + separator + "'");
   array.separator = separator[0];
 }
 
@@ -141,9 +137,9 @@ Array parse(std::string_view text) {
   try {
     return parse_members(text);
   } catch (const Json::exception& error) {
-    refuse(error.what());
+    refuse_metadata(error.what());
   } catch (const Error& error) {
-    refuse(error.what());
+    refuse_metadata(error.what());
   }
 }
 
@@ -167,7 +163,7 @@ Array make(const ArraySpec& spec) {
   return array;
 }
 
-std::string text_of(const Array& array) {
+std::string document_of(const Array& array) {
   const Type& type = type_of(array.dtype);
   const bool little = array.dtype[0] != '>';
   Json json;
@@ -195,7 +191,7 @@ std::string group_text() {
 
 std::string node_type_of(std::string_view text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) refuse("it is no JSON object");
+  if (!json.is_object()) refuse_metadata("it is no JSON object");
   const Json& type = member(json, "node_type");
   return type.is_string() ? type.get<std::string>() : type.dump();
 }

@@ -18,7 +18,7 @@ Array parse(std::string_view) {
 Array make(const ArraySpec&) {
   refuse();
 }
-std::string text_of(const Array&) {
+std::string document_of(const Array&) {
   refuse();
 }
 std::string group_text() {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.hpp"
+#include "base/failure.hpp"
 #include "dropin/export.hpp"
 #include "dropin/guard.hpp"
 #include "mpiio/requests.hpp"
@@ -54,9 +55,7 @@ int PMPI_File_delete(const char* filename, MPI_Info) {
   return without_file([&] {
     const std::string path = path_without_prefix(not_null(filename, "filename"));
     if (::unlink(path.c_str()) != 0)
-      throw Error("cannot delete '" + path + "': " + std::strerror(errno) + " (errno " +
-                      std::to_string(errno) + ")",
-                  path, -1, errno);
+      throw_errno("cannot delete", path, -errno);
   });
 }
 

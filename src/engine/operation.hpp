@@ -83,7 +83,6 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> begin_alone();
   std::unique_ptr<RangeLock> lock_whole();
   Task<> await_what_it_could_miss();
-  std::int64_t size_of_file();
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
   Task<> prepare_buffering();

@@ -117,7 +117,7 @@ Task<> Operation::begin_alone() {
   route_ = choose_route(asked_, demand, plan_);
   co_await await_what_it_could_miss();
   const std::unique_ptr<RangeLock> lock = lock_whole();
-  if (context_->units.open_ended && !access_.writes()) access_.clip(size_of_file());
+  if (context_->units.open_ended && !access_.writes()) access_.clip(checked_size(context_->storage));
   context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(demand);
 }
@@ -160,15 +160,6 @@ std::unique_ptr<RangeLock> Operation::lock_whole() {
                 context_->storage.path(), access_.file.hull().begin, ENOLCK);
   hints_.locks = Locks::never;  // it has one
   return lock;
-}
-
-std::int64_t Operation::size_of_file() {
-  const std::int64_t size = context_->storage.size();
-  if (size < 0)
-    throw Error("finding out the size of '" + context_->storage.path() +
-                    "': " + std::strerror(static_cast<int>(-size)),
-                context_->storage.path(), -1, static_cast<int>(-size));
-  return size;
 }
 
 /// Of an independent operation.
@@ -215,7 +206,7 @@ std::optional<Error> Operation::locate(Demand& demand) {
       if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_slow();
-      if (context_->units.open_ended && !access_.writes()) demand.file_end = size_of_file();
+      if (context_->units.open_ended && !access_.writes()) demand.file_end = checked_size(context_->storage);
       demand.room = context_->buffering.budget - context_->background.memory().in_use();
     });
   if (error) demand = {};

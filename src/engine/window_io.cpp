@@ -4,17 +4,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/failure.hpp"
+
 namespace penstock {
 namespace {
-
-std::string errno_text(int number) {
-  std::string text = std::strerror(number);
-  text += " (errno " + std::to_string(number) + ")";
-  if (number == ENOSPC) text += "; free some space and write again";
-  if (number == EDQUOT) text += "; the disk quota is used up";
-  if (number == EFBIG) text += "; the file system or a limit (ulimit -f) forbids files this large";
-  return text;
-}
 
 /// As many as io_uring can have under way. What is known of an access takes some hundred bytes: the
 /// runs of a window are not all listed at a time.
@@ -29,7 +22,7 @@ constexpr std::size_t most_accesses = 1024;
                   std::to_string(range.length()) + " bytes at offset " +
                   std::to_string(range.begin) + ", stopped after " +
                   std::to_string(transfer.bytes) + " bytes at offset " + std::to_string(stopped) +
-                  ": " + errno_text(transfer.error),
+                  ": " + text_of_errno(transfer.error),
               context.storage.path(), stopped, transfer.error);
 }
 

@@ -11,15 +11,6 @@
 
 namespace penstock {
 
-void throw_errno(const std::string& what, const std::string& path, std::int64_t code) {
-  const int number = static_cast<int>(-code);
-  const char* const why =
-      number == EFBIG ? "; the file system or a limit (ulimit -f) forbids files this large" : "";
-  throw Error(what + " '" + path + "': " + std::strerror(number) + " (errno " +
-                  std::to_string(number) + ")" + why,
-              path, -1, number);
-}
-
 void resize(Storage& storage, const std::string& path, std::int64_t bytes) {
   const std::int64_t code = storage.resize(bytes);
   if (code < 0)
@@ -160,8 +151,7 @@ std::int64_t ByteFile::size() {
   std::int64_t size = 0;
   const std::optional<Error> error = attempt([&] {
     ++counts_.other_calls;
-    size = storage_->size();
-    if (size < 0) throw_errno("finding out the size of", path_, size);
+    size = checked_size(*storage_);
   });
   drive(comm_, agree_on_exit(channel, error));
   return size;
@@ -207,8 +197,7 @@ void ByteFile::extend(Extent step, const std::optional<Error>& found) {
   const std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) return;
     ++counts_.other_calls;
-    const std::int64_t size = storage_->size();
-    if (size < 0) throw_errno("finding out the size of", path_, size);
+    const std::int64_t size = checked_size(*storage_);
     if (size > step.begin) resize(*storage_, path_, step.begin);  // what a crash has left
     resize(*storage_, path_, step.end);
   });
@@ -241,9 +230,7 @@ std::int64_t ByteFile::size_now() {
   Team* const team = comm_.team();
   for (int local_rank = 0; team != nullptr && local_rank < team->size(); ++local_rank)
     size = std::max(size, team->mailbox(local_rank).pending.get().end);
-  const std::int64_t now = storage_->size();
-  if (now < 0) throw_errno("finding out the size of", path_, now);
-  return std::max(size, now);
+  return std::max(size, checked_size(*storage_));
 }
 
 bool ByteFile::is_simple(Extent range) {

@@ -13,6 +13,7 @@
 #include <penstock/file_system.hpp>
 #include <penstock/first_rank.hpp>
 
+#include "base/failure.hpp"
 #include "file/contents.hpp"
 #include "file/device.hpp"
 #include "file/in_flight.hpp"
@@ -20,7 +21,6 @@
 
 namespace penstock {
 
-[[noreturn]] void throw_errno(const std::string& what, const std::string& path, std::int64_t code);
 /// Throws unless the size could be set.
 void resize(Storage& storage, const std::string& path, std::int64_t bytes);
 

@@ -14,8 +14,6 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-constexpr const char* place_words = "displacement in a datatype";
-
 /// Numbers of a constructor, in their order.
 class Arguments {
  public:

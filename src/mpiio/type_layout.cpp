@@ -9,7 +9,6 @@
 namespace penstock {
 namespace {
 
-constexpr const char* place_words = "displacement in a datatype";
 constexpr const char* count_words = "count of a datatype";
 
 TypeLayout copies(const TypeLayout& child, std::int64_t count) {

@@ -27,6 +27,9 @@ struct Bounds {
 };
 Bounds joined(const Bounds& a, const Bounds& b) noexcept;
 
+/// What a number is that does not fit, in messages.
+inline constexpr const char* place_words = "displacement in a datatype";
+
 struct TypeLayout {
   Nest nest;  // in the order of the type map; places are distances from the address of an element
   std::optional<Bounds> bounds;  // none: a type map without elements

@@ -46,7 +46,7 @@ constexpr HintRow rows[] = {
      "Ranks that touch the file in the collective methods. auto: on each node one rank per core; "
      "of a buffered write, and where not all bytes between the first and the last are wanted, "
      "every rank, as far as there is a window's worth for each (of a device: every rank)."},
-    {"buffer_size", Bytes{&Hints::buffer_size, true}, of_call, alike, plans,
+    {"buffer_size", ByteCount{&Hints::buffer_size, true}, of_call, alike, plans,
      "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
      "element. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
     {"exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
@@ -70,7 +70,7 @@ constexpr HintRow rows[] = {
      "The n-th aggregator waits n times this, in microseconds, before its first write of a call."},
     {"domains", Choice{&Hints::domains, rule_names}, of_call, alike, plans,
      "How file domains are cut. auto: dynamic for extended, else static."},
-    {"stripe_size", Bytes{&Hints::stripe_size}, of_call, alike, plans,
+    {"stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
      "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
      "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
     {"sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
@@ -78,7 +78,7 @@ constexpr HintRow rows[] = {
      "where that is cheaper than writing each run. never: only asked-for bytes are written."},
     {"locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
      "Byte-range locks around writes. auto: where the file system has them."},
-    {"active_buffer_size", Bytes{&Hints::active_buffer_size}, of_call, alike, plans,
+    {"active_buffer_size", ByteCount{&Hints::active_buffer_size}, of_call, alike, plans,
      "How much of a process's data, in bytes, may be on its way to files while the program goes "
      "on. 0: a write returns when its bytes are in the file."},
     {"io_policy", Choice{&Hints::io_policy, policy_names}, of_call, may_differ, no_plan,
@@ -138,7 +138,7 @@ void Number::describe(HintDescription& to, std::int64_t value) const {
               (unit.empty() ? "" : " " + std::string(unit));
 }
 
-std::int64_t Bytes::parse(std::string_view hint, std::string_view text) const {
+std::int64_t ByteCount::parse(std::string_view hint, std::string_view text) const {
   if (may_be_auto && text == "auto") return 0;
   std::int64_t bytes = 0;
   try {
@@ -153,11 +153,11 @@ std::int64_t Bytes::parse(std::string_view hint, std::string_view text) const {
   return bytes;
 }
 
-std::string Bytes::text(std::int64_t value) const {
+std::string ByteCount::text(std::int64_t value) const {
   return may_be_auto && value == 0 ? "auto" : std::to_string(value);
 }
 
-void Bytes::describe(HintDescription& to, std::int64_t value) const {
+void ByteCount::describe(HintDescription& to, std::int64_t value) const {
   to.default_value = may_be_auto && value == 0 ? "auto" : short_size(value);
   to.minimum = may_be_auto ? 1 : 0;
   to.unit = "bytes";

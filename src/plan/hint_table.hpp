@@ -52,7 +52,7 @@ struct Number {
 };
 
 /// Bytes, with K, M or G. Where there is "auto", which the field has as 0, nobody may write 0.
-struct Bytes {
+struct ByteCount {
   std::int64_t Hints::*field;
   bool may_be_auto = false;
 
@@ -81,7 +81,7 @@ struct HintRow {
   std::string_view name;
   std::variant<Choice<Method>, Choice<DomainRule>, Choice<Exchange>, Choice<SieveWrites>,
                Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Choice<IoPolicy>, Number,
-               Bytes, Text>
+               ByteCount, Text>
       kind;
   HintScope scope;
   Ranks ranks;

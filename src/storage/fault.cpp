@@ -42,7 +42,7 @@ struct Spec {
   std::optional<int> rank;
 };
 
-[[noreturn]] void fail(std::string_view clause) {
+[[noreturn]] void refuse_fault(std::string_view clause) {
   throw Error(ErrorClass::argument,
               "fault '" + std::string(clause) +
                   "' is not understood; write OP@N=WHAT[,...][,rank=R] with OP one of read, write, "
@@ -56,22 +56,22 @@ template <class Number>
 Number number(std::string_view text, std::string_view clause) {
   Number value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size() || value < 0) fail(clause);
+  if (status != std::errc() || end != text.data() + text.size() || value < 0) refuse_fault(clause);
   return value;
 }
 
 Clause parse_clause(std::string_view text) {
   const std::size_t at = text.find('@'), equals = text.find('=');
-  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) fail(text);
+  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) refuse_fault(text);
   const auto op = std::find(op_names.begin(), op_names.end(), text.substr(0, at));
   const std::string_view what = text.substr(equals + 1);
   const auto fault = std::find_if(fault_names.begin(), fault_names.end(),
                                   [&](const auto& entry) { return entry.first == what; });
-  if (op == op_names.end() || fault == fault_names.end()) fail(text);
+  if (op == op_names.end() || fault == fault_names.end()) refuse_fault(text);
   Clause clause{static_cast<Operation>(op - op_names.begin()), 0,
                 std::numeric_limits<std::int64_t>::max(), fault->second};
   const bool transfers = clause.operation == op_read || clause.operation == op_write;
-  if (clause.fault == short_transfer && !transfers) fail(text);
+  if (clause.fault == short_transfer && !transfers) refuse_fault(text);
   std::string_view index = text.substr(at + 1, equals - at - 1);
   if (index == "*") return clause;
   const bool later_too = index.ends_with('+');
@@ -88,7 +88,7 @@ Spec parse(std::string_view text) {
     const std::size_t comma = text.find(',');
     const std::string_view clause = text.substr(0, comma);
     if (!clause.starts_with(rank)) spec.clauses.push_back(parse_clause(clause));
-    else if (spec.rank) fail(clause);
+    else if (spec.rank) refuse_fault(clause);
     else spec.rank = number<int>(clause.substr(rank.size()), clause);
     if (comma == std::string_view::npos) return spec;
     text.remove_prefix(comma + 1);

@@ -20,12 +20,12 @@ constexpr std::int64_t second = 1'000'000'000;
 /// Larger requests queue up piece by piece, so that several ranks' requests proceed side by side.
 constexpr std::int64_t piece_bytes = 1 << 20;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void refuse_pace(const std::string& what) {
   throw Error(ErrorClass::argument, "device paced: " + what);
 }
 
-[[noreturn]] void fail_value(std::string_view name, std::string_view value, const char* expected) {
-  fail(std::string(name) + " must be " + expected + ", not '" + std::string(value) + "'");
+[[noreturn]] void refuse_pace_value(std::string_view name, std::string_view value, const char* expected) {
+  refuse_pace(std::string(name) + " must be " + expected + ", not '" + std::string(value) + "'");
 }
 
 template <class Number>
@@ -39,9 +39,9 @@ std::int64_t parse_bandwidth(std::string_view name, std::string_view value) {
   try {
     bytes = parse_bytes(value);
   } catch (const Error& error) {
-    fail(std::string(name) + ": " + error.what());
+    refuse_pace(std::string(name) + ": " + error.what());
   }
-  if (bytes == 0) fail_value(name, value, "at least one byte a second");
+  if (bytes == 0) refuse_pace_value(name, value, "at least one byte a second");
   return bytes;
 }
 
@@ -58,7 +58,7 @@ std::int64_t parse_time(std::string_view name, std::string_view value) {
   double number = 0;
   const bool good = factor != 0 && read_all(digits, number) && number >= 0;
   if (!good || !(number * factor <= most))
-    fail_value(name, value, "a time from 0 to 60s with its unit, such as 500us, 1ms or 0.01s");
+    refuse_pace_value(name, value, "a time from 0 to 60s with its unit, such as 500us, 1ms or 0.01s");
   return std::llround(number * factor * second);
 }
 
@@ -66,13 +66,13 @@ double parse_fraction(std::string_view name, std::string_view value, double most
                       const char* expected) {
   double number = 0;
   if (!read_all(value, number) || !(number >= 0 && number <= most))
-    fail_value(name, value, expected);
+    refuse_pace_value(name, value, expected);
   return number;
 }
 
 std::int64_t parse_writers(std::string_view name, std::string_view value) {
   std::int64_t number = 0;
-  if (!read_all(value, number) || number < 1) fail_value(name, value, "a number of at least 1");
+  if (!read_all(value, number) || number < 1) refuse_pace_value(name, value, "a number of at least 1");
   return number;
 }
 
@@ -80,19 +80,19 @@ std::int64_t parse_servers(std::string_view name, std::string_view value) {
   std::int64_t number = 0;
   if (!read_all(value, number) || number < 1 ||
       number > static_cast<std::int64_t>(PaceClock::most_servers))
-    fail_value(name, value,
+    refuse_pace_value(name, value,
                ("a number from 1 to " + std::to_string(PaceClock::most_servers)).c_str());
   return number;
 }
 
 std::uint64_t parse_seed(std::string_view name, std::string_view value) {
   std::uint64_t number = 0;
-  if (!read_all(value, number)) fail_value(name, value, "a number of at least 0");
+  if (!read_all(value, number)) refuse_pace_value(name, value, "a number of at least 0");
   return number;
 }
 
 bool parse_yes(std::string_view name, std::string_view value) {
-  if (value != "0" && value != "1") fail_value(name, value, "0 or 1");
+  if (value != "0" && value != "1") refuse_pace_value(name, value, "0 or 1");
   return value == "1";
 }
 
@@ -108,7 +108,7 @@ void set(Pace& pace, std::string_view name, std::string_view value) {
   else if (name == "seed") pace.seed = parse_seed(name, value);
   else if (name == "page_cache") pace.page_cache = parse_yes(name, value);
   else
-    fail("'" + std::string(name) +
+    refuse_pace("'" + std::string(name) +
          "' is not known; known are bandwidth, servers, latency, writers, slowdown, "
          "variance, seed, page_cache");
 }
@@ -233,17 +233,17 @@ Pace Pace::parse(std::string_view spec) {
     const std::string_view clause = spec.substr(0, comma);
     const std::size_t equals = clause.find('=');
     if (equals == std::string_view::npos || comma + 1 == spec.size())
-      fail("'" + std::string(clause) + "' is not understood; write NAME=VALUE[,...], for example " +
+      refuse_pace("'" + std::string(clause) + "' is not understood; write NAME=VALUE[,...], for example " +
            "bandwidth=100M,latency=1ms");
     const std::string_view name = clause.substr(0, equals);
     if (std::find(given.begin(), given.end(), name) != given.end())
-      fail(std::string(name) + " is given twice");
+      refuse_pace(std::string(name) + " is given twice");
     set(pace, name, clause.substr(equals + 1));
     given.push_back(name);
     spec.remove_prefix(comma == std::string_view::npos ? spec.size() : comma + 1);
   }
   if (pace.writers == 0 && std::find(given.begin(), given.end(), "slowdown") != given.end())
-    fail("slowdown needs writers, the number that is borne without it");
+    refuse_pace("slowdown needs writers, the number that is borne without it");
   return pace;
 }
 

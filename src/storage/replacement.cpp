@@ -12,6 +12,7 @@
 
 #include <penstock/error.hpp>
 
+#include "base/failure.hpp"
 #include "storage/posix.hpp"
 
 namespace penstock {
@@ -33,7 +34,7 @@ constexpr mode_t permissions = 07777;
 
 [[noreturn]] void fail(const std::string& what, const std::string& target) {
   const int number = errno;
-  throw Error(what + ": " + std::strerror(number) + " (errno " + std::to_string(number) + "); " +
+  throw Error(what + ": " + text_of_errno(number) + "; " +
                   left_as_it_was(target),
               target, -1, number);
 }
@@ -181,8 +182,8 @@ void Replacement::sync_folder() const {
   if (held.number() >= 0 && (::fsync(held.number()) == 0 || errno == EINVAL)) return;
   const int number = errno;
   throw Error("'" + target_ + "' is in place, but syncing its folder failed: " +
-                  std::strerror(number) + " (errno " + std::to_string(number) +
-                  "); a crash of the machine may bring back the file that it replaced",
+                  text_of_errno(number) +
+                  "; a crash of the machine may bring back the file that it replaced",
               target_, -1, number);
 }
 

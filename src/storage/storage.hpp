@@ -118,6 +118,9 @@ class Storage {
   virtual const std::string& path() const = 0;  ///< for messages
 };
 
+/// Its size in bytes. Throws Error(storage).
+std::int64_t checked_size(Storage& storage);
+
 /// How far a transfer got, and why it stopped (0: it did not).
 struct Transfer {
   std::int64_t bytes = 0;

@@ -1,3 +1,4 @@
+#include "base/failure.hpp"
 #include "storage/submission.hpp"
 
 namespace penstock {
@@ -12,6 +13,12 @@ Transfer move_fully(Storage& storage, Direction direction, std::span<const std::
 }
 
 }  // namespace
+
+std::int64_t checked_size(Storage& storage) {
+  const std::int64_t size = storage.size();
+  if (size < 0) throw_errno("finding out the size of", storage.path(), size);
+  return size;
+}
 
 void Storage::submit(std::span<IoRequest> requests) {
   for (IoRequest& request : requests) {

@@ -15,16 +15,12 @@
 
 #include <penstock/error.hpp>
 
+#include "base/failure.hpp"
+
 namespace penstock::trace {
 namespace {
 
 constexpr std::size_t names_begin = 4096, records_begin = 65536;
-
-[[noreturn]] void throw_system_error(const std::string& what, const std::string& path, int number) {
-  throw Error(what + " '" + path + "': " + std::strerror(number) + " (errno " +
-                  std::to_string(number) + ")",
-              path, -1, number);
-}
 
 template <class Clock>
 std::int64_t now() noexcept {
@@ -64,7 +60,7 @@ TraceFile::TraceFile(const std::string& path, std::int64_t limit, WhenFull when_
   capacity_ = static_cast<std::uint64_t>(bytes) / sizeof(Record);
   mapped_ = records_begin + static_cast<std::size_t>(bytes);
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file_ < 0) throw_system_error("making the trace", path, errno);
+  if (file_ < 0) throw_errno("making the trace", path, -errno);
   // Addresses for all of it; what the file does not have yet is not touched.
   void* const address = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   base_ = static_cast<std::byte*>(address);
@@ -84,7 +80,7 @@ TraceFile::TraceFile(const std::string& path, std::int64_t limit, WhenFull when_
   if (address != MAP_FAILED) ::munmap(base_, mapped_);
   ::close(file_);
   ::unlink(path.c_str());
-  throw_system_error("making the trace", path, error);
+  throw_errno("making the trace", path, -error);
 }
 
 TraceFile::~TraceFile() {

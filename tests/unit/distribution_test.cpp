@@ -5,18 +5,13 @@
 #include <penstock/distribution.hpp>
 #include <penstock/error.hpp>
 
+#include "support/indices.hpp"
+
 using namespace penstock;
+using test::indices_of;
 using Kind = DimensionKind::Kind;
 
 namespace {
-
-std::vector<std::int64_t> indices_of(const Indices& indices) {
-  const Range r = std::get<Range>(indices);
-  std::vector<std::int64_t> result;
-  for (auto i = r.lower; i < r.upper; ++i)
-    if ((i - r.lower) % r.stride < r.block) result.push_back(i);
-  return result;
-}
 
 TEST(Distribution, EveryElementHasExactlyOneOwner) {
   for (const std::int64_t ranks : {1, 2, 3, 4, 7, 16})

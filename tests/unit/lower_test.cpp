@@ -7,10 +7,12 @@
 #include <penstock/error.hpp>
 
 #include "array/lower.hpp"
+#include "support/indices.hpp"
 #include "support/random.hpp"
 #include "support/random_patterns.hpp"
 
 using namespace penstock;
+using test::indices_of;
 using test::Places;
 using test::Random;
 
@@ -26,15 +28,6 @@ Indices random_indices(Random& r, std::int64_t extent) {
   }
   const std::int64_t lower = r.in(0, extent), upper = r.in(lower, extent), stride = r.in(1, 4);
   return Range{lower, upper, stride, r.in(1, stride)};
-}
-
-std::vector<std::int64_t> indices_of(const Indices& indices) {
-  if (const auto* list = std::get_if<IndexList>(&indices)) return *list;
-  const Range& range = std::get<Range>(indices);
-  std::vector<std::int64_t> all;
-  for (std::int64_t at = range.lower; at < range.upper; at += range.stride)
-    for (std::int64_t k = 0; k < range.block && at + k < range.upper; ++k) all.push_back(at + k);
-  return all;
 }
 
 /// File offset and place in memory of each byte, sorted by offset.

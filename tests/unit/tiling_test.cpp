@@ -6,7 +6,10 @@
 #include <penstock/error.hpp>
 #include <penstock/tiling.hpp>
 
+#include "support/indices.hpp"
+
 using namespace penstock;
+using test::indices_of;
 
 namespace {
 
@@ -17,15 +20,6 @@ TilingSpec spec_of(std::vector<std::int64_t> shape, std::int64_t bytes) {
   spec.element_size = 8;
   spec.bytes = bytes;
   return spec;
-}
-
-std::vector<std::int64_t> indices_of(const Indices& indices) {
-  if (const auto* list = std::get_if<IndexList>(&indices)) return *list;
-  const Range r = std::get<Range>(indices);
-  std::vector<std::int64_t> result;
-  for (auto i = r.lower; i < r.upper; i += r.stride)
-    for (auto b = i; b < std::min(i + r.block, r.upper); ++b) result.push_back(b);
-  return result;
 }
 
 /// How often each element of an array of two dimensions is in a tile.

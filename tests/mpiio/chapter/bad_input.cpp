@@ -9,8 +9,6 @@ using namespace chapter;
 
 namespace {
 
-constexpr int read_write = MPI_MODE_RDWR | MPI_MODE_CREATE;
-
 int open_with(const std::string& name, int amode) {
   MPI_File file = MPI_FILE_NULL;
   const int code =

@@ -23,6 +23,9 @@ using mpi_test::size;
 
 using Bytes = std::vector<unsigned char>;
 
+constexpr int ints = 3000;  // that a rank writes, where a test does not say otherwise
+constexpr int read_write = MPI_MODE_RDWR | MPI_MODE_CREATE;
+
 inline std::string path_of(const std::string& name) {
   return mpi_test::folder() + "/" + name;
 }

@@ -11,8 +11,6 @@ using namespace chapter;
 
 namespace {
 
-constexpr int ints = 3000;
-
 std::vector<int> block_of(int owner, int step) {
   return std::vector<int>(ints, step * 100 + owner);
 }

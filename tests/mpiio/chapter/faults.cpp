@@ -10,9 +10,6 @@ using namespace chapter;
 
 namespace {
 
-constexpr int ints = 5000;
-constexpr int read_write = MPI_MODE_RDWR | MPI_MODE_CREATE;
-
 MPI_Offset place() {
   return rank() * ints * static_cast<MPI_Offset>(sizeof(int));
 }

@@ -10,7 +10,6 @@ using namespace chapter;
 
 namespace {
 
-constexpr int read_write = MPI_MODE_RDWR | MPI_MODE_CREATE;
 constexpr int bytes = 4 << 20;  // of each rank: for none of them there is room
 
 /// Mounted by rank 0, at the same place for all ranks, as long as this lives.

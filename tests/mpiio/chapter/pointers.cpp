@@ -21,7 +21,7 @@ MPI_Offset shared_position(MPI_File file) {
 }
 
 TEST(Pointers, AreMovedByEveryRankForItself) {
-  const File file("own");
+  const File file("own_pointer");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   EXPECT_EQ(position(file), 0);
   EXPECT_MPI(MPI_File_seek(file, 10 + rank(), MPI_SEEK_SET));

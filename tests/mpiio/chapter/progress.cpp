@@ -10,8 +10,6 @@ using namespace chapter;
 
 namespace {
 
-constexpr int ints = 3000;
-
 /// A collective write of every rank's every size()-th int, under way: its aggregator needs all.
 class Write {
  public:

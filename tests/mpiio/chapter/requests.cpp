@@ -8,7 +8,7 @@ using namespace chapter;
 
 namespace {
 
-constexpr int pieces = 12, ints = 500;
+constexpr int pieces = 12;
 
 /// Writes of this rank's pieces; between them a message to the next rank, and one from the last.
 class Mixed {
