@@ -38,7 +38,7 @@ FLAVOUR := $(if $(MPI),$(MPI),default)
 ARGS ?=
 MINUTES ?= 30
 RANKS ?=
-export SAN ONLY WERROR
+export SAN ONLY WERROR UNITY SINCE
 
 .PHONY: setup build test test-slow test-hosts test-dropin lint soak demo bench bench-peers bench-application \
         bench-opens bench-formats bench-simulate bench-trace bench-mpi-io bench-hosts dropin docs format clean wheel test-wheel test-setup
@@ -51,7 +51,7 @@ build: setup
 	@scripts/build.sh $(FLAVOUR)
 
 test: setup
-	@scripts/build.sh $(FLAVOUR) $(ONLY:%=tests_%)
+	@scripts/build.sh $(FLAVOUR) $(patsubst %,tests_%,$(ONLY:ranks=python))
 	@scripts/test.sh $(FLAVOUR)
 
 test-slow: build

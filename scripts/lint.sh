@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Looks at the code without running it: one line per tool when all is fine.
-#   scripts/lint.sh FLAVOUR      the flavour must have been built
+#   [SINCE=COMMIT] scripts/lint.sh FLAVOUR      with SINCE, clang-tidy reads what has changed since then
 #   scripts/lint.sh --format     lays C++ and Python imports out anew, and checks nothing
 # The tools' versions are pinned in requirements-lint.txt; they live in .venv-lint.
 set -uo pipefail
@@ -41,9 +41,18 @@ tool() {
   fi
   cases+="<testcase classname=\"lint\" name=\"$name\" time=\"$((SECONDS - begin))\">$failure</testcase>"
 }
-compiled_sources() { git ls-files 'src/*.cpp' | grep -F -f <(grep -o 'src/[^"]*\.cpp' "$build/compile_commands.json" | sort -u); }
+# clang-tidy reads file by file: a configuration of its own says how each is compiled.
+compiled_sources() { git ls-files 'src/*.cpp' | grep -F -f <(grep -o 'src/[^"]*\.cpp' "$build-tidy/compile_commands.json" | sort -u); }
+# Of a header that has changed, the file of the same name is read.
+tidied_sources() {
+  if [ -n "${SINCE:-}" ] && git merge-base --is-ancestor "$SINCE" HEAD 2>/dev/null; then
+    compiled_sources | grep -F -x -f <(git diff --name-only "$SINCE" -- src | sed 's/\.hpp$/.cpp/' | sort -u)
+  else
+    compiled_sources
+  fi
+}
 tidy() {
-  compiled_sources | xargs -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build" --quiet 2>&1 | grep -v -e '^$' -e ' Processing file '
+  tidied_sources | xargs -r -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build-tidy" --quiet 2>&1 | grep -v -e '^$' -e ' Processing file '
   return "${PIPESTATUS[1]}"
 }
 # The types of the extension module are those of its generated stub.
@@ -64,7 +73,10 @@ documented() {
 
 tool clang-format "$(cpp_sources | wc -l) files" $tools/bin/clang-format --dry-run -Werror $(cpp_sources)
 tool warnings "a build with -Werror" env WERROR=ON scripts/build.sh "$flavour"
-tool clang-tidy "$(compiled_sources | wc -l) files" tidy
+cmake -S . -B "$build-tidy" -G Ninja -DCMAKE_UNITY_BUILD=OFF -DPENSTOCK_BUILD_PYTHON=OFF -DPENSTOCK_BUILD_TESTS=OFF \
+  -DPENSTOCK_BUILD_BENCH=OFF -DPENSTOCK_BUILD_EXAMPLES=OFF -DMPI_C_COMPILER="$PENSTOCK_MPICC" >"$build-tidy.log" 2>&1 ||
+  { cat "$build-tidy.log"; exit 1; }
+tool clang-tidy "$(tidied_sources | wc -l) of $(compiled_sources | wc -l) files" tidy
 tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .
 tool mypy "package penstock" types
 tool mypy-documents "the programs of README.md, docs/arrays.md and docs/out-of-core.md" documented

@@ -1,25 +1,33 @@
 #!/usr/bin/env bash
 # Runs the C++ and the Python tests of one flavour:
-#   [SAN=...] [ONLY=...] scripts/test.sh FLAVOUR [--slow]
-# SAN: the sanitized build, C++ only. ONLY: one module (a folder of src/), or python.
+#   [SAN=...] [UNITY=OFF] [ONLY="..."] scripts/test.sh FLAVOUR [--slow]
+# SAN: the sanitized build, UNITY=OFF: the one of single files, both C++ only. ONLY: modules (folders of src/), examples,
+# python, and ranks: those of python in which it matters which MPI library runs the ranks.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
 . "build/$flavour/env.sh"
 . scripts/mpi_env.sh
 build=build/$flavour${SAN:+-${SAN//,/-}}
+[ "${UNITY:-ON}" = ON ] || build+=-files
 labels=(-LE slow) marks="not slow"
 [ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
 cpp=yes python=yes
-case ${ONLY:-} in
-  '') ;;
-  python) cpp= ;;
-  *)
-    [ -d "src/$ONLY" ] || [ "$ONLY" = examples ] ||
-      { echo "ONLY=$ONLY: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), examples and python" >&2; exit 2; }
-    labels+=(-L "^$ONLY$") python= ;;
-esac
-[ -z "${SAN:-}" ] || python=
+if [ -n "${ONLY:-}" ]; then
+  cpp='' python='' modules=
+  for word in $ONLY; do
+    case $word in
+      python) python=yes ;;
+      ranks) python=yes marks+=" and ranks" ;;
+      *)
+        [ -d "src/$word" ] || [ "$word" = examples ] ||
+          { echo "ONLY=$word: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), examples, python and ranks" >&2; exit 2; }
+        cpp=yes modules+=${modules:+|}$word ;;
+    esac
+  done
+  labels+=(-L "^($modules)\$")
+fi
+[ "$build" = "build/$flavour" ] || python=
 status=0
 rm -f "$build/ctest.xml" "$build/pytest.xml"
 # Only what failed, and the summary: there are hundreds of small C++ tests.

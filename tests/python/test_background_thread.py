@@ -10,6 +10,8 @@ import pytest
 import penstock as ps
 from scripts import HEAD
 
+pytestmark = pytest.mark.ranks
+
 
 # ---- the budget
 

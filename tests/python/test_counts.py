@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.ranks
+
 SCRIPT = """
 import json
 import os

@@ -5,6 +5,8 @@ import pytest
 from conftest import tell_cases
 from scripts import CASES
 
+pytestmark = pytest.mark.ranks
+
 # Slow enough that all writes are queued before the first is done. Each rank has one unit a write, so
 # that the victim's N-th write to storage is its N-th write of the file.
 DROPPED = CASES + """

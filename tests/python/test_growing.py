@@ -13,6 +13,8 @@ import pytest
 import penstock as ps
 from scripts import HEAD
 
+pytestmark = pytest.mark.ranks
+
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", ["a.npy", "a.raw"])

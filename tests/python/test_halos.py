@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import penstock as ps
 from scripts import HEAD
 
+pytestmark = pytest.mark.ranks
+
 
 def model_of(whole, d, halo, periodic, frame):
     """What all of a local array holds, cell by cell; -1 where nothing belongs."""

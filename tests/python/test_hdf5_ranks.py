@@ -8,6 +8,8 @@ import pytest
 from conftest import run_ranks, tell_cases
 from scripts import CASES, HEAD
 
+pytestmark = pytest.mark.ranks
+
 h5py = pytest.importorskip("h5py")
 
 TOGETHER = HEAD + """

@@ -11,6 +11,8 @@ from conftest import run_ranks, tell_cases
 from penstock._core import mpi_library_version
 from scripts import CASES
 
+pytestmark = pytest.mark.ranks
+
 ALONE = CASES + """
 def alone(mode, name, **how):
     return lambda: ps.open(name, mode, shape=(4,), dtype="f8", **how).close()

@@ -6,6 +6,8 @@ import pytest
 
 from scripts import SAME
 
+pytestmark = pytest.mark.ranks
+
 HEAD = """
 import numpy as np, penstock as ps, pytest
 from mpi4py import MPI

@@ -7,6 +7,8 @@ import pytest
 from penstock._core import mpi_library_version
 from scripts import CASES
 
+pytestmark = pytest.mark.ranks
+
 LATE = CASES + """
 def late(seconds, call, who):  # the core's share that waiting took
     if rank in who:

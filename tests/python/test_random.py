@@ -1,10 +1,13 @@
 """Random sections of one process against NumPy's own indexing."""
 
+import pytest
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+
+pytestmark = pytest.mark.ranks
 
 HINTS = {hint.name: hint for hint in ps.hints()}
 METHODS = st.sampled_from(HINTS["method"].choices)

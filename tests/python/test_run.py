@@ -11,6 +11,8 @@ from penstock import ArgumentError
 from penstock._launch import environment, find_mpiexec
 from penstock._run import Library, choose, libraries, loaded_by_mpi4py, needed_by_mpi4py, preloaded
 
+pytestmark = pytest.mark.ranks
+
 PROGRAM = """
 from mpi4py import MPI
 import numpy as np, sys

@@ -5,6 +5,8 @@ import pytest
 from conftest import tell_cases
 from scripts import CASES, SLOW
 
+pytestmark = pytest.mark.ranks
+
 # All pairs of calls, the last rank in the second one. Where one of them is a wait it is legal: the
 # ranks make both calls, in different orders.
 MATRIX = CASES + """

@@ -7,6 +7,8 @@ import pytest
 from conftest import run_ranks, tell_cases
 from scripts import CASES
 
+pytestmark = pytest.mark.ranks
+
 DIFFERENT = CASES + """
 def make(name="s.npy", **how):
     return ps.open(name, **{"mode": "w", "shape": (4, 4), "dtype": "f8", "comm": comm, **how})

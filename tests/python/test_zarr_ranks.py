@@ -7,6 +7,8 @@ import pytest
 from conftest import tell_cases
 from scripts import CASES, HEAD
 
+pytestmark = pytest.mark.ranks
+
 pytest.importorskip("zarr", minversion="3.0")
 
 # Each case: a random array, some collective writes of random sections that overlap, in calls of

@@ -1,158 +1,83 @@
-"""Tables and plots of measurements."""
+"""What `penstock bench` says: a table for each kind of access, and which settings pay."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
-from .._core import Statistics
-from .ratios import Record
+from .ratios import DEFAULT, IN_A_BUFFER, Record, is_mpi_io, is_penstock, paired, quartiles
 
-KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
-# Room in the active buffer, in data of a write.
-BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}
-# What `background` may be, in words.
-MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
-         "all": "all: exchange and storage"}
-# How the system schedules the thread of the background, in hints of a call.
-PRIORITIES: dict[str, dict[str, Any]] = {"auto": {}, "other": {"io_policy": "other"}, "batch": {"io_policy": "batch"},
-                                         "nice": {"io_nice": 19}, "idle": {"io_policy": "idle"}}
-PHASES = tuple(f.name.removeprefix("time_") for f in Statistics.fields() if f.unit == "seconds")
-COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisations", "synchronisations"),
-          ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
+SERIES = {("write", "new"): "write, new file", ("write", "existing"): "write, existing file", ("read", "existing"): "read"}
+WORTH = 1.05  #: a setting pays from here on, for three quarters of the repetitions
+CORE = ("pattern", "ranks", "operation", "file")
 
 
-_screen: ContextVar[Any] = ContextVar("screen")  # where reports go, if not to the terminal
-
-
-def console() -> Any:
-    """Where a report's tables and words go: the terminal, but within `shown_on`."""
+def report(records: list[Record], folder: Path) -> None:
     from rich.console import Console
 
-    if _screen.get(None) is not None:
-        return _screen.get()
-    return Console(width=max(Console().width, 150))  # a narrow terminal wraps tables, but nothing is cut
+    screen = Console(width=max(Console().width, 120))
+    for ranks in dict.fromkeys(r["ranks"] for r in records):
+        mine = [r for r in records if r["ranks"] == ranks]
+        for (operation, file), title in SERIES.items():
+            series = [r for r in mine if (r["operation"], r["file"]) == (operation, file)]
+            if series:
+                screen.print(_table(series, f"{title}, {ranks} ranks"))
+        screen.print("buffered, which is the default: until the call returns; all others: until the bytes are in the file",
+                     highlight=False)
+        for line in advice(mine):
+            screen.print(line, highlight=False)
+    screen.print(f"all measurements: {folder / 'bench.jsonl'}", highlight=False)
 
 
-@contextmanager
-def shown_on(screen: Any) -> Iterator[None]:
-    """What reports print goes to `screen.print` meanwhile."""
-    token = _screen.set(screen)
-    try:
-        yield
-    finally:
-        _screen.reset(token)
-
-
-def whole_shares(ranks: int, share: int) -> dict[str, str]:
-    """Hints with which every rank writes what it has of the file, `share` bytes, in one request."""
-    # Exchanges in step keep a window's bytes twice in their buffer.
-    return {"method": "extended", "aggregators": str(ranks), "buffer_size": str(2 * share), "pipeline": "never"}
-
-
-def size_text(size: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
-def pictures_and_records(screen: Any, records: list[Record], folder: Path) -> None:
-    """Draws, and says where everything is."""
-    for picture in plots(records, folder):
-        screen.print(f"plot: {picture}", highlight=False)
-    screen.print(f"all measurements: {folder / records[0]['command']}.jsonl", highlight=False)
-
-
-def distinct(records: Iterable[Record], key: str) -> list[Any]:
-    return list(dict.fromkeys(r[key] for r in records))
-
-
-def ordered(records: list[Record]) -> list[Record]:
-    """By pattern, size, ranks and run, each in the order in which they came."""
-    places = {key: distinct(records, key) for key in (*KEYS, "run")}
-    return sorted(records, key=lambda r: [places[key].index(r[key]) for key in places])
-
-
-Column = tuple[str, Callable[[Record], str]]
-
-
-def _number(key: str, form: str) -> Callable[[Record], str]:
-    return lambda r: format(r[key], form) if key in r else ""
-
-
-def _phase(name: str) -> Callable[[Record], str]:
-    return lambda r: f"{r['phases'][name] * 1e3:.1f}" if "phases" in r else ""
-
-
-def _count(key: Optional[str]) -> Callable[[Record], str]:
-    def text(r: Record) -> str:
-        counts = r["counts"]
-        return str(counts[key] if key else counts["reads"] + counts["writes"] + counts["other_calls"])
-
-    return text
-
-
-PHASE_COLUMNS: list[Column] = [(f"{name}\nms", _phase(name)) for name in PHASES]
-SPEED_COLUMNS: list[Column] = [("MB/s", _number("mb_per_s", ".0f")), ("of the\nrod", _number("of_rod", ".2f")),
-                               *PHASE_COLUMNS]
-COUNT_COLUMNS: list[Column] = [(title, _count(key)) for title, key in COUNTS]
-
-
-# Titles of columns that have a ratio.
-RATIOS = {"of the\nrod", "x its\nMPI-IO", "x none", "x memcpy", "x no room", "x serial", "x at\nonce", "I/O\nhidden", "foreground\nslower by"}
-OF_PAIRS = "ratios: medians of the pairs of a repetition, not ratios of medians"
-
-
-def in_words(key: str, value: Any) -> str:
-    return size_text(value) if key == "size" else f"{value} ranks" if key == "ranks" else str(value)
-
-
-def table(records: list[Record], title: str, columns: list[Column], keys: tuple[str, ...] = KEYS) -> Any:
-    """What is the same in all records stands in the title, what differs in columns."""
+def _table(series: list[Record], title: str) -> Any:
     from rich.table import Table
 
-    first, words = records[0], [in_words(key, records[0][key]) for key in keys if len(distinct(records, key)) == 1]
-    keys = tuple(key for key in (*keys, "run") if len(distinct(records, key)) > 1)
-    fewest, most = (f(r["repeat"] for r in records if "repeat" in r) for f in (min, max))
-    repeats = f"{most}" if fewest == most else f"{fewest} to {most}"
-    about = f"{first['mpi']}, {first['device']}, {first['cores']} cores, median of {repeats}"
-    if any(name in RATIOS for name, _ in columns):
-        about += f"; {OF_PAIRS}"
-    result = Table(title=", ".join([title, *words]) + f"\n({about})", min_width=80)  # for the title's sake
-    for name in [*keys, "method", *(name for name, _ in columns)]:
-        result.add_column(name, justify="right" if name in ("size", "ranks", *(n for n, _ in columns)) else "left",
-                          no_wrap=True)
-    before = None
-    for r in records:
-        group = [size_text(r[key]) if key == "size" else str(r[key]) for key in keys]
-        if before is not None and group != before and len(distinct(records, "method")) > 1:
-            result.add_section()
-        # A group is told once, and a part of it where it changes.
-        same = 0 if before is None else next((i for i, (a, b) in enumerate(zip(group, before)) if a != b), len(group))
-        result.add_row(*("" if i < same else text for i, text in enumerate(group)), r["method"],
-                       *(text(r) for _, text in columns))
-        before = group
-    return result
+    table = Table(title=f"{title} ({series[0]['mpi']}; median of {series[0]['repeat']})")
+    for name, right in (("pattern", False), ("method", False), ("MB/s", True), ("of a contiguous\nbaseline", True),
+                        ("times as fast\nas MPI-IO", True), ("times as fast\nas the default", True)):
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for pattern in dict.fromkeys(r["pattern"] for r in series):
+        for r in (r for r in series if r["pattern"] == pattern):
+            default = _default(r, series)
+            table.add_row(pattern, _name(r), f"{r['mb_per_s']:.0f}", _number(r.get("of_rod")), _number(r.get("of_mpi_io")),
+                          _number(quartiles(paired(r["times"], default["times"]))[1]) if default and default is not r else "")
+        table.add_section()
+    return table
 
 
-def plots(records: list[Record], folder: Path) -> list[Path]:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        print("no plots: matplotlib is not installed (pip install matplotlib)", file=sys.stderr)
-        return []
-    from . import background_plots as background
-    from . import plots as drawing
-    from .abt_plots import abt
-    from .outofcore_plots import outofcore
-    from .sections_plots import sections
-    from .steps_plots import steps
+def _name(record: Record) -> str:
+    if record["kind"] == "rod":
+        return "contiguous baseline" + (", O_DIRECT" if record["on"] == "o-direct" else "")
+    if is_mpi_io(record):
+        return f"MPI-IO ({record['method']})" if record["method"] != "MPI-IO" else "MPI-IO"
+    return "storage=direct" if record["on"] == "o-direct" else record["method"]
 
-    draw = {"steps": steps, "peers": drawing.peers, "split": background.split, "abt": abt,
-            "sections": sections, "outofcore": outofcore}
-    return draw[records[0]["command"]](records, folder)
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _default(record: Record, records: Iterable[Record]) -> Any:
+    """Penstock's default of the same measurement: of the same run, where pairs are of one repetition, if that has it."""
+    if not is_penstock(record):
+        return None
+    same = [r for r in records if r["method"] == DEFAULT and r["on"] == "page-cache" and all(r[key] == record[key] for key in CORE)]
+    return next((r for r in same if r["run"] == record["run"]), same[0] if same else None)
+
+
+def advice(records: list[Record]) -> list[str]:
+    """One sentence for each setting that pays in some kind of access; or that none does."""
+    lines = []
+    tried = [r for r in records if is_penstock(r) and _name(r) not in (DEFAULT, IN_A_BUFFER)]
+    for name in dict.fromkeys(map(_name, tried)):
+        for (operation, file), title in SERIES.items():
+            pairs = []
+            for r in tried:
+                default = _default(r, records) if _name(r) == name and (r["operation"], r["file"]) == (operation, file) else None
+                pairs += paired(r["times"], default["times"]) if default else []
+            if pairs and quartiles(pairs)[0] >= WORTH:
+                low, middle, high = quartiles(pairs)
+                lines.append(f"{name} pays for {title}: {middle:.2f} times as fast as the default "
+                             f"(half of the repetitions: {low:.2f} to {high:.2f})")
+    return lines or [f"No setting pays here: none is {WORTH - 1:.0%} faster than the default in three quarters of the repetitions."]
