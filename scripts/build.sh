@@ -10,9 +10,10 @@ targets=("${@:2}")
 . "build/$flavour/env.sh"
 build=build/$flavour options=() python=ON whole=ON
 [ "${targets[*]:-}" != _core ] || whole=OFF
-others=ON  # benchmarks and examples
+examples=ON evaluation=OFF
+case " ${targets[*]:-} " in *" evaluation "*) evaluation=ON ;; esac
 if [ -n "${SAN:-}" ]; then
-  build+=-${SAN//,/-} python=OFF others=OFF
+  build+=-${SAN//,/-} python=OFF examples=OFF
   options+=(-DPENSTOCK_SANITIZE="$SAN")
 fi
 if [ "${UNITY:-ON}" = OFF ]; then
@@ -36,15 +37,17 @@ has() { grep -qs "^$1=$2\$" "$build/CMakeCache.txt"; }
 must_configure() {
   [ -e "$build/CMakeCache.txt" ] || return 0
   [ $whole = OFF ] || has PENSTOCK_BUILD_TESTS:BOOL ON || return 0
+  [ $evaluation = OFF ] || has PENSTOCK_BUILD_EVALUATION:BOOL ON || return 0
   [ -z "${WERROR:-}" ] || has PENSTOCK_WERROR:BOOL "$WERROR" || return 0
   return 1
 }
 if must_configure; then
   if has PENSTOCK_BUILD_TESTS:BOOL ON; then whole=ON; fi
+  if has PENSTOCK_BUILD_EVALUATION:BOOL ON; then evaluation=ON; fi
   fortran=AUTO
-  [ $whole = ON ] || others=OFF fortran=OFF
+  [ $whole = ON ] || examples=OFF fortran=OFF
   cmake -S . -B "$build" "${generator[@]}" -DPENSTOCK_BUILD_TESTS=$whole \
-    -DPENSTOCK_BUILD_BENCH=$others -DPENSTOCK_BUILD_EXAMPLES=$others -DPENSTOCK_BUILD_FORTRAN=$fortran \
+    -DPENSTOCK_BUILD_EVALUATION=$evaluation -DPENSTOCK_BUILD_EXAMPLES=$examples -DPENSTOCK_BUILD_FORTRAN=$fortran \
     -DPENSTOCK_BUILD_PYTHON=$python \
     -DMPI_C_COMPILER="$PENSTOCK_MPICC" -DMPIEXEC_EXECUTABLE="$PENSTOCK_MPIEXEC" \
     -DPython_EXECUTABLE="$(command -v python)" ${options[@]+"${options[@]}"} >"$build/configure.log" 2>&1 ||

@@ -74,7 +74,7 @@ documented() {
 tool clang-format "$(cpp_sources | wc -l) files" $tools/bin/clang-format --dry-run -Werror $(cpp_sources)
 tool warnings "a build with -Werror" env WERROR=ON scripts/build.sh "$flavour"
 cmake -S . -B "$build-tidy" -G Ninja -DCMAKE_UNITY_BUILD=OFF -DPENSTOCK_BUILD_PYTHON=OFF -DPENSTOCK_BUILD_TESTS=OFF \
-  -DPENSTOCK_BUILD_BENCH=OFF -DPENSTOCK_BUILD_EXAMPLES=OFF -DMPI_C_COMPILER="$PENSTOCK_MPICC" >"$build-tidy.log" 2>&1 ||
+  -DPENSTOCK_BUILD_EXAMPLES=OFF -DMPI_C_COMPILER="$PENSTOCK_MPICC" >"$build-tidy.log" 2>&1 ||
   { cat "$build-tidy.log"; exit 1; }
 tool clang-tidy "$(tidied_sources | wc -l) of $(compiled_sources | wc -l) files" tidy
 tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .

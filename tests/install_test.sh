@@ -17,7 +17,7 @@ run_blocks() {
   [ "$size" = $((128 + 512 * 512 * 8)) ] || die "$1: blocks.npy has $size bytes"
 }
 configure() {
-  cmake -S "$source/examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc" -DMPI_Fortran_COMPILER="$mpifort" "${@:2}"
+  cmake -S "$source/$1" -B "$folder/$(basename "$1")" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$mpicc" -DMPI_Fortran_COMPILER="$mpifort" "${@:2}"
 }
 
 cmake --install "$build" --prefix "$folder/first" >/dev/null
@@ -28,13 +28,13 @@ languages=(cxx c)
 mpifort=${mpicc%/*}/$(basename "$mpicc" | sed 's/^mpicc/mpifort/')
 if [ -n "$(find "$prefix" -name penstock.mod)" ] && [ -x "$mpifort" ]; then languages+=(fortran); fi
 for language in "${languages[@]}"; do
-  quietly configure $language
+  quietly configure examples/$language
   quietly cmake --build "$folder/$language"
   run_blocks "$folder/$language/blocks"
 done
 
 # A program of some size.
-quietly configure jeans -DJEANS_BUILD_TESTS=OFF
+quietly configure evaluation/jeans -DJEANS_BUILD_TESTS=OFF
 quietly cmake --build "$folder/jeans" --parallel 2
 quietly timeout 60 "$mpiexec" -n 3 "$folder/jeans/jeans" --cells 16,16,16 --iterations 1 --dump-every 1
 size=$(wc -c <restart.dat)
@@ -64,6 +64,6 @@ fi
 config=$(find "$prefix" -name penstockConfig.cmake)
 sed -i 's/STREQUAL "[^"]*"/STREQUAL "Another MPI"/; s/was built with [^,]*,/was built with Another MPI,/' "$config"
 rm -rf "$folder/c"
-! configure c >"$folder/log" 2>&1 || die "find_package took a Penstock of another MPI library"
+! configure examples/c >"$folder/log" 2>&1 || die "find_package took a Penstock of another MPI library"
 tr -s '\n ' ' ' <"$folder/log" | grep -q "this Penstock was built with Another MPI, but the MPI library of this project is" ||
   { cat "$folder/log"; die "find_package did not say why it refused"; }

@@ -1,4 +1,4 @@
-"""A group of commands that says which there are."""
+"""What the commands share: a group that says which there are, and numbers with commas between."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ class Commands(TyperGroup):
             context.fail(f"'{words[0]}' is not known; known are {', '.join(known)}"
                          + (f"; did you mean {near[0]}?" if near else ""))
         return super().resolve_command(context, words)
+
+
+def integers(name: str, text: str) -> list[int]:
+    from . import ArgumentError
+
+    try:
+        return [int(part) for part in text.strip("()").split(",") if part.strip()]
+    except ValueError:
+        raise ArgumentError(f"{name} '{text}' must be whole numbers with commas between, as in 512,512") from None

@@ -11,14 +11,13 @@ from typing import Any, Optional
 import typer
 
 from . import Error, __version__, hints
-from ._bench.everything import app as bench
-from ._commands import Commands
+from ._bench.command import bench
+from ._commands import Commands, integers
 from ._trace.command import app as traces
 
 app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Collective reads and writes of array sections in shared files.")
 
-app.add_typer(bench, name="bench")
 app.add_typer(traces, name="trace")
 
 
@@ -142,12 +141,12 @@ def explain(
     from . import ArgumentError, Section, distribute
     from . import explain as explain_request
 
-    extents = _integers("shape", shape)
+    extents = integers("shape", shape)
     if (section is None or section == []) == (kind is None):
         raise ArgumentError("say what the ranks ask for: either --section or --kind")
     if kind is not None:
         kinds = kind.split(",")
-        places = _integers("grid", grid) if grid else None
+        places = integers("grid", grid) if grid else None
         sections: list = [distribute(extents, kind=kinds, grid=places, rank=r, ranks=ranks) for r in range(ranks)]
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
@@ -156,13 +155,7 @@ def explain(
     typer.echo(plan["text"], nl=False)
 
 
-def _integers(name: str, text: str) -> list[int]:
-    from . import ArgumentError
-
-    try:
-        return [int(part) for part in text.strip("()").split(",") if part.strip()]
-    except ValueError:
-        raise ArgumentError(f"{name} '{text}' must be whole numbers with commas between, as in 512,512") from None
+app.command()(bench)
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ from typing import Optional
 import numpy as np
 from mpi4py import MPI
 
-from .._core import _Race
+from .._core import Statistics, _Race
 from .patterns import UNTOUCHED, Part
-from .report import PHASES
 
 PAGE = 4096
+PHASES = tuple(f.name.removeprefix("time_") for f in Statistics.fields() if f.unit == "seconds")
 COLUMNS = 6 + len(PHASES)  #: of what a turn tells: begin and end of open, of the call, of close; phases
 
 
@@ -36,7 +36,7 @@ class Memory:
 class Rod:
     """Every rank one contiguous slab: as many bytes as the pattern wants, nothing agreed or exchanged."""
 
-    name, is_mpi_io, writes_only = "rod", False, False
+    name, kind, writes_only = "rod", "rod", False
 
     def __init__(self, race: _Race, memory: Memory, comm: MPI.Intracomm, direct: bool):
         total = comm.allreduce(memory.part.nbytes)
@@ -60,7 +60,7 @@ class Rod:
 class Engine:
     """Penstock with given hints."""
 
-    is_mpi_io = False
+    kind = "Penstock"
 
     def __init__(self, race: _Race, name: str, memory: Memory, hints: Mapping[str, str], writes_only: bool):
         self.name, self.hints, self.writes_only, part = name, dict(hints), writes_only, memory.part
@@ -71,7 +71,7 @@ class Engine:
 class MpiIo:
     """MPI_File_write_at_all and read_at_all through a view, with the library's default hints."""
 
-    is_mpi_io, writes_only = True, False
+    kind, writes_only = "MPI-IO", False
 
     def __init__(self, race: _Race, name: str, memory: Memory):
         self.name = name

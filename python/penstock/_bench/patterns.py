@@ -21,6 +21,13 @@ HOLE = 0x00  # bytes of the file that nobody wants
 TILE = 64
 
 
+def size_text(size: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
 @dataclass(frozen=True)
 class Part:
     """One rank's share: what it wants of the file, and where that is in its memory."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .report import PHASES
+from .methods import PHASES
 
 # Of the recorder's phases. "rest" is what no phase has: the calls themselves, and ranks that come late.
 PARTS = {"exchange": ("plan", "exchange"), "copy": ("copy",), "storage": ("storage",), "wait": ("wait", "room")}

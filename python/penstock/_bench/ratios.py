@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 Record = dict[str, Any]
+DEFAULT = "penstock"  #: the engine with nothing set, until the bytes are in the file
+IN_A_BUFFER = "penstock, buffered"
 
 
 def is_mpi_io(record: Record) -> bool:
-    return record["command"] == "peers" and record["method"] != "rod" and not is_penstock(record)
+    return bool(record.get("kind") == "MPI-IO")
 
 
 def is_penstock(record: Record) -> bool:
-    return record["command"] == "steps" and record["method"] != "rod" or record["method"].startswith("penstock")
+    return bool(record.get("kind") == "Penstock")
 
 
 def quartiles(values: Sequence[float]) -> list[float]:

@@ -14,6 +14,7 @@ from typing import Any, Optional
 import typer
 
 from .. import hints
+from .._commands import integers
 
 PATIENCE = typer.Option(60.0, min=0, help="Seconds of repetitions after which three are enough.")
 OUTPUT = typer.Option(Path("penstock-bench"), help="Folder for results and plots.")
@@ -45,9 +46,8 @@ def at_least(least: int, name: str, number: int) -> int:
 def numbers(name: str, text: str) -> list[int]:
     """Counts with commas between: 4,16."""
     from .. import ArgumentError
-    from ..cli import _integers
 
-    counts = list(dict.fromkeys(at_least(1, name, n) for n in _integers(name, text)))
+    counts = list(dict.fromkeys(at_least(1, name, n) for n in integers(name, text)))
     if not counts:
         raise ArgumentError(f"{name} must be at least one number, as in 4,16")
     return counts

@@ -18,13 +18,18 @@ from mpi4py import MPI
 
 from .._core import _Race
 from .devices import device, has_o_direct
-from .methods import Engine, Memory, MpiIo, Rod
-from .patterns import PATTERNS, SLABS, Pattern
+from .methods import PHASES, Engine, Memory, MpiIo, Rod
+from .patterns import PATTERNS, SLABS, Pattern, size_text
 from .phases import phase_seconds
 from .ranks import BenchError, Worker, main
 from .ratios import compare_methods
-from .report import PHASES, size_text, whole_shares
 from .rounds import counts_of, time_rounds
+
+
+def whole_shares(ranks: int, share: int) -> dict[str, str]:
+    """Hints with which every rank writes what it has of the file, `share` bytes, in one request."""
+    # Exchanges in step keep a window's bytes twice in their buffer.
+    return {"method": "extended", "aggregators": str(ranks), "buffer_size": str(2 * share), "pipeline": "never"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class Bench(Worker):
         if new:
             return self.fresh
         # What MPI-IO leaves in the page cache would be written back while others go past it.
-        return self.path + ".mpi-io" if self.direct and method.is_mpi_io else self.path
+        return self.path + ".mpi-io" if self.direct and method.kind == "MPI-IO" else self.path
 
     def _make(self, pattern: Pattern, total: int, path: str) -> None:
         with open(path, "wb") as f:
@@ -124,7 +129,7 @@ class Bench(Worker):
         place = f"pattern {pattern.name} on {ranks} ranks"
         if operation == "write" and not isinstance(method, Rod):
             # ROMIO leaves in the holes of a new file what its buffer held; MPI says nothing of them.
-            holes = not (new and method.is_mpi_io)
+            holes = not (new and method.kind == "MPI-IO")
             at = self.on_rank_0(lambda: pattern.wrong_byte(path, case.total, ranks, holes))
             if at is not None:
                 raise BenchError(f"{method.name} wrote a wrong file for {place}: the first wrong byte is {at}")
@@ -146,7 +151,7 @@ class Bench(Worker):
             opened, moved, closed = np.moveaxis(times[:, k], -1, 0)
             seconds = float(np.median(moved))
             name = case.methods[i].name
-            line = {**common, **case.about.get(name, {}), "method": name, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
+            line = {**common, **case.about.get(name, {}), "method": name, "kind": case.methods[i].kind, "seconds": seconds, "mb_per_s": wanted / seconds / 1e6,
                     "times": moved.tolist()}
             if series["file"] == "new":
                 line |= {"open_times": opened.tolist(), "close_times": closed.tolist()}
