@@ -24,7 +24,7 @@ def hint_values(hint: ps.Hint) -> str:
     """Words that a user types are code; "bytes", "1 … 16 ranks" are not."""
     if hint.choices:
         return ", ".join(map(code, hint.choices))
-    typed = re.compile(r'auto|""|\w+:…|\d+[KMG]?')
+    typed = re.compile(r'auto|other|batch|nice=N|core=N|""|\w+:…|\d+[KMG]?')
     return ", ".join(code(part) if typed.fullmatch(part) else part for part in hint.values.split(", "))
 
 
@@ -34,9 +34,9 @@ def hint_help(hint: ps.Hint) -> str:
     return re.sub(rf"\b({names})", r"`\1`", hint.help)
 
 
-def hint_rows() -> Iterable[tuple[str, ...]]:
+def hint_rows(experimental: bool) -> Iterable[tuple[str, ...]]:
     yield "hint", "values", "default", "of", "ranks", "what it does"
-    for hint in ps.hints():
+    for hint in (hint for hint in ps.hints() if hint.experimental == experimental):
         yield (code(hint.name), hint_values(hint), code(hint.default), hint.scope,
                "alike" if hint.common else "may differ", hint_help(hint))
 
@@ -48,7 +48,8 @@ def statistics_rows() -> Iterable[tuple[str, ...]]:
 
 
 TABLES: dict[str, tuple[str, Callable[[], Iterable[tuple[str, ...]]]]] = {
-    "hints": ("hints.md", hint_rows),
+    "hints": ("hints.md", lambda: hint_rows(False)),
+    "experiments": ("hints.md", lambda: hint_rows(True)),
     "statistics": ("statistics.md", statistics_rows),
 }
 

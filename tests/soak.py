@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from penstock._launch import environment, find_mpiexec, kill_session
 
@@ -93,6 +94,14 @@ def report(round_: Round, build: Path, status: int, output: str) -> None:
         print(f"replay: {settings}{' '.join(round_.command(build))}")
 
 
+def write_report(build: Path, done: list[Round], failed: Optional[Round]) -> None:
+    """As JUnit has it: a test for each run."""
+    cases = [f'<testcase classname="soak" name="{round_}"/>' for round_ in done]
+    if failed:
+        cases.append(f'<testcase classname="soak" name="{failed}"><failure/></testcase>')
+    (build / "soak.xml").write_text(f'<testsuite name="soak">{"".join(cases)}</testsuite>\n')
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
@@ -106,7 +115,7 @@ def main() -> int:
     print(f"soak: {options.minutes:g} minutes, --seed {seed}, {options.strangers} strangers", flush=True)
     strangers = [multiprocessing.Process(target=burn, args=(os.getpid(),), daemon=True)
                  for _ in range(options.strangers)]
-    begin, rounds, cases, used = time.monotonic(), 0, 0, set()
+    begin, done = time.monotonic(), list[Round]()
     try:
         for stranger in strangers:
             stranger.start()
@@ -116,13 +125,16 @@ def main() -> int:
             status, output = run(round_, options.build, 1200)
             if status != 0:
                 report(round_, options.build, status, output)
+                write_report(options.build, done, round_)
                 return 1
-            rounds, cases, used = rounds + 1, cases + round_.cases * round_.repeat, used | {round_.ranks}
+            done.append(round_)
     finally:
         for stranger in strangers:
             stranger.kill()
     minutes = (time.monotonic() - begin) / 60
-    print(f"soak: {cases} cases in {rounds} runs on {', '.join(map(str, sorted(used)))} ranks, "
+    write_report(options.build, done, None)
+    cases, used = sum(r.cases * r.repeat for r in done), sorted({r.ranks for r in done})
+    print(f"soak: {cases} cases in {len(done)} runs on {', '.join(map(str, used))} ranks, "
           f"{minutes:.1f} minutes, nothing found")
     return 0
 

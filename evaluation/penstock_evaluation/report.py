@@ -18,8 +18,8 @@ BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}
 MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
          "all": "all: exchange and storage"}
 # How the system schedules the thread of the background, in hints of a call.
-PRIORITIES: dict[str, dict[str, Any]] = {"auto": {}, "other": {"io_policy": "other"}, "batch": {"io_policy": "batch"},
-                                         "nice": {"io_nice": 19}, "idle": {"io_policy": "idle"}}
+PRIORITIES: dict[str, dict[str, Any]] = {"auto": {}, "other": {"io_thread": "other"}, "batch": {"io_thread": "batch"},
+                                         "nice": {"io_thread": "nice=19"}}
 COUNTS = (("system\ncalls", None), ("messages", "messages"), ("synchro-\nnisations", "synchronisations"),
           ("bytes\nsent", "bytes_sent"), ("bytes\nread", "bytes_read"), ("bytes\nwritten", "bytes_written"))
 

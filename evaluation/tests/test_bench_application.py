@@ -2,16 +2,13 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import penstock
 import pytest
 from conftest import INTERRUPTIBLE
 from penstock import ArgumentError

@@ -145,7 +145,7 @@ def test_errors_say_what_is_known(tmp_path):
     for arguments, words in ((["split", "--on", "tape"], "known are page-cache, o-direct and paced:"),
                              (["split", "--on", ","], "--on must name one at least"),
                              (["split", "--experiments", "sleep"], "known are independent, computation, communication"),
-                             (["split", "--priorities", "high"], "known are auto, other, batch, nice, idle"),
+                             (["split", "--priorities", "high"], "known are auto, other, batch, nice"),
                              (["split", "--set-up", "ours"], "known are default, paper"),
                              (["split", "--pattern", "tiles"], "known are block-block, column-block, block3"),
                              (["split", "--ranks", "0"], "ranks must be at least 1"),
@@ -182,11 +182,11 @@ lazy = SimpleNamespace(write_begin=lambda *_, **__: SimpleNamespace(wait=lambda:
                        read_begin=lambda *_, **__: SimpleNamespace(wait=lambda: None))
 overlap = Overlap({"device": ".", "on": "page-cache", "priorities": ["auto", "idle", "nice"]}, comm)
 # Every mode with a thread gets its priority; what a thread does with it is tested in test_background_thread.py.
-assert list(overlap.methods("all")) == ["all", "all, idle", "all, nice"] and list(overlap.methods("none")) == ["none"]
+assert list(overlap.methods("all")) == ["all", "all, batch", "all, nice"] and list(overlap.methods("none")) == ["none"]
 asked = SimpleNamespace(write_begin=lambda *_, **settings: settings, read_begin=lambda *_, out, **settings: settings)
 for operation in ("write", "read"):
-    assert overlap.starter(asked, "all, idle", operation, memory)() == {"background": "all", "io_policy": "idle"}
-    assert overlap.starter(asked, "storage, nice", operation, memory)() == {"background": "storage", "io_nice": 19}
+    assert overlap.starter(asked, "all, batch", operation, memory)() == {"background": "all", "io_thread": "batch"}
+    assert overlap.starter(asked, "storage, nice", operation, memory)() == {"background": "storage", "io_thread": "nice=19"}
     assert overlap.starter(asked, "none", operation, memory)() == {"background": "none"}
 with pytest.raises(BenchError, match="mode storage wrote a wrong file for pattern slabs on 2 ranks, page cache; "
                                      "the first wrong element starts at byte 0"):

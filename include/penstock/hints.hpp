@@ -69,12 +69,17 @@ enum class StorageKind {
   uring_direct,  ///< io_uring and O_DIRECT
 };
 
-/// How the system schedules I/O threads.
-enum class IoPolicy {
-  automatic,  ///< batch where the program's threads are other
-  other,      ///< SCHED_OTHER
-  batch,      ///< SCHED_BATCH
-  idle,       ///< SCHED_IDLE: only where nobody else wants the core
+/// How the threads that do I/O in the background run.
+struct IoThread {
+  enum class Policy {
+    automatic,  ///< batch where the program's threads are other
+    other,      ///< SCHED_OTHER
+    batch,      ///< SCHED_BATCH
+  };
+  Policy policy = Policy::automatic;
+  int nice = 0;   ///< added to the program's, 0 to 19
+  int core = -1;  ///< the one that they are bound to; -1: any
+  friend bool operator==(const IoThread&, const IoThread&) = default;
 };
 
 /// Settings of a file, and of single calls. What each does says the table of hints
@@ -95,10 +100,8 @@ struct Hints {
   std::int64_t writers = 0;                                  ///< ranks; 0: auto
   std::int64_t stagger = 0;                                  ///< microseconds
   std::int64_t active_buffer_size = std::int64_t{64} << 20;  ///< bytes
-  IoPolicy io_policy = IoPolicy::automatic;
-  std::int64_t io_nice = 0;   ///< 0 to 19
-  std::int64_t io_core = -1;  ///< number of a core; -1: auto
-  std::string device;         ///< "", "paced:...", "fault:..."
+  IoThread io_thread;
+  std::string device;  ///< "", "paced:...", "fault:..."
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
   /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
@@ -127,7 +130,9 @@ struct HintDescription {
   HintScope scope = HintScope::call;    ///< of calls, or of the file alone
   bool common = true;                   ///< all ranks must pass the same
   bool planned = false;                 ///< a plan depends on it: explain() shows what it changes
-  std::string_view help;                ///< a few sentences
+  bool experimental =
+      false;              ///< for experiments: the papers' alternatives, modelled devices, faults
+  std::string_view help;  ///< a few sentences
 };
 /// Of all hints, in the order of docs/hints.md.
 PENSTOCK_EXPORT std::vector<HintDescription> describe_hints();

@@ -42,6 +42,8 @@ void bind_hints(nb::module_& m) {
           "scope", [](const Hint& hint) { return hint.scope == HintScope::file ? "file" : "call"; },
           "\"file\": for `penstock.open` alone; \"call\": for single calls, too.")
       .def_ro("common", &Hint::common, "Whether all ranks must pass the same value.")
+      .def_ro("experimental", &Hint::experimental,
+              "Whether it is for experiments: the papers' alternatives, modelled devices, faults.")
       .def_ro("planned", &Hint::planned,
               "Whether a plan depends on it: `penstock.explain` shows what it changes.")
       .def_ro("help", &Hint::help, "What it does, in a few sentences.")

@@ -32,8 +32,8 @@ std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, st
       }
     }
     if (best == shape.size())
-      throw_argument("distribution: every dimension is '*', but there are " + std::to_string(ranks) +
-           " ranks");
+      throw_argument("distribution: every dimension is '*', but there are " +
+                     std::to_string(ranks) + " ranks");
     grid[best] *= factor;
   }
   return grid;
@@ -89,8 +89,8 @@ DimensionKind DimensionKind::parse(std::string_view text) {
       return {Kind::block_cyclic, block};
   }
   throw_argument("distribution kind '" + std::string(text) +
-       "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not "
-       "distributed)");
+                 "' is not known; kinds are block, cyclic, block-cyclic(k) with k >= 1, and * (not "
+                 "distributed)");
 }
 
 std::string DimensionKind::to_string() const {
@@ -112,7 +112,8 @@ Distribution::Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
       kinds_(std::move(kinds)),
       ranks_(ranks) {
   if (shape_.empty() || shape_.size() > max_dimensions)
-    throw_argument("distribution: shape must have 1 to 8 dimensions, not " + std::to_string(shape_.size()));
+    throw_argument("distribution: shape must have 1 to 8 dimensions, not " +
+                   std::to_string(shape_.size()));
   if (std::any_of(shape_.begin(), shape_.end(), [](std::int64_t n) { return n < 0; }))
     throw_argument("distribution: shape must not be negative");
   if (ranks_ < 1) throw_argument("distribution: the number of ranks must be at least 1");
@@ -133,42 +134,45 @@ void Distribution::check_halo() {
   if (width.empty()) width.assign(shape_.size(), 0);
   if (width.size() == 1) width.assign(shape_.size(), width[0]);
   if (width.size() != shape_.size())
-    throw_argument("distribution: " + std::to_string(width.size()) + " halo widths for " + dimensions());
+    throw_argument("distribution: " + std::to_string(width.size()) + " halo widths for " +
+                   dimensions());
   if (halo_.periodic.empty()) halo_.periodic.assign(shape_.size(), false);
   if (halo_.periodic.size() != shape_.size())
-    throw_argument("distribution: periodic has " + std::to_string(halo_.periodic.size()) + " values for " +
-         dimensions());
+    throw_argument("distribution: periodic has " + std::to_string(halo_.periodic.size()) +
+                   " values for " + dimensions());
   for (std::size_t d = 0; d < width.size(); ++d) {
-    if (width[d] < 0) throw_argument("distribution: halo " + std::to_string(width[d]) + " is negative");
+    if (width[d] < 0)
+      throw_argument("distribution: halo " + std::to_string(width[d]) + " is negative");
     const bool dealt = kinds_[d].kind == DimensionKind::Kind::cyclic ||
                        kinds_[d].kind == DimensionKind::Kind::block_cyclic;
     if (width[d] > 0 && dealt)
-      throw_argument("distribution: dimension " + std::to_string(d) + " is " + kinds_[d].to_string() +
-           "; a halo needs block or *");
+      throw_argument("distribution: dimension " + std::to_string(d) + " is " +
+                     kinds_[d].to_string() + "; a halo needs block or *");
   }
 }
 
 void Distribution::check_grid() const {
   if (grid_.size() != shape_.size())
     throw_argument("distribution: a grid of " + std::to_string(grid_.size()) + " dimensions for " +
-         dimensions());
+                   dimensions());
   std::int64_t product = 1;
   for (std::size_t d = 0; d < grid_.size(); ++d) {
     if (grid_[d] < 1)
       throw_argument("distribution: grid dimension " + std::to_string(d) + " must be at least 1");
     if (grid_[d] > 1 && kinds_[d].kind == DimensionKind::Kind::collapsed)
-      throw_argument("distribution: dimension " + std::to_string(d) + " is '*', its grid must be 1, not " +
-           std::to_string(grid_[d]));
+      throw_argument("distribution: dimension " + std::to_string(d) +
+                     " is '*', its grid must be 1, not " + std::to_string(grid_[d]));
     product = checked_multiply(product, grid_[d], "distribution: the grid");
   }
   if (product != ranks_)
     throw_argument("distribution: the grid has " + std::to_string(product) + " places for " +
-         std::to_string(ranks_) + " ranks");
+                   std::to_string(ranks_) + " ranks");
 }
 
 std::vector<std::int64_t> Distribution::coordinates(std::int64_t rank) const {
   if (rank < 0 || rank >= ranks_)
-    throw_argument("distribution: rank " + std::to_string(rank) + " is not below " + std::to_string(ranks_));
+    throw_argument("distribution: rank " + std::to_string(rank) + " is not below " +
+                   std::to_string(ranks_));
   std::vector<std::int64_t> coordinate(grid_.size());
   for (std::size_t d = grid_.size(); d-- > 0;) {
     coordinate[d] = rank % grid_[d];

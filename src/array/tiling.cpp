@@ -58,27 +58,30 @@ Tiling::Tiling(TilingSpec spec) : spec_(std::move(spec)) {
 void Tiling::check() const {
   const std::size_t dimensions = spec_.shape.size();
   if (spec_.section.is_extents())
-    throw_argument("tiles: a section of runs along the file cannot be cut; give ranges or index lists");
+    throw_argument(
+        "tiles: a section of runs along the file cannot be cut; give ranges or index lists");
   if (!spec_.section.empty()) spec_.section.check(spec_.shape);
   if (spec_.axis < -1 || spec_.axis >= static_cast<int>(dimensions))
     throw_argument("tiles: axis " + std::to_string(spec_.axis) + " is none of an array of " +
-         std::to_string(dimensions) + " dimensions");
+                   std::to_string(dimensions) + " dimensions");
   if (spec_.halo.size() != dimensions)
-    throw_argument("tiles: the halo has " + std::to_string(spec_.halo.size()) + " widths, the array " +
-         std::to_string(dimensions) + " dimensions");
+    throw_argument("tiles: the halo has " + std::to_string(spec_.halo.size()) +
+                   " widths, the array " + std::to_string(dimensions) + " dimensions");
   if (!spec_.tile_shape.empty() && spec_.tile_shape.size() != dimensions)
     throw_argument("tiles: the shape of a tile has " + std::to_string(spec_.tile_shape.size()) +
-         " extents, the array " + std::to_string(dimensions) + " dimensions");
+                   " extents, the array " + std::to_string(dimensions) + " dimensions");
   for (const std::int64_t extent : spec_.tile_shape)
     if (extent < 1)
-      throw_argument("tiles: an extent of a tile must be at least 1, not " + std::to_string(extent));
+      throw_argument("tiles: an extent of a tile must be at least 1, not " +
+                     std::to_string(extent));
   for (std::size_t d = 0; d < dimensions; ++d) {
     if (spec_.halo[d] < 0)
       throw_argument("tiles: a halo must not be negative, as " + std::to_string(spec_.halo[d]));
     if (spec_.halo[d] > 0 && !spec_.section.empty() &&
         !is_contiguous(spec_.section.dimensions()[d]))
-      throw_argument("tiles: dimension " + std::to_string(d) +
-           " has a halo, so its indices must be neighbours: a block, not cyclic and no list");
+      throw_argument(
+          "tiles: dimension " + std::to_string(d) +
+          " has a halo, so its indices must be neighbours: a block, not cyclic and no list");
   }
 }
 
@@ -118,9 +121,9 @@ void Tiling::fit() {
   bytes_ = elements() * spec_.element_size;
   if (bytes_ > spec_.bytes)
     throw_argument("tiles of at most " + text_of_bytes(spec_.bytes) + ": " +
-         (spec_.tile_shape.empty() ? "one element with its halo has "
-                                   : "one of the shape given has ") +
-         text_of_bytes(bytes_) + (spec_.tile_shape.empty() ? "" : ", its halo included"));
+                   (spec_.tile_shape.empty() ? "one element with its halo has "
+                                             : "one of the shape given has ") +
+                   text_of_bytes(bytes_) + (spec_.tile_shape.empty() ? "" : ", its halo included"));
   if (!spec_.tile_shape.empty()) return;
   // As many tiles, but alike.
   const auto first = static_cast<std::size_t>(order_.front());

@@ -37,13 +37,13 @@ void set_policy(const Placement& wanted, const Settings& program) noexcept {
   const sched_param none{};
   int policy = wanted.policy < 0 ? program.policy : wanted.policy;
   if (wanted.policy == Placement::gentle && policy == SCHED_OTHER) policy = SCHED_BATCH;
-  if (::sched_setscheduler(0, policy, &none) != 0) complain("the wanted io_policy");
+  if (::sched_setscheduler(0, policy, &none) != 0) complain("the policy that io_thread asks for");
 }
 
 void set_nice(const Placement& wanted, const Settings& program) noexcept {
   const int nice = std::min(19, program.nice + wanted.nice);
   if (::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice) != 0)
-    complain("the wanted io_nice");
+    complain("the nice value that io_thread asks for");
 }
 
 void set_core(const Placement& wanted, const Settings& program) noexcept {
@@ -52,7 +52,8 @@ void set_core(const Placement& wanted, const Settings& program) noexcept {
     CPU_ZERO(&cores);
     CPU_SET(static_cast<std::size_t>(wanted.core), &cores);
   }
-  if (::sched_setaffinity(0, sizeof cores, &cores) != 0) complain("the wanted io_core");
+  if (::sched_setaffinity(0, sizeof cores, &cores) != 0)
+    complain("the core that io_thread asks for");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ struct Placement {
   /// wakes up does not preempt the program's thread on its core, but waits until that one's time is
   /// over.
   static constexpr int gentle = -2;
-  int policy = -1;  // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE; -1: as the program's; gentle
+  int policy = -1;  // SCHED_OTHER, SCHED_BATCH; -1: as the program's; gentle
   int nice = 0;     // added to the program's
   int core = -1;    // -1: any that the program may use
   friend bool operator==(const Placement&, const Placement&) = default;

@@ -71,19 +71,22 @@ Json bytes_json(int element_size, bool little) {
 /// Of the codec 'bytes': whether the lowest byte comes first.
 bool is_little(const Json& codec, std::int64_t element_size) {
   if (name_of(codec) != "bytes")
-    refuse_metadata("its first codec is '" + name_of(codec) +
-           "', and Penstock reads arrays whose first one is bytes or sharding_indexed; write the "
-           "array without it (zarr-python can copy it)");
+    refuse_metadata(
+        "its first codec is '" + name_of(codec) +
+        "', and Penstock reads arrays whose first one is bytes or sharding_indexed; write the "
+        "array without it (zarr-python can copy it)");
   const Json given = configuration_of(codec);
   if (element_size == 1 && !given.contains("endian")) return true;
   const std::string endian = given.value("endian", "little");
-  if (endian != "little" && endian != "big") refuse_metadata("codec 'bytes': endian is '" + endian + "'");
+  if (endian != "little" && endian != "big")
+    refuse_metadata("codec 'bytes': endian is '" + endian + "'");
   return endian == "little";
 }
 
 /// Bytes, and what follows.
 bool parse_chain(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse_metadata("codecs must be a list, of one codec at least");
+  if (!list.is_array() || list.empty())
+    refuse_metadata("codecs must be a list, of one codec at least");
   const bool little = is_little(list[0], array.grid.element_size);
   for (std::size_t i = 1; i < list.size(); ++i)
     array.codecs.push_back(settings_of(name_of(list[i]), configuration_of(list[i]),
@@ -93,7 +96,8 @@ bool parse_chain(const Json& list, Array& array) {
 
 void parse_index(const Json& given, Array& array) {
   const std::string location = given.value("index_location", "end");
-  if (location != "end" && location != "start") refuse_metadata("index_location is '" + location + "'");
+  if (location != "end" && location != "start")
+    refuse_metadata("index_location is '" + location + "'");
   array.index_at_end = location == "end";
   const Json codecs = given.value("index_codecs", Json::array());
   if (!codecs.is_array() || codecs.empty() || codecs.size() > 2)
@@ -102,11 +106,12 @@ void parse_index(const Json& given, Array& array) {
   array.index_has_sum = codecs.size() == 2;
   if (array.index_has_sum && name_of(codecs[1]) != "crc32c")
     refuse_metadata("index_codecs of shards have '" + name_of(codecs[1]) +
-           "', and Penstock reads bytes and crc32c");
+                    "', and Penstock reads bytes and crc32c");
 }
 
 Shape chunk_of(const Json& given) {
-  if (!given.contains("chunk_shape")) refuse_metadata("codec 'sharding_indexed' has no chunk_shape");
+  if (!given.contains("chunk_shape"))
+    refuse_metadata("codec 'sharding_indexed' has no chunk_shape");
   return given["chunk_shape"].get<Shape>();
 }
 
@@ -134,12 +139,13 @@ void refuse_metadata(const std::string& what) {
 }
 
 bool parse_codecs(const Json& list, Array& array) {
-  if (!list.is_array() || list.empty()) refuse_metadata("codecs must be a list, of one codec at least");
+  if (!list.is_array() || list.empty())
+    refuse_metadata("codecs must be a list, of one codec at least");
   if (name_of(list[0]) != "sharding_indexed") return parse_chain(list, array);
   if (list.size() > 1)
     refuse_metadata("codec '" + name_of(list[1]) +
-           "' follows sharding_indexed: whole shards would be coded "
-           "once more, which Penstock does not do");
+                    "' follows sharding_indexed: whole shards would be coded "
+                    "once more, which Penstock does not do");
   const Json given = configuration_of(list[0]);
   array.sharded = true;
   array.grid.chunk = chunk_of(given);

@@ -16,7 +16,8 @@ Shape shape_of(const Json& value, const char* name) {
   Shape shape;
   if (!value.is_array()) refuse_metadata(std::string(name) + " must be a list of numbers");
   for (const Json& extent : value) {
-    if (!extent.is_number_integer()) refuse_metadata(std::string(name) + " must be a list of whole numbers");
+    if (!extent.is_number_integer())
+      refuse_metadata(std::string(name) + " must be a list of whole numbers");
     shape.push_back(extent.get<std::int64_t>());
   }
   return shape;
@@ -26,8 +27,9 @@ void check_kind(const Json& json) {
   if (!json.is_object()) refuse_metadata("it is no JSON object");
   if (member(json, "zarr_format") != 3)
     refuse_metadata("zarr_format is " + member(json, "zarr_format").dump() +
-           ", and Penstock reads 3; zarr-python converts older arrays (zarr migrate v3)");
-  if (member(json, "node_type") == "group") refuse_metadata("it is a Zarr group; name an array in it");
+                    ", and Penstock reads 3; zarr-python converts older arrays (zarr migrate v3)");
+  if (member(json, "node_type") == "group")
+    refuse_metadata("it is a Zarr group; name an array in it");
   if (member(json, "node_type") != "array")
     refuse_metadata("node_type is " + member(json, "node_type").dump() + ", not array");
 }
@@ -57,7 +59,8 @@ void check_extensions(const Json& json) {
 
 Shape parse_grid(const Json& grid) {
   if (member(grid, "name") != "regular")
-    refuse_metadata("chunk_grid is " + member(grid, "name").dump() + ", and Penstock reads regular ones");
+    refuse_metadata("chunk_grid is " + member(grid, "name").dump() +
+                    ", and Penstock reads regular ones");
   return shape_of(member(member(grid, "configuration"), "chunk_shape"), "chunk_shape");
 }
 

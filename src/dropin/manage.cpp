@@ -54,8 +54,7 @@ int PMPI_File_close(MPI_File* fh) {
 int PMPI_File_delete(const char* filename, MPI_Info) {
   return without_file([&] {
     const std::string path = path_without_prefix(not_null(filename, "filename"));
-    if (::unlink(path.c_str()) != 0)
-      throw_errno("cannot delete", path, -errno);
+    if (::unlink(path.c_str()) != 0) throw_errno("cannot delete", path, -errno);
   });
 }
 

@@ -14,9 +14,9 @@
 namespace penstock {
 
 Placement placement_of(const Hints& hints) {
-  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE};
-  return {policies[static_cast<int>(hints.io_policy)], static_cast<int>(hints.io_nice),
-          static_cast<int>(hints.io_core)};
+  constexpr int policies[] = {Placement::gentle, SCHED_OTHER, SCHED_BATCH};
+  const IoThread& thread = hints.io_thread;
+  return {policies[static_cast<int>(thread.policy)], thread.nice, thread.core};
 }
 
 Placement asked_placement_of(const Hints& hints) {

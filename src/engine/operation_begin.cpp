@@ -117,7 +117,8 @@ Task<> Operation::begin_alone() {
   route_ = choose_route(asked_, demand, plan_);
   co_await await_what_it_could_miss();
   const std::unique_ptr<RangeLock> lock = lock_whole();
-  if (context_->units.open_ended && !access_.writes()) access_.clip(checked_size(context_->storage));
+  if (context_->units.open_ended && !access_.writes())
+    access_.clip(checked_size(context_->storage));
   context_->record.counts.bytes_wanted = access_.file.bytes();
   co_await start(demand);
 }
@@ -206,7 +207,8 @@ std::optional<Error> Operation::locate(Demand& demand) {
       if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_slow();
-      if (context_->units.open_ended && !access_.writes()) demand.file_end = checked_size(context_->storage);
+      if (context_->units.open_ended && !access_.writes())
+        demand.file_end = checked_size(context_->storage);
       demand.room = context_->buffering.budget - context_->background.memory().in_use();
     });
   if (error) demand = {};

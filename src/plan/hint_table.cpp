@@ -28,68 +28,69 @@ constexpr Name<StorageKind> storage_names[] = {{"auto", StorageKind::automatic},
                                                {"direct", StorageKind::direct},
                                                {"uring", StorageKind::uring},
                                                {"uring-direct", StorageKind::uring_direct}};
-constexpr Name<IoPolicy> policy_names[] = {{"auto", IoPolicy::automatic},
-                                           {"other", IoPolicy::other},
-                                           {"batch", IoPolicy::batch},
-                                           {"idle", IoPolicy::idle}};
+constexpr Name<IoThread::Policy> policy_names[] = {{"other", IoThread::Policy::other},
+                                                   {"batch", IoThread::Policy::batch}};
 constexpr Name<Locks> lock_names[] = {{"auto", Locks::automatic}, {"never", Locks::never}};
 
 constexpr auto of_call = HintScope::call, of_file = HintScope::file;
 constexpr auto alike = Ranks::alike, may_differ = Ranks::may_differ;
 constexpr auto plans = Plans::with_it, no_plan = Plans::without_it;
+constexpr auto users = For::users, experiments = For::experiments;
 constexpr auto any = Number::unbounded;
+constexpr int most_nice = 19, most_core = 1023;
 
 constexpr HintRow rows[] = {
-    {"method", Choice{&Hints::method, method_names}, of_call, alike, plans,
+    {users, "method", Choice{&Hints::method, method_names}, of_call, alike, plans,
      "How a call is carried out. All give byte-identical files."},
-    {"aggregators", Number{&Hints::aggregators, 1, any, 0, "ranks"}, of_call, alike, plans,
+    {users, "aggregators", Number{&Hints::aggregators, 1, any, 0, "ranks"}, of_call, alike, plans,
      "Ranks that touch the file in the collective methods. auto: on each node one rank per core; "
      "of a buffered write, and where not all bytes between the first and the last are wanted, "
      "every rank, as far as there is a window's worth for each (of a device: every rank)."},
-    {"buffer_size", ByteCount{&Hints::buffer_size, true}, of_call, alike, plans,
+    {users, "buffer_size", ByteCount{&Hints::buffer_size, true}, of_call, alike, plans,
      "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
      "element. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
-    {"exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
-     "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
-     "share memory, else sparse."},
-    {"pipeline", Choice{&Hints::pipeline, pipeline_names}, of_call, alike, plans,
-     "Whether one round is exchanged while another is at the storage. always: with a thread even "
-     "for small windows."},
-    {"ranks_per_node", Number{&Hints::ranks_per_node, 1, any, 0, "ranks"}, of_file, alike, no_plan,
-     "At most so many ranks share memory, which makes several nodes of one. auto: all of a node."},
-    {"storage", Choice{&Hints::storage, storage_names}, of_file, alike, plans,
+    {users, "storage", Choice{&Hints::storage, storage_names}, of_file, alike, plans,
      "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
      "What a system does not have is replaced, with one line of notice. auto: posix."},
-    {"io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
+    {users, "sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
+     "Whether a write may read a range with holes, overlay the new bytes and write it back. auto: "
+     "where that is cheaper than writing each run. never: only asked-for bytes are written."},
+    {users, "locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
+     "Byte-range locks around writes. auto: where the file system has them."},
+    {users, "active_buffer_size", ByteCount{&Hints::active_buffer_size}, of_call, alike, plans,
+     "How much of a process's data, in bytes, may be on its way to files while the program goes "
+     "on. 0: a write returns when its bytes are in the file."},
+    {users, "stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
+     "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
+     "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
+    {users, "io_thread", Thread{&Hints::io_thread}, of_call, may_differ, no_plan,
+     "How I/O threads run: batch or other (SCHED_BATCH, SCHED_OTHER), nice=N added to the "
+     "program's, "
+     "core=N to bind them to, with commas between. auto: batch where the program is other, any "
+     "core."},
+    {users, "io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
      "Pieces of accesses that io_uring has under way."},
-    {"writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
+    // The papers' alternatives, and what measurements and tests need.
+    {experiments, "exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
+     "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
+     "share memory, else sparse."},
+    {experiments, "domains", Choice{&Hints::domains, rule_names}, of_call, alike, plans,
+     "How file domains are cut. auto: dynamic for extended, else static."},
+    {experiments, "pipeline", Choice{&Hints::pipeline, pipeline_names}, of_call, alike, plans,
+     "Whether one round is exchanged while another is at the storage. always: with a thread even "
+     "for small windows."},
+    {experiments, "writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
      "At most so many ranks of a node are at the storage at a time (where ranks of a node share "
      "memory). auto: any number; where ranks crowd the cores, an aggregator that can copy "
      "meanwhile lets another write first."},
-    {"stagger", Number{&Hints::stagger, 0, 60'000'000, {}, "microseconds"}, of_call, alike, no_plan,
+    {experiments, "stagger", Number{&Hints::stagger, 0, 60'000'000, {}, "microseconds"}, of_call,
+     alike, no_plan,
      "The n-th aggregator waits n times this, in microseconds, before its first write of a call."},
-    {"domains", Choice{&Hints::domains, rule_names}, of_call, alike, plans,
-     "How file domains are cut. auto: dynamic for extended, else static."},
-    {"stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
-     "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
-     "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
-    {"sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
-     "Whether a write may read a range with holes, overlay the new bytes and write it back. auto: "
-     "where that is cheaper than writing each run. never: only asked-for bytes are written."},
-    {"locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
-     "Byte-range locks around writes. auto: where the file system has them."},
-    {"active_buffer_size", ByteCount{&Hints::active_buffer_size}, of_call, alike, plans,
-     "How much of a process's data, in bytes, may be on its way to files while the program goes "
-     "on. 0: a write returns when its bytes are in the file."},
-    {"io_policy", Choice{&Hints::io_policy, policy_names}, of_call, may_differ, no_plan,
-     "How the system schedules I/O threads (SCHED_OTHER, SCHED_BATCH, SCHED_IDLE). auto: batch "
-     "where the program is other."},
-    {"io_nice", Number{&Hints::io_nice, 0, 19, {}, ""}, of_call, may_differ, no_plan,
-     "Added to the nice value of I/O threads."},
-    {"io_core", Number{&Hints::io_core, 0, 1023, -1, "core"}, of_call, may_differ, no_plan,
-     "Core that I/O threads are bound to. auto: any."},
-    {"device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"}, of_file,
-     may_differ, plans,
+    {experiments, "ranks_per_node", Number{&Hints::ranks_per_node, 1, any, 0, "ranks"}, of_file,
+     alike, no_plan,
+     "At most so many ranks share memory, which makes several nodes of one. auto: all of a node."},
+    {experiments, "device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"},
+     of_file, may_differ, plans,
      "The pace of a shared file system, to measure on; faults on purpose, for tests. All ranks "
      "must pass the same pace; faults may differ."},
 };
@@ -162,6 +163,52 @@ void ByteCount::describe(HintDescription& to, std::int64_t value) const {
   to.minimum = may_be_auto ? 1 : 0;
   to.unit = "bytes";
   to.values = std::string(may_be_auto ? "auto" : "0") + ", bytes, 64K, 4M, 1G";
+}
+
+IoThread Thread::parse(std::string_view hint, std::string_view text) const {
+  IoThread thread;
+  if (text == "auto") return thread;
+  const auto refuse = [&] {
+    throw Error(ErrorClass::argument,
+                std::string(hint) + " must be auto, or some of other or batch, nice=0 to " +
+                    std::to_string(most_nice) + " and core=0 to " + std::to_string(most_core) +
+                    ", with commas between, each once; not '" + std::string(text) + "'");
+  };
+  bool has_policy = false, has_nice = false, has_core = false;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, comma - begin);
+    begin = comma + 1;
+    const auto number = [&](std::string_view name, int most, bool& has, int& value) {
+      std::int64_t read = 0;
+      if (has || !read_number(part.substr(name.size()), read) || read < 0 || read > most) refuse();
+      has = true;
+      value = static_cast<int>(read);
+    };
+    const auto* policy = std::ranges::find(policy_names, part, &Name<IoThread::Policy>::text);
+    if (policy != std::end(policy_names) && !has_policy) {
+      has_policy = true;
+      thread.policy = policy->value;
+    } else if (part.starts_with("nice=")) number("nice=", most_nice, has_nice, thread.nice);
+    else if (part.starts_with("core=")) number("core=", most_core, has_core, thread.core);
+    else refuse();
+  }
+  return thread;
+}
+
+std::string Thread::text(const IoThread& value) const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ",") + part; };
+  if (value.policy != IoThread::Policy::automatic)
+    add(std::string(name_of(value.policy, policy_names)));
+  if (value.nice != 0) add("nice=" + std::to_string(value.nice));
+  if (value.core >= 0) add("core=" + std::to_string(value.core));
+  return text.empty() ? "auto" : text;
+}
+
+void Thread::describe(HintDescription& to, const IoThread& value) const {
+  to.default_value = text(value);
+  to.values = "auto, other, batch, nice=N, core=N";
 }
 
 std::span<const HintRow> hint_table() noexcept {

@@ -74,14 +74,25 @@ struct Text {
   }
 };
 
+/// How threads run: "batch,nice=7,core=3", each part at most once.
+struct Thread {
+  IoThread Hints::*field;
+
+  IoThread parse(std::string_view hint, std::string_view text) const;
+  std::string text(const IoThread& value) const;
+  void describe(HintDescription& to, const IoThread& value) const;
+};
+
+enum class For { users, experiments };
 enum class Ranks { alike, may_differ };    // whether all ranks must pass the same
 enum class Plans { with_it, without_it };  // whether a plan depends on it
 
 struct HintRow {
+  For whom;
   std::string_view name;
   std::variant<Choice<Method>, Choice<DomainRule>, Choice<Exchange>, Choice<SieveWrites>,
-               Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Choice<IoPolicy>, Number,
-               ByteCount, Text>
+               Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Number, ByteCount, Thread,
+               Text>
       kind;
   HintScope scope;
   Ranks ranks;

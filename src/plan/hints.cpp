@@ -37,6 +37,7 @@ std::vector<HintDescription> describe_hints() {
     d.scope = row.scope;
     d.common = row.ranks == Ranks::alike;
     d.planned = row.plans == Plans::with_it;
+    d.experimental = row.whom == For::experiments;
     d.help = row.help;
     descriptions.push_back(std::move(d));
   }

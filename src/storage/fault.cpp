@@ -62,7 +62,8 @@ Number number(std::string_view text, std::string_view clause) {
 
 Clause parse_clause(std::string_view text) {
   const std::size_t at = text.find('@'), equals = text.find('=');
-  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) refuse_fault(text);
+  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at)
+    refuse_fault(text);
   const auto op = std::find(op_names.begin(), op_names.end(), text.substr(0, at));
   const std::string_view what = text.substr(equals + 1);
   const auto fault = std::find_if(fault_names.begin(), fault_names.end(),

@@ -24,7 +24,8 @@ constexpr std::int64_t piece_bytes = 1 << 20;
   throw Error(ErrorClass::argument, "device paced: " + what);
 }
 
-[[noreturn]] void refuse_pace_value(std::string_view name, std::string_view value, const char* expected) {
+[[noreturn]] void refuse_pace_value(std::string_view name, std::string_view value,
+                                    const char* expected) {
   refuse_pace(std::string(name) + " must be " + expected + ", not '" + std::string(value) + "'");
 }
 
@@ -58,7 +59,8 @@ std::int64_t parse_time(std::string_view name, std::string_view value) {
   double number = 0;
   const bool good = factor != 0 && read_all(digits, number) && number >= 0;
   if (!good || !(number * factor <= most))
-    refuse_pace_value(name, value, "a time from 0 to 60s with its unit, such as 500us, 1ms or 0.01s");
+    refuse_pace_value(name, value,
+                      "a time from 0 to 60s with its unit, such as 500us, 1ms or 0.01s");
   return std::llround(number * factor * second);
 }
 
@@ -72,7 +74,8 @@ double parse_fraction(std::string_view name, std::string_view value, double most
 
 std::int64_t parse_writers(std::string_view name, std::string_view value) {
   std::int64_t number = 0;
-  if (!read_all(value, number) || number < 1) refuse_pace_value(name, value, "a number of at least 1");
+  if (!read_all(value, number) || number < 1)
+    refuse_pace_value(name, value, "a number of at least 1");
   return number;
 }
 
@@ -81,7 +84,7 @@ std::int64_t parse_servers(std::string_view name, std::string_view value) {
   if (!read_all(value, number) || number < 1 ||
       number > static_cast<std::int64_t>(PaceClock::most_servers))
     refuse_pace_value(name, value,
-               ("a number from 1 to " + std::to_string(PaceClock::most_servers)).c_str());
+                      ("a number from 1 to " + std::to_string(PaceClock::most_servers)).c_str());
   return number;
 }
 
@@ -109,8 +112,8 @@ void set(Pace& pace, std::string_view name, std::string_view value) {
   else if (name == "page_cache") pace.page_cache = parse_yes(name, value);
   else
     refuse_pace("'" + std::string(name) +
-         "' is not known; known are bandwidth, servers, latency, writers, slowdown, "
-         "variance, seed, page_cache");
+                "' is not known; known are bandwidth, servers, latency, writers, slowdown, "
+                "variance, seed, page_cache");
 }
 
 /// Four significant digits, without the zeros that say nothing.
@@ -233,8 +236,9 @@ Pace Pace::parse(std::string_view spec) {
     const std::string_view clause = spec.substr(0, comma);
     const std::size_t equals = clause.find('=');
     if (equals == std::string_view::npos || comma + 1 == spec.size())
-      refuse_pace("'" + std::string(clause) + "' is not understood; write NAME=VALUE[,...], for example " +
-           "bandwidth=100M,latency=1ms");
+      refuse_pace("'" + std::string(clause) +
+                  "' is not understood; write NAME=VALUE[,...], for example " +
+                  "bandwidth=100M,latency=1ms");
     const std::string_view name = clause.substr(0, equals);
     if (std::find(given.begin(), given.end(), name) != given.end())
       refuse_pace(std::string(name) + " is given twice");

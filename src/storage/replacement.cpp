@@ -34,9 +34,8 @@ constexpr mode_t permissions = 07777;
 
 [[noreturn]] void fail(const std::string& what, const std::string& target) {
   const int number = errno;
-  throw Error(what + ": " + text_of_errno(number) + "; " +
-                  left_as_it_was(target),
-              target, -1, number);
+  throw Error(what + ": " + text_of_errno(number) + "; " + left_as_it_was(target), target, -1,
+              number);
 }
 
 /// Where symbolic links lead, also to a file that there is not yet.
@@ -181,8 +180,8 @@ void Replacement::sync_folder() const {
   const Descriptor held(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (held.number() >= 0 && (::fsync(held.number()) == 0 || errno == EINVAL)) return;
   const int number = errno;
-  throw Error("'" + target_ + "' is in place, but syncing its folder failed: " +
-                  text_of_errno(number) +
+  throw Error("'" + target_ +
+                  "' is in place, but syncing its folder failed: " + text_of_errno(number) +
                   "; a crash of the machine may bring back the file that it replaced",
               target_, -1, number);
 }

@@ -109,19 +109,17 @@ def nice(t): return int(threads()[t][16])
 plain = io_thread()
 own = nice(os.getpid())
 assert nice(plain) == own and os.sched_getaffinity(plain) == allowed
-assert nice(io_thread(io_nice=7)) == min(19, own + 7)
-t = io_thread(io_core=core)
+assert nice(io_thread(io_thread="nice=7")) == min(19, own + 7)
+t = io_thread(io_thread=f"core={core}")
 assert t == plain and os.sched_getaffinity(t) == {core} and nice(t) == own
-t = io_thread(io_policy="idle")
-assert os.sched_getscheduler(t) == os.SCHED_IDLE and os.sched_getaffinity(t) == allowed
-t = io_thread(io_policy="batch")
-assert os.sched_getscheduler(t) == os.SCHED_BATCH
-t = io_thread(io_policy="other")
+t = io_thread(io_thread="batch")
+assert os.sched_getscheduler(t) == os.SCHED_BATCH and os.sched_getaffinity(t) == allowed
+t = io_thread(io_thread="other")
 assert os.sched_getscheduler(t) == os.SCHED_OTHER
 assert os.sched_getaffinity(0) == allowed and nice(os.getpid()) == own and os.sched_getscheduler(0) == os.SCHED_OTHER
 """, tmp_path)
     # Back to a lower nice value is for those who have the right to it; that it does not work is said.
-    assert done.returncode == 0 or "without the wanted" in done.stderr, done.stderr
+    assert done.returncode == 0 or "that io_thread asks for" in done.stderr, done.stderr
 
 
 def test_the_threads_of_background_all_run_as_wished(tmp_path):
@@ -134,24 +132,24 @@ def new_threads(background, **hints):
         f.write_begin(np.ones(9000, "u1"), ..., background=background, **hints).wait()
         return [(int(stat[16]) - own, os.sched_getaffinity(t), os.sched_getscheduler(t))
                 for t, stat in threads().items() if t not in before]
-wished = {"io_nice": 7, "io_core": core, "io_policy": "idle", "active_buffer_size": 0}
-assert new_threads("all", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)] * 2
+wished = {"io_thread": f"batch,nice=7,core={core}", "active_buffer_size": 0}
+assert new_threads("all", **wished) == [(min(7, 19 - own), {core}, os.SCHED_BATCH)] * 2
 assert new_threads("all", active_buffer_size=0) == [(0, allowed, os.SCHED_OTHER)] * 2  # others wait for these
-assert new_threads("none", **wished) == [(min(7, 19 - own), {core}, os.SCHED_IDLE)]
+assert new_threads("none", **wished) == [(min(7, 19 - own), {core}, os.SCHED_BATCH)]
 with ps.open("b", "r+", shape=(9000,), dtype="u1", hints={"method": "extended", "pipeline": "always"}) as f:
-    f.read_begin(..., background="all", io_nice=3).wait()
+    f.read_begin(..., background="all", io_thread="nice=3").wait()
     assert {int(s[16]) - own for t, s in threads().items() if t not in before} == {min(3, 19 - own)}
-    f.write(np.ones(9000, "u1"), ..., active_buffer_size=0, io_nice=7)  # the second thread writes for this one, too
+    f.write(np.ones(9000, "u1"), ..., active_buffer_size=0, io_thread="nice=7")  # the second thread writes for this one, too
     assert {int(s[16]) - own for t, s in threads().items() if t not in before} == {min(3, 19 - own), min(7, 19 - own)}
 assert os.sched_getaffinity(0) == allowed and os.sched_getscheduler(0) == os.SCHED_OTHER
 """, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("hint", ["io_nice=-1", "io_nice=20", "io_nice=low", "io_policy=fifo", "io_core=-2",
-                                  "io_core=1024", "active_buffer_size=-1", "active_buffer_size=much"])
+@pytest.mark.parametrize("hint", ["io_thread=nice=-1", "io_thread=nice=20", "io_thread=idle", "io_thread=core=1024",
+                                  "active_buffer_size=-1", "active_buffer_size=much"])
 def test_bad_settings_of_the_io_thread_are_refused(tmp_path, hint):
-    name, value = hint.split("=")
+    name, value = hint.split("=", 1)
     with pytest.raises(ps.ArgumentError, match=name):
         ps.open(tmp_path / "a", "w", shape=(9,), dtype="u1", hints={name: value})
     with ps.open(tmp_path / "a", "w", shape=(9,), dtype="u1") as f:
@@ -161,13 +159,12 @@ def test_bad_settings_of_the_io_thread_are_refused(tmp_path, hint):
 
 def test_placement_may_differ_between_ranks_and_a_missing_core_is_no_error(mpirun):
     output = mpirun(HEAD + """
-hints = {"io_nice": rank, "io_policy": ["auto", "batch", "idle"][rank], "io_core": [-1, "auto", 1023][rank]}
-hints = {name: value for name, value in hints.items() if value != -1}
+hints = {"io_thread": ["auto", "batch,nice=1", "other,nice=2,core=1023"][rank]}
 with ps.open("a", "w", shape=(size,), dtype="u1", comm=comm, hints=hints) as f:
     f.write(np.array([rank], "u1"), slice(rank, rank + 1))
     assert list(f.read(slice(0, size))) == [0, 1, 2]
 """, 3)
-    assert output.count("without the wanted io_core") == 1
+    assert output.count("without the core that io_thread asks for") == 1
 
 
 # ---- fork

@@ -203,7 +203,7 @@ assert changed.any(axis=1).tolist() == rows.tolist() and rows.sum() == 2 * size 
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(2, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", ["LOOPS", "HALO", "EVEN", "BACKGROUND", "ALIKE", "REUSE", "BEHIND", "ERRORS", "EXCEPTION"])
 def test_loops(mpirun, case, ranks):
     mpirun(ARRAY + globals()[case], ranks)

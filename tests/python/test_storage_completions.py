@@ -68,8 +68,8 @@ if rank == 0:
 
 
 @pytest.mark.parametrize("storage", ["uring", "uring-direct"])
-@pytest.mark.parametrize("exchange", ["node", "sparse", "step3"])
-@pytest.mark.parametrize("budget", ["0", "64M"])
+@pytest.mark.parametrize("exchange, budget", [("node", "0"), ("sparse", "0"), ("step3", "0"), ("node", "64M"), *(
+    pytest.param(exchange, "64M", marks=pytest.mark.slow) for exchange in ("sparse", "step3"))])
 def test_windows_under_way_together(mpirun, storage, exchange, budget):
     script = (SCRIPT.replace("STORAGE", repr(storage)).replace("EXCHANGE", repr(exchange))
               .replace("BUDGET", repr(budget)))

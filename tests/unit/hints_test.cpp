@@ -22,12 +22,13 @@ std::string message(const std::string& name, const std::string& value) {
 /// A value of each kind that is not the default.
 std::string another_value(const HintDescription& hint) {
   if (!hint.choices.empty()) return std::string(hint.choices.back());
+  if (hint.name == "io_thread") return "nice=17";
   return hint.minimum ? "17" : "fault:sync@0=EIO";
 }
 
 TEST(Hints, TableHasARowForEachMember) {
-  static_assert(has_members<Hints, 19>);
-  EXPECT_EQ(hint_table().size(), 19u);
+  static_assert(has_members<Hints, 17>);
+  EXPECT_EQ(hint_table().size(), 17u);
   // Each row has a member of its own: what is set by one name is the only thing that changes.
   const auto defaults = Hints().text();
   for (const HintDescription& hint : describe_hints()) {
@@ -47,7 +48,7 @@ TEST(Hints, ReadWhatTheyPrint) {
              {"stripe_size", "1M"},
              {"sieve_writes", "never"},
              {"locks", "never"},
-             {"io_core", "0"},
+             {"io_thread", "nice=7,core=0"},
              {"io_depth", "1024"},
              {"device", "paced:seed=1"}});
   EXPECT_EQ(hints.buffer_size, 16 << 20);
@@ -60,15 +61,27 @@ TEST(Hints, ReadWhatTheyPrint) {
   EXPECT_EQ(defaults, Hints());
 }
 
+TEST(Hints, IoThreadIsReadInAnyOrderAndPrintedInOne) {
+  for (const auto& [given, printed] : {std::pair{"auto", "auto"},
+                                       {"batch", "batch"},
+                                       {"core=3,other", "other,core=3"},
+                                       {"core=0,nice=19,batch", "batch,nice=19,core=0"},
+                                       {"nice=0", "auto"}}) {
+    Hints hints;
+    hints.set({{"io_thread", given}});
+    EXPECT_EQ(hints.text().at("io_thread"), printed) << given;
+  }
+}
+
 TEST(Hints, AutomaticValuesArePrintedWhereTheyAreNumbersThatMayBeGiven) {
   Hints hints;
   hints.set({{"aggregators", "auto"},
              {"buffer_size", "auto"},
-             {"io_core", "auto"},
+             {"io_thread", "auto"},
              {"io_depth", "auto"}});
   EXPECT_EQ(hints, Hints());
   const auto text = hints.text();
-  for (const char* name : {"aggregators", "buffer_size", "io_core"})
+  for (const char* name : {"aggregators", "buffer_size", "io_thread"})
     EXPECT_EQ(text.at(name), "auto") << name;
   EXPECT_EQ(text.at("io_depth"), "8");
 }
@@ -83,7 +96,13 @@ TEST(Hints, SayWhichValueAndWhatIsKnown) {
             "aggregators must be a number of at least 1 (ranks), or auto; not '0'");
   EXPECT_EQ(message("io_depth", "1025"),
             "io_depth must be a number from 1 to 1024 (pieces), or auto; not '1025'");
-  EXPECT_EQ(message("io_nice", "20"), "io_nice must be a number from 0 to 19; not '20'");
+  EXPECT_EQ(
+      message("io_thread", "nice=20"),
+      "io_thread must be auto, or some of other or batch, nice=0 to 19 and core=0 to 1023, with "
+      "commas between, each once; not 'nice=20'");
+  for (const char* value : {"", ",", "batch,", "batch,other", "nice=1,nice=1", "core=", "core=-1",
+                            "core=1024", "idle", "auto,nice=1", " batch"})
+    EXPECT_NE(message("io_thread", value), "") << value;
   EXPECT_EQ(message("stagger", "1s"),
             "stagger must be a number from 0 to 60000000 (microseconds); not '1s'");
   for (const char* value : {"0", "-1", "x", "", "3x", "99999999999999999999"})
@@ -98,8 +117,7 @@ TEST(Hints, UnknownNamesAreReportedNotRefused) {
 
 TEST(Hints, RanksMayDifferInTheirThreadsAndFaultsOnly) {
   for (const HintDescription& hint : describe_hints()) {
-    const bool own = hint.name == "device" || hint.name == "io_policy" || hint.name == "io_nice" ||
-                     hint.name == "io_core";
+    const bool own = hint.name == "device" || hint.name == "io_thread";
     EXPECT_EQ(must_be_common(hint.name), !own) << hint.name;
     EXPECT_EQ(hint.common, !own) << hint.name;
   }

@@ -13,6 +13,13 @@ namespace penstock::test {
 
 inline constexpr std::int64_t file_bytes = 6000;
 
+/// How many cases there are for each that a test names: sanitizers take ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr unsigned times_cases = 1;
+#else
+inline constexpr unsigned times_cases = 5;
+#endif
+
 inline FileUnits units() {
   FileUnits units;
   units.all = {0, file_bytes};

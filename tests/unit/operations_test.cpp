@@ -11,7 +11,7 @@ using namespace penstock::test;
 namespace {
 
 TEST_F(Simulated, ExchangesAgreeWithTheModelInAnyOrder) {
-  for (unsigned seed = 1; seed <= 400; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 400; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 7);
     const Hints hints = draw_hints(r, layout);
@@ -33,7 +33,7 @@ TEST_F(Simulated, ExchangesAgreeWithTheModelInAnyOrder) {
 }
 
 TEST_F(Simulated, TheSameWithAThreadForEachRank) {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 40; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 6);
     const Hints hints = draw_hints(r, layout);
@@ -107,7 +107,7 @@ bool follow(Script& script, SimulatedRanks& ranks, std::size_t rank, std::vector
 
 /// One rank begins all and waits in another order than the next, which waits for each at once.
 TEST_F(Simulated, OperationsInFlightEndInAnyOrder) {
-  for (unsigned seed = 1; seed <= 150; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 5);
     SimulatedRanks ranks(layout, views(), units());
@@ -162,7 +162,7 @@ TEST_F(Simulated, ToBeginNeedsNobodyElse) {
 
 /// Where any rank may win, each byte that is wanted has what one of those wrote that want it.
 TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
-  for (unsigned seed = 1; seed <= 150; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 6);
     const Hints hints = draw_hints(r, layout);
@@ -195,7 +195,7 @@ TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
 
 /// Of one rank alone, between and beside collective ones: the others do nothing for it.
 TEST_F(Simulated, IndependentOperationsNeedNobody) {
-  for (unsigned seed = 1; seed <= 150; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 4);
     SCOPED_TRACE("seed " + std::to_string(seed));
