@@ -21,12 +21,12 @@ if(PENSTOCK_USE_CODECS)
   endforeach()
 endif()
 
-# A source file of the module codec, where its library is there.
+# A codec of Zarr arrays, where its library is there.
 function(penstock_codec name source)
   if(NOT penstock_codec_${name})
     return()
   endif()
-  target_sources(penstock_codec PRIVATE codec/${source})
-  target_compile_definitions(penstock_codec PRIVATE PENSTOCK_HAVE_${name})
-  target_include_directories(penstock_codec SYSTEM PRIVATE ${PENSTOCK_${name}_INCLUDE_DIR})
+  target_sources(penstock_formats PRIVATE formats/zarr/codec/${source})
+  target_compile_definitions(penstock_formats PRIVATE PENSTOCK_HAVE_${name})
+  target_include_directories(penstock_formats SYSTEM PRIVATE ${PENSTOCK_${name}_INCLUDE_DIR})
 endfunction()

@@ -63,7 +63,7 @@ def gate() -> list[Stage]:
     return [
         Stage(f"test-{FIRST}", *tests(FIRST)),
         lint(f'SINCE="{last_nightly("lint")}"'),
-        Stage(f"test-{SECOND}", *tests(SECOND, 'ONLY="mpi file dropin c fortran ranks"')),
+        Stage(f"test-{SECOND}", *tests(SECOND, 'ONLY="mpi file mpi_io c fortran ranks"')),
         Stage("asan-ubsan", *tests(FIRST, "SAN=address,undefined", python=False, suffix="-address-undefined")),
         Stage("tsan", *tests(FIRST, 'SAN=thread ONLY="background engine mpi"', python=False, suffix="-thread")),
         Stage("hosts", f"make test-hosts MPI={FIRST} ARGS=\"-k '{hosts}'\"", (f"build/{FIRST}/hosts.xml",)),

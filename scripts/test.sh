@@ -20,8 +20,8 @@ if [ -n "${ONLY:-}" ]; then
       python) python=yes ;;
       ranks) python=yes marks+=" and ranks" ;;
       *)
-        [ -d "src/$word" ] || [ "$word" = examples ] ||
-          { echo "ONLY=$word: the modules are $(ls -d src/*/ | xargs -n1 basename | xargs), examples, python and ranks" >&2; exit 2; }
+        [ -d "src/$word" ] || [ -d "bindings/$word" ] || [ "$word" = examples ] ||
+          { echo "ONLY=$word: the modules are $(ls -d src/*/ bindings/*/ | xargs -n1 basename | xargs), examples, python and ranks" >&2; exit 2; }
         cpp=yes modules+=${modules:+|}$word ;;
     esac
   done

@@ -18,14 +18,14 @@
 #include "base/buffer.hpp"
 #include "base/direction.hpp"
 #include "base/task.hpp"
-#include "exchange/arenas.hpp"
-#include "exchange/staging.hpp"
+#include "engine/arenas.hpp"
+#include "engine/staging.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/channel.hpp"
 #include "pattern/footprint.hpp"
 #include "plan/plan.hpp"
-#include "record/recorder.hpp"
 #include "storage/count.hpp"
+#include "trace/recorder.hpp"
 
 namespace penstock {
 

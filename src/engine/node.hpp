@@ -1,5 +1,5 @@
 // The node exchange. Ranks of one node copy straight between their own memory and the staging
-// buffer of their aggregator (exchange/staging.hpp has the protocol). For an aggregator on another
+// buffer of their aggregator (engine/staging.hpp has the protocol). For an aggregator on another
 // node one rank of their node is the proxy: they copy into a slot of the proxy, which sends the
 // bytes of all of them as one message. So the number of messages grows with nodes, not with ranks.
 //
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/exchanges.hpp"
-#include "exchange/slots.hpp"
+#include "engine/slots.hpp"
 
 namespace penstock {
 

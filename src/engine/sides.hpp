@@ -17,7 +17,7 @@
 
 #include "engine/context.hpp"
 #include "engine/exchanges.hpp"
-#include "exchange/slots.hpp"
+#include "engine/slots.hpp"
 
 namespace penstock {
 

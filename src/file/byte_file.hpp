@@ -1,4 +1,4 @@
-// ByteFile: an open file of bytes, shared by the ranks of a communicator: what arrays (container/)
+// ByteFile: an open file of bytes, shared by the ranks of a communicator: what arrays (formats/)
 // and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it.
 //
 // All calls are collective unless it is said that they are not. They throw Error, the same class

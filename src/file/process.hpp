@@ -4,7 +4,7 @@
 #include <string>
 
 #include "background/background_io.hpp"
-#include "record/recorder.hpp"
+#include "trace/recorder.hpp"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 #include <penstock/statistics.hpp>
 
 #include "base/tally.hpp"
-#include "record/recorder.hpp"
 #include "storage/storage.hpp"
+#include "trace/recorder.hpp"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "record/recorder.hpp"
+#include "trace/recorder.hpp"
 #include "trace/trace_file.hpp"
 
 namespace penstock::trace {

@@ -1,7 +1,7 @@
 // What one rank asks for in one call of a model, where that lies in the file, and its memory.
 #pragma once
 
-#include "container/array_impl.hpp"
+#include "formats/array_impl.hpp"
 #include "model_support.hpp"
 #include "support/random_patterns.hpp"
 

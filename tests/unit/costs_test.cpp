@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-#include "container/header.hpp"
 #include "file/announcement.hpp"
+#include "formats/header.hpp"
 
 namespace penstock {
 namespace {

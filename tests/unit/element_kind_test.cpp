@@ -1,4 +1,4 @@
-#include "container/element_kind.hpp"
+#include "formats/element_kind.hpp"
 
 #include <gtest/gtest.h>
 

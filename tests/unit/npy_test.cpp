@@ -5,7 +5,7 @@
 
 #include <penstock/error.hpp>
 
-#include "container/npy.hpp"
+#include "formats/npy/npy.hpp"
 
 using namespace penstock;
 

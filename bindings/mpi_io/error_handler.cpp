@@ -1,0 +1,99 @@
+#include "mpi_io/error_handler.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "mpi/library.hpp"
+#include "mpi_io/mpi_error.hpp"
+
+namespace penstock {
+namespace {
+
+/// Handles differ in size between libraries.
+using Key = std::string;
+Key key_of(MPI_Errhandler handler) {
+  return {reinterpret_cast<const char*>(&handler), sizeof handler};
+}
+
+/// A handle that is made anew may be one that was freed: the last function counts.
+class Functions {
+ public:
+  void note(MPI_Errhandler handler, const ErrorHandler::Function& function) {
+    const std::lock_guard guard(mutex_);
+    all_[key_of(handler)] = function;
+  }
+  /// Empty: there is none.
+  ErrorHandler::Function find(MPI_Errhandler handler) {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(key_of(handler));
+    return found == all_.end() ? ErrorHandler::Function() : found->second;
+  }
+  static Functions& of_process() {
+    static Functions functions;
+    return functions;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, ErrorHandler::Function> all_;
+};
+
+/// The library's handles need a function. It has no file that it could call it for.
+void never_called(MPI_File*, int*, ...) {}
+
+}  // namespace
+
+int ErrorHandler::create(const Function& function, MPI_Errhandler* handler) {
+  const int code = library::file_create_errhandler(&never_called, handler);
+  if (code == MPI_SUCCESS) Functions::of_process().note(*handler, function);
+  return code;
+}
+
+ErrorHandler& ErrorHandler::of_null_file() {
+  static ErrorHandler handler;
+  return handler;
+}
+
+void ErrorHandler::set(MPI_Errhandler handler) {
+  function_ = Functions::of_process().find(handler);
+  if (handler == MPI_ERRORS_RETURN) {
+    kind_ = Kind::returns;
+  } else if (handler == MPI_ERRORS_ARE_FATAL) {
+    kind_ = Kind::ends;
+#ifdef MPI_ERRORS_ABORT
+  } else if (handler == MPI_ERRORS_ABORT) {
+    kind_ = Kind::ends_alone;
+#endif
+  } else if (function_) {
+    kind_ = Kind::calls;
+  } else {
+    throw_mpi(MPI_ERR_ARG, "this error handler was not made by MPI_File_create_errhandler");
+  }
+}
+
+MPI_Errhandler ErrorHandler::get() const {
+  MPI_Errhandler handler = MPI_ERRORS_RETURN;
+  if (kind_ == Kind::ends) handler = MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+  if (kind_ == Kind::ends_alone) handler = MPI_ERRORS_ABORT;
+#endif
+  if (kind_ != Kind::calls) return library::handle_of_predefined(handler);
+  create(function_, &handler);
+  return handler;
+}
+
+int ErrorHandler::call(MPI_File file, int code, const std::string& text) const {
+  if (kind_ == Kind::calls) {
+    const Function function = function_;  // it may set another handler
+    function(file, code);
+  } else if (kind_ != Kind::returns) {
+    std::fprintf(stderr, "penstock: %s\n", text.c_str());
+    MPI_Abort(kind_ == Kind::ends ? MPI_COMM_WORLD : MPI_COMM_SELF, code);
+    std::_Exit(EXIT_FAILURE);  // MPICH's MPI_Abort returns where the launcher is to end the ranks
+  }
+  return code;
+}
+
+}  // namespace penstock

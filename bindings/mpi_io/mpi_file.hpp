@@ -1,0 +1,160 @@
+// MpiFile: an open file as MPI has it (MPI 4.1, chapter 14): a file of bytes, this process's view
+// of it, its file pointers and its error handler. open.cpp opens and closes one, manage.cpp is what
+// can be asked and set, data_access.cpp reads and writes.
+//
+// Its functions throw Error; dropin/guard.hpp brings that to the error handler. Those of one file
+// wait for each other where threads call them at the same time.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "file/byte_file.hpp"
+#include "mpi_io/amode.hpp"
+#include "mpi_io/conversion.hpp"
+#include "mpi_io/error_handler.hpp"
+#include "mpi_io/file_mutex.hpp"
+#include "mpi_io/mpi_hints.hpp"
+#include "mpi_io/report.hpp"
+#include "mpi_io/shared_pointer.hpp"
+#include "mpi_io/view.hpp"
+
+namespace penstock {
+
+/// One data access routine (MPI 4.1, table 14.1).
+struct DataAccess {
+  enum class At { explicit_offset, individual, shared, ordered };
+
+  Direction direction = Direction::read;
+  At at = At::explicit_offset;
+  Company company = Company::independent;
+  MPI_Offset offset = 0;  // in etypes, where it is explicit
+  void* buffer = nullptr;
+  std::int64_t count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+
+  bool writes() const noexcept { return direction == Direction::write; }
+};
+
+/// One that is under way.
+class PendingAccess {
+ public:
+  std::shared_ptr<ByteFile::Begun> begun;
+  /// After the end: brings what was read into the program's buffer. Bytes there that were moved, as
+  /// a status counts them.
+  std::int64_t finish();
+  Company company() const noexcept { return company_; }
+  /// Grows while it goes on.
+  std::int64_t steps() const noexcept { return begun->operation->steps(); }
+
+ private:
+  friend class MpiFile;
+  std::unique_ptr<Conversion> conversion_;  // null: bytes are moved as they are
+  std::int64_t moved_ = 0;                  // of a write, in the program's buffer
+  Company company_ = Company::independent;
+  double seconds_ = 0;  // in the call that began it
+  /// The program may go on although the operation has not ended: the bytes of an independent write
+  /// are on their way, and this process and others of its node wait for them where they read them.
+  /// Those of a collective write may be with a rank that has not gone on with it.
+  bool is_as_good_as_written() const;
+};
+
+class MpiFile {
+ public:
+  /// Collective.
+  MpiFile(MPI_Comm comm, const std::string& name, int amode, MPI_Info info);
+  MpiFile(const MpiFile&) = delete;
+  ~MpiFile();
+  void close();  // collective
+  bool is_open() const noexcept { return bytes_->is_open(); }
+
+  FileMutex& mutex() noexcept { return mutex_; }
+  ErrorHandler& error_handler() noexcept { return error_handler_; }
+  const std::string& path() const noexcept { return bytes_->path(); }
+  int amode() const noexcept { return amode_; }
+  MPI_Group group() const;
+
+  // Collective.
+  void set_size(MPI_Offset bytes);
+  void preallocate(MPI_Offset bytes);
+  void set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                const std::string& representation, MPI_Info info);
+  void set_info(MPI_Info info);
+  void set_atomicity(bool atomic);
+  void seek_shared(MPI_Offset offset, int whence);
+  void sync();
+
+  // Not collective.
+  MPI_Offset size() { return bytes_->size_now(); }
+  MPI_Info info() const;
+  void get_view(MPI_Offset& displacement, MPI_Datatype& etype, MPI_Datatype& filetype,
+                std::string& representation) const;
+  bool atomicity() const noexcept { return atomic_; }
+  void seek(MPI_Offset offset, int whence);
+  MPI_Offset position();
+  MPI_Offset shared_position();
+  MPI_Offset byte_offset(MPI_Offset offset) const;
+  MPI_Aint type_extent(MPI_Datatype type) const;
+
+  /// Until it is done.
+  void access(const DataAccess& access, MPI_Status* status);
+  /// Begins it; whether it has ended tells test().
+  PendingAccess begin(const DataAccess& access);
+  bool test(PendingAccess& transfer);
+  /// Waits for its end, and throws what went wrong. Bytes that were moved.
+  std::int64_t end(PendingAccess& transfer);
+  /// The two halves of a split collective call. `buffer`: of the first half.
+  void begin_split(const char* name, const DataAccess& access);
+  void end_split(const char* name, const void* buffer, MPI_Status* status);
+
+ private:
+  struct Prepared;
+  struct Split {
+    std::string name;
+    const void* buffer;
+    PendingAccess transfer;
+  };
+
+  void check(const DataAccess& access) const;
+  Prepared prepare(const DataAccess& access);
+  void fill_in(Prepared& prepared, const DataAccess& access, std::int64_t offset,
+               std::int64_t bytes);
+  std::int64_t take_offset(const DataAccess& access, std::int64_t etypes);
+  std::int64_t take_ordered(std::int64_t etypes);
+  std::int64_t etypes_of(std::int64_t bytes) const noexcept;
+  bool move_simply(const DataAccess& access, MPI_Status* status);
+  void require_no_split(const char* what) const;
+  void require_not_sequential(const char* what) const;
+  std::optional<Error> check_resize(const char* what, MPI_Offset bytes) const;
+  void take_hints(MpiHints hints);
+  void update_call_hints();
+  void tell_unknown_hints();
+  std::optional<Error> delete_file();
+  void free_types();
+  std::int64_t offset_from(MPI_Offset offset, int whence, std::int64_t current);
+
+  FileMutex mutex_;
+  ErrorHandler error_handler_;
+  int amode_ = 0;
+  MPI_Group group_ = MPI_GROUP_NULL;
+  MpiHints hints_;
+  Hints call_hints_[2][2];  // by direction and company
+  std::unique_ptr<ByteFile> bytes_;
+  std::unique_ptr<SharedPointer> shared_;
+  View view_;
+  std::shared_ptr<const DataRepresentation> representation_;
+  MPI_Datatype etype_ = MPI_BYTE, filetype_ = MPI_BYTE;  // of the program, as it gave them
+  std::int64_t position_ = 0;  // of the individual file pointer, in etypes
+  bool atomic_ = false;
+  std::optional<Split> split_;
+  FileReport report_;
+};
+
+/// Sets what MPI_Get_count and MPI_Get_elements say.
+void set_status(MPI_Status* status, std::int64_t bytes);
+
+}  // namespace penstock

@@ -1,0 +1,130 @@
+// MPI 4.1, section 9.3.3: the error handlers of files, in C and in Fortran, and the texts of
+// errors.
+#include <cstring>
+
+#include "mpi/library.hpp"
+#include "mpi_io/names/export.hpp"
+#include "mpi_io/names/guard.hpp"
+
+using namespace penstock;
+using namespace penstock::dropin;
+
+namespace {
+
+/// Fortran's INTEGER, and a handle's number there.
+#ifdef PENSTOCK_HAVE_MPI_FILE_C2F
+using Integer = MPI_Fint;
+Integer number_of(MPI_Errhandler handler) {
+  return MPI_Errhandler_c2f(handler);
+}
+#else
+using Integer = int;  // the header of the standard ABI has no Fortran
+Integer number_of(MPI_Errhandler handler) {
+  return MPI_Errhandler_toint(handler);
+}
+#endif
+using FortranFunction = void(Integer* file, Integer* code, ...);
+
+/// A new handle whose handler calls `function` by way of `call`.
+template <class Function>
+int create(Function* function, const ErrorHandler::Function& call, MPI_Errhandler* handler) {
+  int code = MPI_SUCCESS;
+  const int wrong = without_file([&] {
+    not_null(function, "file_errhandler_fn");
+    code = ErrorHandler::create(call, not_null(handler, "errhandler"));
+  });
+  return wrong != MPI_SUCCESS ? wrong : code;
+}
+
+ErrorHandler& handler_of(MpiFile* file) {
+  return file != nullptr ? file->error_handler() : ErrorHandler::of_null_file();
+}
+
+/// work(ErrorHandler&) with the handler of a file, or of MPI_FILE_NULL.
+template <class Work>
+int with_handler(MPI_File fh, Work&& work) {
+  if (fh == MPI_FILE_NULL) return without_file([&] { work(handler_of(nullptr)); });
+  return with_file(fh, [&](auto& file) { work(handler_of(file.get())); });
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
+  return create(
+      function, [=](MPI_File& file, int& code) { function(&file, &code); }, handler);
+}
+
+int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler handler) {
+  return with_handler(fh, [&](ErrorHandler& of_file) { of_file.set(handler); });
+}
+
+int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler* handler) {
+  return with_handler(
+      fh, [&](const ErrorHandler& of_file) { *not_null(handler, "errhandler") = of_file.get(); });
+}
+
+int PMPI_File_call_errhandler(MPI_File fh, int code) {
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  const std::shared_ptr<MpiFile> file = file_of(fh);
+  const ErrorHandler handler = handler_of(file.get());
+  handler.call(fh, code, text);
+  return MPI_SUCCESS;
+}
+
+int PMPI_Error_string(int code, char* text, int* length) {
+  static const auto real =
+      reinterpret_cast<decltype(&PMPI_Error_string)>(library::find("PMPI_Error_string"));
+  const std::optional<std::string> ours = text_of_code(code);
+  if (!ours || text == nullptr || length == nullptr) return real(code, text, length);
+  std::memcpy(text, ours->c_str(), ours->size() + 1);
+  *length = static_cast<int>(ours->size());
+  return MPI_SUCCESS;
+}
+
+/// Libraries make handlers of Fortran programs by functions of their own, which say nothing of the
+/// language. `ierror` is null where mpi_f08's optional argument was left out.
+void pmpi_file_create_errhandler_(FortranFunction* function, Integer* errhandler, Integer* ierror) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  const int code = create(
+      function,
+      [=](MPI_File& file, int& error) {
+        Integer number = to_fortran(file), error_code = error;
+        function(&number, &error_code);
+      },
+      &handler);
+  if (code == MPI_SUCCESS) *errhandler = number_of(handler);
+  if (ierror != nullptr) *ierror = code;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+PENSTOCK_MPI_NAME(MPI_File_create_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_set_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_get_errhandler);
+PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
+PENSTOCK_MPI_NAME(MPI_Error_string);
+
+/// Other names of that function: those that compilers make of a Fortran name, those of mpi_f08 in
+/// MPICH and Open MPI, and those by which Open MPI's mpi_f08 reaches the other one.
+#define PENSTOCK_FORTRAN_NAME(name)                                \
+  extern "C" __attribute__((alias("pmpi_file_create_errhandler_"), \
+                            visibility("default"))) decltype(pmpi_file_create_errhandler_) name
+
+PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler);
+PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler_);
+PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler__);  // NOLINT(bugprone-reserved-identifier)
+PENSTOCK_FORTRAN_NAME(MPI_FILE_CREATE_ERRHANDLER);
+PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler);
+PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler__);  // NOLINT(bugprone-reserved-identifier)
+PENSTOCK_FORTRAN_NAME(PMPI_FILE_CREATE_ERRHANDLER);
+PENSTOCK_FORTRAN_NAME(mpi_file_create_errhandler_f08_);
+PENSTOCK_FORTRAN_NAME(pmpi_file_create_errhandler_f08_);
+PENSTOCK_FORTRAN_NAME(pmpir_file_create_errhandler_f08_);
+PENSTOCK_FORTRAN_NAME(ompi_file_create_errhandler_f);
+PENSTOCK_FORTRAN_NAME(pompi_file_create_errhandler_f);

@@ -1,0 +1,19 @@
+// Handles of files: what MPI_File is while the drop-in MPI-IO is at work.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+
+#include "mpi_io/mpi_file.hpp"
+
+namespace penstock::dropin {
+
+MPI_File make_handle(std::shared_ptr<MpiFile> file);
+/// Null for what is no open file.
+std::shared_ptr<MpiFile> file_of(MPI_File handle) noexcept;
+void free_handle(MPI_File handle) noexcept;
+int to_fortran(MPI_File handle) noexcept;
+MPI_File from_fortran(int index) noexcept;
+
+}  // namespace penstock::dropin

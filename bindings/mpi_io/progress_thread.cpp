@@ -1,0 +1,99 @@
+#include "mpi_io/progress_thread.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "mpi/communicator.hpp"
+#include "mpi_io/inside.hpp"
+
+namespace penstock {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Between two looks at jobs that do not move. Messages of a round in between take about as long.
+constexpr std::chrono::nanoseconds shortest_pause = 20us, longest_pause = 1ms;
+
+}  // namespace
+
+bool ProgressThread::is_possible() {
+  static const bool possible = [] {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+  }();
+  return possible;
+}
+
+ProgressThread& ProgressThread::of_process() {
+  static ProgressThread thread;
+  return thread;
+}
+
+ProgressThread::~ProgressThread() {
+  if (!thread_.joinable()) return;
+  if (process_ != ::getpid()) {
+    thread_.detach();  // a forked child has no such thread
+  } else {
+    thread_.request_stop();
+    thread_.join();
+  }
+}
+
+ProgressThread::Id ProgressThread::add(Job job) {
+  const std::lock_guard guard(jobs_mutex_);
+  const Id id = jobs_.insert(jobs_.end(), std::move(job));
+  if (thread_.joinable()) return id;
+  process_ = ::getpid();
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  return id;
+}
+
+void ProgressThread::remove(Id id) {
+  const std::lock_guard guard(jobs_mutex_);
+  jobs_.erase(id);
+}
+
+void ProgressThread::wake() {
+  {
+    const std::lock_guard guard(sleep_mutex_);
+    wake_ = true;
+  }
+  woken_.notify_one();
+}
+
+/// Whether any is wanted.
+bool ProgressThread::go_on(bool& moved) {
+  const std::lock_guard guard(jobs_mutex_);
+  bool wanted = false;
+  for (const Job& job : jobs_) {
+    if (!Communicator::mpi_is_running() || !job.is_wanted()) continue;
+    wanted = true;
+    moved = job.go_on() || moved;
+  }
+  return wanted;
+}
+
+void ProgressThread::sleep(const std::stop_token& stop, bool wanted, bool moved) {
+  pause_ = moved ? 0ns : std::clamp(2 * pause_, shortest_pause, longest_pause);
+  if (moved) return std::this_thread::yield();
+  std::unique_lock lock(sleep_mutex_);
+  const auto woken = [this] { return wake_; };
+  if (wanted) woken_.wait_for(lock, stop, pause_, woken);
+  else woken_.wait(lock, stop, woken);
+  if (std::exchange(wake_, false)) pause_ = 0ns;
+}
+
+void ProgressThread::run(const std::stop_token& stop) {
+  const Inside inside;
+  while (!stop.stop_requested()) {
+    bool moved = false;
+    const bool wanted = go_on(moved);
+    sleep(stop, wanted, moved);
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,179 @@
+#include "mpi_io/requests.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "mpi/agree.hpp"
+#include "mpi/wait.hpp"
+#include "mpi_io/inside.hpp"
+#include "mpi_io/mpi_error.hpp"
+#include "mpi_io/progress_thread.hpp"
+
+namespace penstock {
+
+struct PendingRequest {
+  MPI_File handle;
+  std::shared_ptr<MpiFile> file;
+  PendingAccess transfer;
+  MPI_Request request = MPI_REQUEST_NULL;
+  std::int64_t bytes = 0;
+  std::optional<Error> error;
+  std::atomic<bool> ended{false};
+};
+
+namespace {
+
+/// Those that the program has not used up yet.
+class Pending {
+ public:
+  using One = std::shared_ptr<PendingRequest>;
+
+  void add(One one) {
+    const std::lock_guard guard(mutex_);
+    all_.push_back(std::move(one));
+    count_ = static_cast<int>(all_.size());
+  }
+  bool empty() const noexcept { return count_ == 0; }
+  std::vector<One> all() {
+    const std::lock_guard guard(mutex_);
+    return all_;
+  }
+  One find(MPI_Request request) {
+    const std::lock_guard guard(mutex_);
+    for (const One& one : all_)
+      if (one->request == request) return one;
+    return nullptr;
+  }
+  void remove(const One& one) {
+    const std::lock_guard guard(mutex_);
+    std::erase(all_, one);
+    count_ = static_cast<int>(all_.size());
+  }
+  /// Collective ones that have not ended: other ranks may wait for them.
+  std::atomic<int>& awaited() noexcept { return awaited_; }
+  static Pending& of_process() {
+    static Pending pending;
+    return pending;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<One> all_;
+  std::atomic<int> count_{0}, awaited_{0};
+};
+
+// What the library asks of a request: its status. It holds the request until it is freed.
+
+int query(void* state, MPI_Status* status) {
+  set_status(status, (*static_cast<Pending::One*>(state))->bytes);
+  return MPI_SUCCESS;
+}
+
+int release(void* state) {
+  const std::unique_ptr<Pending::One> one(static_cast<Pending::One*>(state));
+  Pending::of_process().remove(*one);
+  return MPI_SUCCESS;
+}
+
+int cancel(void*, int) {
+  return MPI_SUCCESS;  // it goes on to its end
+}
+
+/// The file's lock is held.
+void finish(const Pending::One& one) {
+  if (one->ended) return;
+  one->error = attempt([&] { one->bytes = one->file->end(one->transfer); });
+  one->ended = true;
+  if (one->transfer.company() == Company::collective) --Pending::of_process().awaited();
+  MPI_Grequest_complete(one->request);
+}
+
+/// From the first request on: they go on wherever this process waits.
+void go_on_meanwhile() {
+  static const bool once = [] {
+    set_meanwhile([] {
+      progress_requests();
+      return has_requests();
+    });
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+/// Others may wait for a collective one. It goes on in a thread, where MPI allows that.
+void go_on_in_thread(Pending& pending) {
+  static const bool by_thread = [&] {
+    if (!ProgressThread::is_possible()) return false;
+    ProgressThread::of_process().add({[&] { return pending.awaited() > 0; }, &progress_requests});
+    return true;
+  }();
+  if (by_thread) ProgressThread::of_process().wake();
+}
+
+}  // namespace
+
+MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, PendingAccess transfer) {
+  auto one = std::make_shared<PendingRequest>(handle, std::move(file), std::move(transfer));
+  auto* const state = new Pending::One(one);
+  Communicator::check(MPI_Grequest_start(query, release, cancel, state, &one->request),
+                      "MPI_Grequest_start");
+  const MPI_Request request = one->request;
+  Pending& pending = Pending::of_process();
+  go_on_meanwhile();
+  const bool collective = one->transfer.company() == Company::collective;
+  if (collective) ++pending.awaited();
+  pending.add(one);
+  if (one->file->test(one->transfer)) finish(one);
+  else if (collective) go_on_in_thread(pending);
+  return request;
+}
+
+bool has_requests() noexcept {
+  return !Pending::of_process().empty();
+}
+
+bool has_requests(const MpiFile& file) {
+  if (!has_requests()) return false;
+  const std::vector<Pending::One> all = Pending::of_process().all();
+  return std::ranges::any_of(all, [&](const auto& one) { return one->file.get() == &file; });
+}
+
+bool progress_requests() {
+  if (!has_requests()) return false;
+  const Inside inside;
+  bool moved = false;
+  for (const Pending::One& one : Pending::of_process().all()) {
+    if (one->ended) continue;
+    const std::unique_lock guard(one->file->mutex(), std::try_to_lock);
+    if (!guard || one->ended) continue;
+    const std::int64_t before = one->transfer.steps();
+    if (one->file->test(one->transfer)) finish(one);
+    moved = moved || one->ended || one->transfer.steps() != before;
+  }
+  return moved;
+}
+
+void finish_requests(MpiFile& file) {
+  for (const Pending::One& one : Pending::of_process().all())
+    if (one->file.get() == &file) finish(one);
+}
+
+RequestErrors::RequestErrors(int count, const MPI_Request* requests) {
+  if (!has_requests()) return;
+  for (int i = 0; i < count; ++i)
+    if (const Pending::One one = Pending::of_process().find(requests[i]))
+      watched_.push_back({i, one});
+}
+
+int RequestErrors::tell(int index) const {
+  for (const Watched& watched : watched_) {
+    if (watched.index != index || !watched.pending->error) continue;
+    const Error& error = *watched.pending->error;
+    return watched.pending->file->error_handler().call(watched.pending->handle, mpi_code_of(error),
+                                                       error.what());
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace penstock

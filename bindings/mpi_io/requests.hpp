@@ -1,0 +1,45 @@
+// Requests of non-blocking calls (MPI 4.1, section 14.4.5): generalized requests of the MPI
+// library, so that they go with any others into MPI_Wait and MPI_Test. The drop-in's own
+// MPI_Wait... and MPI_Test... (dropin/wait.cpp) go on with what is under way, and then call the
+// library's.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi_io/mpi_file.hpp"
+
+namespace penstock {
+
+struct PendingRequest;
+
+/// `handle`: of the file, for its error handler.
+MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, PendingAccess transfer);
+
+/// Whether there is any that the program has not used up.
+bool has_requests() noexcept;
+bool has_requests(const MpiFile& file);
+/// Goes on with all that are under way; completes those that have ended. Does not wait. Whether any
+/// moved. This happens wherever the process waits for a file or for requests, in messages of the
+/// program that block, and in a thread (progress_thread.hpp) where there may be one.
+bool progress_requests();
+/// What went wrong with a request that is, or was, under way; calls its file's error handler. To be
+/// asked before its handle is used up: MPI_SUCCESS where nothing is known of it.
+class RequestErrors {
+ public:
+  RequestErrors(int count, const MPI_Request* requests);
+  /// Of request `index`, once the library says that it has completed.
+  int tell(int index) const;
+  bool empty() const noexcept { return watched_.empty(); }
+
+ private:
+  struct Watched {
+    int index;
+    std::shared_ptr<PendingRequest> pending;
+  };
+  std::vector<Watched> watched_;
+};
+
+/// Before a file is closed: nothing of it is under way then.
+void finish_requests(MpiFile& file);
+
+}  // namespace penstock

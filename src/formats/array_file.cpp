@@ -1,0 +1,247 @@
+#include <penstock/array_file.hpp>
+
+#include "file/process.hpp"
+#include "formats/array_impl.hpp"
+#include "formats/handle_state.hpp"
+#include "formats/zarr/array.hpp"
+#include "mpi/agree.hpp"
+
+namespace penstock {
+
+OpenFlag open_flag_of(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::read: return OpenFlag::read;
+    case Mode::read_write: return OpenFlag::read_write;
+    case Mode::replace: return OpenFlag::replace;
+    case Mode::create: break;
+  }
+  return OpenFlag::create;
+}
+
+ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
+                      const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+                      const Hints& hints)
+    : contents_(contents_of(path.string(), mode, spec, hints)),
+      file_(background, std::move(comm), path, open_flag_of(mode), *contents_, hints),
+      dataset_(contents_->dataset()),
+      calls_(file_, *dataset_) {
+  contents_->mark_sealed();
+  if (contents_->described().growing && mode != Mode::read) file_.seal_with(*contents_);
+}
+
+std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) {
+  Demand whole;  // how many they are may depend on how much there is to write
+  whole.begin = units.all.begin;
+  whole.end = units.all.end;
+  whole.bytes = units.all.length();
+  const Plan plan = make_plan(units, whole, file.hints(), file.machine());
+  std::vector<int> ranks;
+  for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
+  return ranks;
+}
+
+/// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
+void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
+  file_.require_open();
+  const FileUnits before = units();
+  std::optional<Reshaped> longer;
+  const std::optional<Error> problem = attempt([&] {
+    if (call.found != nullptr) throw Error(*call.found);
+    longer = contents_->reshaped(contents_->longer());
+  });
+  const Dataset& dataset = longer ? *longer->dataset : *dataset_;
+  Request request =
+      DatasetCalls(file_, dataset)
+          .request(Direction::write,
+                   ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
+  file_.extend({before.all.end, longer ? longer->units.all.end : before.all.end}, request.error);
+  use_units(longer->units);  // there is one: the ranks have agreed that nothing is wrong
+  try {
+    calls_.transfer(std::move(request));
+  } catch (...) {
+    use_units(before);
+    throw;
+  }
+  contents_->become(longer->shape);
+  calls_.show(*longer->dataset);
+  dataset_ = std::move(longer->dataset);
+}
+
+void ArrayFile::Impl::use_units(const FileUnits& units) {
+  file_.set_units(units);
+  contents_->reach(units.all.end);
+}
+
+std::string ArrayFile::Impl::attributes() {
+  return file_.on_first_rank(
+      {.common = {{"the call", "attributes"}}, .work = [&] { return contents_->attributes(); }},
+      nullptr);
+}
+
+void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found) {
+  const std::optional<Error> problem = attempt([&] {
+    if (found != nullptr) throw Error(*found);
+    if (spec().offset != 0)
+      throw Error(ErrorClass::state, "'" + file_.path() + "': the array begins at byte " +
+                                         std::to_string(spec().offset) +
+                                         "; only an array that begins its file has attributes");
+    zarr::check_attributes(json);
+  });
+  file_.on_first_rank({.common = {{"the call", "set_attributes"}, {"the attributes", json}},
+                       .work =
+                           [&] {
+                             contents_->set_attributes(json);
+                             return std::string();
+                           },
+                       .writes = true},
+                      problem ? &*problem : nullptr);
+  contents_->mark_attributes(json);
+}
+
+ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
+                          const ArraySpec& spec, const Hints& hints) {
+  return ArrayFile(
+      std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
+}
+ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
+                          const Hints& hints) {
+  return ArrayFile(
+      std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
+}
+
+ArrayFile::ArrayFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ArrayFile::ArrayFile(ArrayFile&&) noexcept = default;
+ArrayFile& ArrayFile::operator=(ArrayFile&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+ArrayFile::~ArrayFile() = default;
+
+void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints) {
+  impl_->calls().transfer(Direction::write, ArrayCall<WriteView>{parts, hints});
+}
+void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints) {
+  impl_->calls().transfer(Direction::read, ArrayCall<ReadView>{parts, hints});
+}
+Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts, Background background,
+                              const Hints* hints) {
+  const ArrayCall<WriteView> call{parts, hints};
+  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::write, background, call));
+}
+Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background background,
+                             const Hints* hints) {
+  const ArrayCall<ReadView> call{parts, hints};
+  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::read, background, call));
+}
+Handle ArrayFile::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
+                                                const Error& error) {
+  if (!background) impl_->bytes().refuse_begin(error);
+  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
+  return handle_of(
+      impl_, impl_->bytes(),
+      impl_->calls().begin(reading ? Direction::read : Direction::write, *background, nothing));
+}
+void ArrayFile::take_part_with_error(bool reading, const Error& error) {
+  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
+  impl_->calls().transfer(reading ? Direction::read : Direction::write, nothing);
+}
+void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
+  Communicator own(comm);
+  const std::string path;  // what it was may be what is wrong
+  const Channel channel{own, path, {CallKind::open}};
+  const InCall in(own, path, channel.call);
+  own.connect();
+  const std::vector<Common> nothing;
+  const Entry entry{nothing, {}, error};
+  drive(own, agree_on_opening(channel, entry));
+  throw Error(error);
+}
+std::string ArrayFile::on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
+                                     const FirstRankTask& task, const Error* found) {
+  return ask_first_rank(Communicator(comm), path.string(), task, found);
+}
+std::string ArrayFile::on_first_rank(const std::filesystem::path& path, const FirstRankTask& task,
+                                     const Error* found) {
+  return ask_first_rank(Communicator(), path.string(), task, found);
+}
+std::string ArrayFile::on_first_rank(const FirstRankTask& task, const Error* found) {
+  return impl_->bytes().on_first_rank(task, found);
+}
+void ArrayFile::append(std::span<const Part<WriteView>> parts, const Hints* hints) {
+  impl_->append({parts, hints});
+}
+void ArrayFile::take_part_in_append_with_error(const Error& error) {
+  impl_->append({{}, nullptr, &error});
+}
+std::string ArrayFile::attributes() {
+  return impl_->attributes();
+}
+void ArrayFile::set_attributes(const std::string& json) {
+  impl_->set_attributes(json);
+}
+void ArrayFile::take_part_in_set_attributes_with_error(const Error& error) {
+  impl_->set_attributes({}, &error);
+}
+void ArrayFile::abandon() noexcept {
+  impl_->bytes().abandon();
+}
+bool ArrayFile::closed() const noexcept {
+  return !impl_->bytes().is_open();
+}
+void ArrayFile::sync() {
+  impl_->bytes().sync();
+}
+void ArrayFile::close() {
+  impl_->bytes().close();
+}
+Handle ArrayFile::close_begin() {
+  if (impl_->bytes().is_open()) impl_->bytes().begin_close();
+  return handle_of_close(impl_, impl_->bytes());
+}
+std::int64_t ArrayFile::file_size() {
+  return impl_->bytes().size();
+}
+void ArrayFile::truncate(std::int64_t bytes) {
+  std::optional<Error> error;
+  if (spec().container == Container::zarr)
+    error.emplace(ErrorClass::argument, "'" + impl_->bytes().path() +
+                                            "' is a Zarr array, whose chunks have no size to set");
+  impl_->bytes().truncate(bytes, error);
+}
+void ArrayFile::take_part_in_truncate_with_error(const Error& error) {
+  impl_->bytes().truncate(0, error);
+}
+
+const ArraySpec& ArrayFile::spec() const {
+  return impl_->spec();
+}
+std::int64_t ArrayFile::data_offset() const {
+  return impl_->data_offset();
+}
+std::int64_t ArrayFile::end_offset() const {
+  return impl_->end_offset();
+}
+const FileSystemFacts& ArrayFile::file_system() const {
+  return impl_->bytes().file_system();
+}
+std::string ArrayFile::device() const {
+  return impl_->bytes().device();
+}
+const Hints& ArrayFile::hints() const {
+  return impl_->bytes().hints();
+}
+std::vector<int> ArrayFile::aggregator_ranks() const {
+  return penstock::aggregator_ranks(impl_->bytes(), impl_->units());
+}
+Statistics ArrayFile::statistics() const {
+  return impl_->bytes().statistics();
+}
+const Statistics& ArrayFile::last_call() const {
+  return impl_->bytes().last_call();
+}
+Method ArrayFile::last_method() const {
+  return impl_->calls().last_method();
+}
+
+}  // namespace penstock

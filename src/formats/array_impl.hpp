@@ -1,0 +1,45 @@
+// ArrayFile::Impl: an array in an open file. array_file.cpp forwards the public interface to it.
+#pragma once
+
+#include <penstock/array_file.hpp>
+
+#include "formats/array_contents.hpp"
+#include "formats/dataset.hpp"
+
+namespace penstock {
+
+OpenFlag open_flag_of(Mode mode) noexcept;
+/// Who touches the file in collective calls about all of `units`.
+std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units);
+
+class ArrayFile::Impl {
+ public:
+  /// `background`: of the process.
+  Impl(BackgroundIo& background, Communicator comm, const std::filesystem::path& path, Mode mode,
+       const ArraySpec& spec, const Hints& hints);
+
+  DatasetCalls& calls() noexcept { return calls_; }
+  const DatasetCalls& calls() const noexcept { return calls_; }
+  /// What is no matter of arrays.
+  ByteFile& bytes() noexcept { return file_; }
+  const ByteFile& bytes() const noexcept { return file_; }
+  const ArraySpec& spec() const { return contents_->described().spec; }
+  std::int64_t data_offset() const { return contents_->described().data_offset; }
+  std::int64_t end_offset() const { return contents_->units().all.end; }
+  FileUnits units() const { return contents_->units(); }
+  void append(const ArrayCall<WriteView>& call);
+  std::string attributes();
+  /// `found`: what is wrong with it already.
+  void set_attributes(const std::string& json, const Error* found = nullptr);
+
+ private:
+  /// Of an array that becomes longer.
+  void use_units(const FileUnits& units);
+
+  std::unique_ptr<ArrayContents> contents_;
+  ByteFile file_;
+  std::unique_ptr<Dataset> dataset_;
+  DatasetCalls calls_;
+};
+
+}  // namespace penstock

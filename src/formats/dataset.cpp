@@ -1,0 +1,132 @@
+#include "formats/dataset.hpp"
+
+#include "file/words.hpp"
+#include "plan/hint_table.hpp"
+
+namespace penstock {
+namespace {
+
+/// Strides of memory that must have room for the section.
+std::vector<std::int64_t> strides_of_dense(Order order, const Section& section,
+                                           std::int64_t element_size, std::size_t size_bytes) {
+  const std::int64_t needed = section.element_count() * element_size;
+  if (static_cast<std::int64_t>(size_bytes) < needed)
+    throw Error(ErrorClass::argument, "buffer is too small: it has " + std::to_string(size_bytes) +
+                                          " bytes, the section needs " + std::to_string(needed));
+  return dense_strides(section.shape(), element_size, order);
+}
+
+}  // namespace
+
+template <class View>
+std::vector<std::int64_t> memory_strides(const Dataset& dataset, const Part<View>& part,
+                                         std::int64_t element_size) {
+  const std::vector<std::int64_t> shape = part.section.shape();
+  const auto& memory = part.memory;
+  if (memory.data == nullptr) throw Error(ErrorClass::argument, "buffer: no memory was given");
+  if (memory.element_size != 0 && memory.element_size != element_size)
+    throw Error(ErrorClass::argument, "buffer has elements of " +
+                                          std::to_string(memory.element_size) +
+                                          " bytes, the file of " + std::to_string(element_size));
+  if (!memory.shape.empty() && memory.shape != shape)
+    throw Error(ErrorClass::argument, "buffer has shape " + text_of(memory.shape) +
+                                          ", the section " + part.section.to_string() +
+                                          " has shape " + text_of(shape));
+  if (memory.strides.empty())
+    return strides_of_dense(dataset.order(), part.section, element_size, memory.size_bytes);
+  if (memory.strides.size() != shape.size())
+    throw Error(ErrorClass::argument, "buffer has " + std::to_string(memory.strides.size()) +
+                                          " strides for " + std::to_string(shape.size()) +
+                                          " dimensions");
+  return memory.strides;
+}
+
+template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<ReadView>&,
+                                                  std::int64_t);
+template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<WriteView>&,
+                                                  std::int64_t);
+
+void ContiguousDataset::lower(const Section& section, std::byte* base,
+                              const std::vector<std::int64_t>& strides,
+                              std::vector<FilePattern>& file,
+                              std::vector<MemoryMap>& memory) const {
+  Lowered part = penstock::lower(layout_, section, base, strides);
+  file.push_back(std::move(part.file));
+  memory.push_back(std::move(part.memory));
+}
+
+/// Hints that only `open` takes must not be given to a call: ignoring them would hide the mistake.
+void DatasetCalls::check_call(Direction direction, const Hints* hints) const {
+  if (direction == Direction::write && !file_.writable())
+    throw Error(ErrorClass::state,
+                "'" + file_.path() + "' was opened for reading only; open it with r+ or w");
+  if (hints == nullptr) return;
+  const std::string_view changed = changed_setting_of_file(*hints, file_.hints());
+  if (!changed.empty())
+    throw Error(ErrorClass::argument, std::string(changed) +
+                                          " is a setting of the file and not of a call; pass "
+                                          "it in the hints of open");
+}
+
+template <class View>
+void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& file,
+                              std::vector<MemoryMap>& memory) const {
+  part.section.check(dataset_->shape());
+  if (part.section.empty()) return;
+  // A write never stores through this pointer; one Access serves both directions.
+  auto* const base = const_cast<std::byte*>(part.memory.data);
+  dataset_->lower(part.section, base, memory_strides(*dataset_, part, dataset_->element_size()),
+                  file, memory);
+}
+
+template <class View>
+Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) const {
+  file_.require_open();
+  Request request;
+  request.hints = call.hints;
+  request.access.direction = direction;
+  request.access.region = region_;
+  request.access.keeps = call.keeps;
+  request.error = attempt([&] {
+    if (call.found != nullptr) throw Error(*call.found);
+    check_call(direction, call.hints);
+    std::vector<FilePattern> file;
+    for (std::size_t i = 0; i < call.parts.size(); ++i) {
+      try {
+        lower_part(call.parts[i], file, request.access.memory);
+      } catch (const Error& error) {
+        if (call.parts.size() == 1) throw;
+        throw Error(error.error_class(), "part " + std::to_string(i) + ": " + error.what());
+      }
+    }
+    request.access.file = Footprint(std::move(file));
+  });
+  return request;
+}
+
+void DatasetCalls::transfer(Request request) {
+  const auto done = file_.transfer(std::move(request));
+  last_method_ = done->operation->plan().method;
+}
+
+template <class View>
+void DatasetCalls::transfer(Direction direction, const ArrayCall<View>& call) {
+  transfer(request(direction, call));
+}
+
+template <class View>
+std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction direction, Background background,
+                                                     const ArrayCall<View>& call) {
+  auto begun = file_.begin(request(direction, call), background);
+  if (background != Background::all) last_method_ = begun->operation->plan().method;
+  return begun;
+}
+
+template void DatasetCalls::transfer(Direction, const ArrayCall<ReadView>&);
+template void DatasetCalls::transfer(Direction, const ArrayCall<WriteView>&);
+template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, Background,
+                                                              const ArrayCall<ReadView>&);
+template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, Background,
+                                                              const ArrayCall<WriteView>&);
+
+}  // namespace penstock

@@ -1,0 +1,333 @@
+#include "formats/zarr/chunk_storage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "base/extent.hpp"
+#include "formats/zarr/chunk_codec.hpp"
+
+namespace penstock {
+namespace {
+
+/// A chunk as it was decoded last: parts of it are read one after the other.
+struct Decoded {
+  std::shared_ptr<ChunkFile> file;  // what it was decoded from
+  std::int64_t chunk = -1;          // number within the shard
+  Bytes elements;
+};
+
+/// The memory of an access, from its first byte on.
+class PartsCursor {
+ public:
+  explicit PartsCursor(Parts parts) : parts_(parts) {}
+
+  /// The next `size` bytes: where they are, or copied to `memory` if they are in several places.
+  std::span<const std::byte> take(std::size_t size, Bytes& memory) {
+    if (size <= left()) {
+      const std::span<const std::byte> here(begin(), size);
+      advance(size);
+      return here;
+    }
+    memory.resize(size);
+    for_each(size, [at = memory.data()](std::span<std::byte> piece) mutable {
+      std::memcpy(at, piece.data(), piece.size());
+      at += piece.size();
+    });
+    return memory;
+  }
+  template <class Visit>
+  void for_each(std::size_t size, Visit&& visit) {
+    while (size > 0) {
+      const std::size_t piece = std::min(size, left());
+      visit(std::span<std::byte>(begin(), piece));
+      advance(piece);
+      size -= piece;
+    }
+  }
+
+ private:
+  std::byte* begin() const noexcept { return begin_of(parts_.front()) + at_; }
+  std::size_t left() const noexcept { return parts_.front().iov_len - at_; }
+  void advance(std::size_t size) noexcept {
+    at_ += size;
+    while (!parts_.empty() && at_ == parts_.front().iov_len) {
+      parts_ = parts_.subspan(1);
+      at_ = 0;
+    }
+  }
+
+  Parts parts_;
+  std::size_t at_ = 0;
+};
+
+/// A shard of which a part is replaced.
+struct OldShard {
+  std::shared_ptr<ChunkFile> file;  // null: there is none
+  ShardIndex index;
+
+  /// Nothing of a chunk that is missing.
+  Bytes stored(std::int64_t chunk) const {
+    const ShardIndex::Entry& entry = index.entries()[static_cast<std::size_t>(chunk)];
+    Bytes bytes(entry.is_missing() ? 0 : entry.size);
+    if (!bytes.empty()) file->read(bytes, static_cast<std::int64_t>(entry.offset));
+    return bytes;
+  }
+};
+
+/// Memory of one chunk after the other.
+struct Scratch {
+  Bytes elements, coded;
+};
+
+class ChunkStorage : public Storage {
+ public:
+  ChunkStorage(std::string folder, const zarr::Array& array,
+               std::shared_ptr<const std::atomic<std::int64_t>> reach)
+      : array_(array), folder_(std::move(folder)), codec_(array_), reach_(std::move(reach)) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
+  std::int64_t size() override { return *reach_; }
+  /// Chunks that nobody has written need no files.
+  std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }
+  std::int64_t sync() override;
+  /// A chunk has one writer among the ranks that have the array open; other programs are not kept
+  /// out.
+  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+    error = 0;
+    return std::make_unique<RangeLock>();
+  }
+  const std::string& path() const override { return folder_; }
+
+ private:
+  std::string path_of(std::int64_t shard) const { return folder_ + "/" + array_.key_of(shard); }
+  void write_piece(std::int64_t shard, Extent piece, PartsCursor& memory);
+  void write_chunk(std::int64_t shard, Extent piece, PartsCursor& memory);
+  void write_shard(std::int64_t shard, Extent piece, PartsCursor& memory);
+  std::span<const std::byte> stored_of(const OldShard& old, std::int64_t chunk, Extent piece,
+                                       PartsCursor& memory, Scratch& scratch);
+  Bytes changed(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index, std::int64_t chunk,
+                Extent piece, PartsCursor& memory);
+  void read_piece(std::int64_t shard, Extent piece, PartsCursor& memory);
+  void read_chunk(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+                  std::int64_t chunk, Extent piece, PartsCursor& memory);
+  std::shared_ptr<const Decoded> decoded(const std::shared_ptr<ChunkFile>& file,
+                                         const ShardIndex* index, std::int64_t chunk);
+  void note_written(std::int64_t shard);
+
+  const zarr::Array array_;
+  const std::string folder_;
+  const ChunkCodec codec_;
+  const std::shared_ptr<const std::atomic<std::int64_t>> reach_;
+  std::mutex mutex_;
+  std::shared_ptr<const Decoded> last_;
+  std::set<std::int64_t> unsynced_;  // shards
+};
+
+std::int64_t ChunkStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
+  const Extent range = intersect({offset, offset + size_of(memory)}, {0, size()});
+  if (range.empty()) return 0;
+  const std::int64_t bytes = array_.grid.shard_bytes();
+  PartsCursor cursor(memory);
+  for (std::int64_t at = range.begin; at < range.end;) {
+    const std::int64_t shard = at / bytes;
+    const Extent piece{at % bytes, std::min(range.end - shard * bytes, bytes)};
+    if (direction == Direction::read) read_piece(shard, piece, cursor);
+    else write_piece(shard, piece, cursor);
+    at += piece.length();
+  }
+  return range.length();
+}
+
+void ChunkStorage::write_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {
+  array_.sharded ? write_shard(shard, piece, memory) : write_chunk(shard, piece, memory);
+  note_written(shard);
+}
+
+void ChunkStorage::note_written(std::int64_t shard) {
+  const std::lock_guard guard(mutex_);
+  unsynced_.insert(shard);
+}
+
+/// A chunk of which a part is replaced.
+Bytes ChunkStorage::changed(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+                            std::int64_t chunk, Extent piece, PartsCursor& memory) {
+  Bytes elements(static_cast<std::size_t>(codec_.chunk_bytes()));
+  const auto entry = static_cast<std::size_t>(chunk);
+  if (file == nullptr || (index != nullptr && index->entries()[entry].is_missing()))
+    codec_.fill(elements, 0);
+  else elements = decoded(file, index, chunk)->elements;
+  memory.for_each(static_cast<std::size_t>(piece.length()),
+                  [at = elements.data() + piece.begin](std::span<std::byte> part) mutable {
+                    std::memcpy(at, part.data(), part.size());
+                    at += part.size();
+                  });
+  return elements;
+}
+
+void ChunkStorage::write_chunk(std::int64_t shard, Extent piece, PartsCursor& memory) {
+  const std::string path = path_of(shard);
+  Bytes own, coded;
+  std::span<const std::byte> elements;
+  if (piece.length() == codec_.chunk_bytes()) {
+    elements = memory.take(static_cast<std::size_t>(piece.length()), own);
+  } else {
+    own = changed(ChunkFile::open(path), nullptr, 0, piece, memory);
+    elements = own;
+  }
+  if (codec_.is_all_fill(elements)) remove_chunk_file(path);
+  else replace_file(path, codec_.encode(elements, coded));
+}
+
+/// What is stored of a chunk of which some bytes are replaced: nothing where it is all fill value.
+std::span<const std::byte> ChunkStorage::stored_of(const OldShard& old, std::int64_t chunk,
+                                                   Extent piece, PartsCursor& memory,
+                                                   Scratch& scratch) {
+  std::span<const std::byte> elements;
+  if (piece.length() == codec_.chunk_bytes()) {
+    elements = memory.take(static_cast<std::size_t>(piece.length()), scratch.elements);
+  } else {
+    scratch.elements = changed(old.file, &old.index, chunk, piece, memory);
+    elements = scratch.elements;
+  }
+  if (codec_.is_all_fill(elements)) return {};
+  return codec_.encode(elements, scratch.coded);
+}
+
+/// Chunks that are not touched stay as they are stored.
+void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& memory) {
+  const std::string path = path_of(shard);
+  const std::int64_t bytes = codec_.chunk_bytes();
+  OldShard old{nullptr, ShardIndex(array_)};
+  if (piece.length() < array_.grid.shard_bytes()) old.file = ChunkFile::open(path);
+  if (old.file != nullptr) old.index.read(*old.file);
+  ShardIndex index(array_);
+  Bytes content(static_cast<std::size_t>(index.is_at_end() ? 0 : index.bytes()));
+  Scratch scratch;
+  bool any = false;
+  for (std::int64_t chunk = 0; chunk < array_.grid.chunks_in_shard(); ++chunk) {
+    const Extent touched = intersect(piece, {chunk * bytes, (chunk + 1) * bytes});
+    std::span<const std::byte> stored;
+    if (touched.empty()) {
+      scratch.coded = old.stored(chunk);
+      stored = scratch.coded;
+    } else {
+      const Extent within{touched.begin - chunk * bytes, touched.end - chunk * bytes};
+      stored = stored_of(old, chunk, within, memory, scratch);
+    }
+    if (stored.empty()) continue;
+    index.entries()[static_cast<std::size_t>(chunk)] = {content.size(), stored.size()};
+    content.insert(content.end(), stored.begin(), stored.end());
+    any = true;
+  }
+  if (!any) return remove_chunk_file(path);
+  const Bytes table = index.encoded();
+  if (index.is_at_end()) content.insert(content.end(), table.begin(), table.end());
+  else std::ranges::copy(table, content.begin());
+  replace_file(path, content);
+}
+
+void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {
+  const std::shared_ptr<ChunkFile> file = ChunkFile::open(path_of(shard));
+  if (!array_.sharded) return read_chunk(file, nullptr, 0, piece, memory);
+  ShardIndex index(array_);
+  if (file != nullptr) index.read(*file);
+  const std::int64_t bytes = codec_.chunk_bytes();
+  for (std::int64_t chunk = piece.begin / bytes; chunk * bytes < piece.end; ++chunk) {
+    const Extent touched = intersect(piece, {chunk * bytes, (chunk + 1) * bytes});
+    read_chunk(file, &index, chunk, {touched.begin - chunk * bytes, touched.end - chunk * bytes},
+               memory);
+  }
+}
+
+void ChunkStorage::read_chunk(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+                              std::int64_t chunk, Extent piece, PartsCursor& memory) {
+  const auto size = static_cast<std::size_t>(piece.length());
+  std::int64_t at = piece.begin;
+  if (file == nullptr ||
+      (index != nullptr && index->entries()[static_cast<std::size_t>(chunk)].is_missing())) {
+    memory.for_each(size, [&](std::span<std::byte> part) {
+      codec_.fill(part, at);
+      at += static_cast<std::int64_t>(part.size());
+    });
+  } else if (index == nullptr && codec_.is_plain() && file->size() == codec_.chunk_bytes()) {
+    memory.for_each(size, [&](std::span<std::byte> part) {
+      file->read(part, at);
+      at += static_cast<std::int64_t>(part.size());
+    });
+  } else {
+    const std::shared_ptr<const Decoded> chunk_read = decoded(file, index, chunk);
+    memory.for_each(size, [&](std::span<std::byte> part) {
+      std::memcpy(part.data(), chunk_read->elements.data() + at, part.size());
+      at += static_cast<std::int64_t>(part.size());
+    });
+  }
+}
+
+std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<ChunkFile>& file,
+                                                     const ShardIndex* index, std::int64_t chunk) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (last_ != nullptr && last_->chunk == chunk && last_->file->is_same_as(*file)) return last_;
+    last_.reset();  // its memory is free for the next one
+  }
+  auto fresh = std::make_shared<Decoded>();
+  fresh->file = file;
+  fresh->chunk = chunk;
+  Bytes stored;
+  std::string name = file->path();
+  if (index == nullptr) {
+    stored = file->read_all();
+  } else {
+    const ShardIndex::Entry& entry = index->entries()[static_cast<std::size_t>(chunk)];
+    stored.resize(entry.size);
+    file->read(stored, static_cast<std::int64_t>(entry.offset));
+    name += "', number " + std::to_string(chunk) + " of it '";
+  }
+  fresh->elements = codec_.decode(std::move(stored), name);
+  const std::lock_guard guard(mutex_);
+  last_ = fresh;
+  return fresh;
+}
+
+/// The chunks that this rank has written, and the folders that name them.
+std::int64_t ChunkStorage::sync() {
+  constexpr std::size_t few = 65536;
+  std::set<std::int64_t> shards;
+  {
+    const std::lock_guard guard(mutex_);
+    shards.swap(unsynced_);
+  }
+  try {
+    sync_path(folder_ + "/zarr.json");
+    if (shards.size() > few) {
+      sync_file_system_of(folder_);
+      return 0;
+    }
+    std::set<std::string> folders{folder_};
+    for (const std::int64_t shard : shards) {
+      std::filesystem::path path = path_of(shard);
+      sync_path(path.string());
+      while ((path = path.parent_path()).string().size() > folder_.size())
+        folders.insert(path.string());
+    }
+    for (const std::string& folder : folders) sync_path(folder);
+  } catch (...) {
+    const std::lock_guard guard(mutex_);
+    unsynced_.merge(shards);
+    throw;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Storage> make_chunk_storage(
+    std::string folder, const zarr::Array& array,
+    std::shared_ptr<const std::atomic<std::int64_t>> reach) {
+  return std::make_unique<ChunkStorage>(std::move(folder), array, std::move(reach));
+}
+
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "formats/zarr/codec/kinds.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr int gzip_format = 15 + 16;  // the largest window, with gzip's header
+
+Bytef* in_zlib(const std::byte* bytes) noexcept {
+  return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes));
+}
+
+std::string text_of(const z_stream& stream, int code) {
+  return stream.msg != nullptr ? stream.msg : zError(code);
+}
+
+class Gzip final : public Codec {
+ public:
+  explicit Gzip(int level) : level_(level) {}
+
+  Bytes encode(std::span<const std::byte> plain) const override {
+    z_stream stream{};
+    const int begun = deflateInit2(&stream, level_, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY);
+    if (begun != Z_OK) throw_not_encoded("gzip", text_of(stream, begun));
+    Bytes coded(deflateBound(&stream, plain.size()));
+    stream.next_in = in_zlib(plain.data());
+    stream.avail_in = static_cast<uInt>(plain.size());
+    stream.next_out = in_zlib(coded.data());
+    stream.avail_out = static_cast<uInt>(coded.size());
+    const int code = deflate(&stream, Z_FINISH);
+    coded.resize(coded.size() - stream.avail_out);
+    const std::string why = text_of(stream, code);
+    deflateEnd(&stream);
+    if (code != Z_STREAM_END) throw_not_encoded("gzip", why);
+    return coded;
+  }
+
+  /// Members may follow each other, as gzip has it.
+  Bytes decode(std::span<const std::byte> coded, std::int64_t most) const override {
+    z_stream stream{};
+    const int begun = inflateInit2(&stream, gzip_format);
+    if (begun != Z_OK) throw_damaged("gzip", text_of(stream, begun));
+    Bytes plain(static_cast<std::size_t>(most));
+    stream.next_in = in_zlib(coded.data());
+    stream.avail_in = static_cast<uInt>(coded.size());
+    stream.next_out = in_zlib(plain.data());
+    stream.avail_out = static_cast<uInt>(plain.size());
+    int code = inflate(&stream, Z_FINISH);
+    while (code == Z_STREAM_END && stream.avail_in > 0 && inflateReset(&stream) == Z_OK)
+      code = inflate(&stream, Z_FINISH);
+    plain.resize(plain.size() - stream.avail_out);
+    const std::string why =
+        code == Z_BUF_ERROR ? "it is cut short, or too long" : text_of(stream, code);
+    inflateEnd(&stream);
+    if (code != Z_STREAM_END) throw_damaged("gzip", why);
+    return plain;
+  }
+
+ private:
+  int level_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_gzip(const CodecSettings& settings) {
+  if (settings.level < 0 || settings.level > 9)
+    throw Error(ErrorClass::argument,
+                "codec 'gzip': level must be from 0 to 9, not " + std::to_string(settings.level));
+  return std::make_unique<Gzip>(settings.level);
+}
+
+}  // namespace penstock

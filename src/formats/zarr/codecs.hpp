@@ -1,0 +1,18 @@
+// The codecs of a Zarr array, as zarr.json has them.
+#pragma once
+
+#include "formats/zarr/array.hpp"
+#include "formats/zarr/types.hpp"
+
+namespace penstock::zarr {
+
+/// Throws Error(format).
+[[noreturn]] void refuse_metadata(const std::string& what);
+/// Sets what the list says of codecs and shards; returns whether elements have their lowest byte
+/// first. Throws Error(format), and Error(argument) for what this library does not have.
+bool parse_codecs(const Json& list, Array& array);
+/// "zstd:3", "blosc,crc32c", or JSON. Throws Error(argument).
+std::vector<CodecSettings> parse_compressors(const std::string& text, const Type& type);
+Json codecs_json(const Array& array);
+
+}  // namespace penstock::zarr

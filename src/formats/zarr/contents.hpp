@@ -1,0 +1,55 @@
+// ZarrContents: one array in a folder, as Zarr 3 has it.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "formats/array_contents.hpp"
+#include "formats/zarr/array.hpp"
+#include "formats/zarr/groups.hpp"
+
+namespace penstock {
+
+class ZarrContents final : public ArrayContents {
+ public:
+  using ArrayContents::ArrayContents;
+
+  std::vector<Common> common() const override;
+  void check(const Communicator& comm) override;
+  bool has_own_storage() const override { return true; }
+  std::unique_ptr<Storage> open_storage(OpenFlag flag) override;
+  void find(Storage&) override {}  // open_storage has
+  std::string told() const override { return text_; }
+  void be_told(std::string_view text) override;
+  bool changes() const override {
+    return mode() == Mode::create || (mode() == Mode::read_write && described().growing);
+  }
+  void change(Storage& storage) override;
+  FileUnits units() const override { return array_->grid.units(); }
+  std::unique_ptr<Dataset> dataset() const override;
+
+  Reshaped reshaped(std::vector<std::int64_t> shape) const override;
+  void reach(std::int64_t bytes) override { *reach_ = bytes; }
+  void become(const std::vector<std::int64_t>& shape) override;
+  bool is_sealed() const override { return sealed_shape() == array_->grid.shape; }
+  void seal(Storage& storage) override;
+
+  std::string attributes() const override { return array_->attributes; }
+  void set_attributes(const std::string& json) override;
+  void mark_attributes(const std::string& json) override;
+
+ private:
+  void take(zarr::Array array);
+  void make_anew();
+  void find_array();
+  void check_given() const;
+  void look_at_old() const;
+
+  std::optional<zarr::Array> array_;
+  std::optional<ZarrGroups> groups_;  // of a new array; on rank 0
+  std::string text_;                  // of zarr.json
+  std::shared_ptr<std::atomic<std::int64_t>> reach_ =
+      std::make_shared<std::atomic<std::int64_t>>(0);
+};
+
+}  // namespace penstock

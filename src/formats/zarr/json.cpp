@@ -1,0 +1,210 @@
+// zarr.json: read and written.
+#include "file/words.hpp"
+#include "formats/zarr/codecs.hpp"
+#include "formats/zarr/types.hpp"
+
+namespace penstock::zarr {
+namespace {
+
+const Json& member(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) refuse_metadata("it has no '" + std::string(name) + "'");
+  return *found;
+}
+
+Shape shape_of(const Json& value, const char* name) {
+  Shape shape;
+  if (!value.is_array()) refuse_metadata(std::string(name) + " must be a list of numbers");
+  for (const Json& extent : value) {
+    if (!extent.is_number_integer())
+      refuse_metadata(std::string(name) + " must be a list of whole numbers");
+    shape.push_back(extent.get<std::int64_t>());
+  }
+  return shape;
+}
+
+void check_kind(const Json& json) {
+  if (!json.is_object()) refuse_metadata("it is no JSON object");
+  if (member(json, "zarr_format") != 3)
+    refuse_metadata("zarr_format is " + member(json, "zarr_format").dump() +
+                    ", and Penstock reads 3; zarr-python converts older arrays (zarr migrate v3)");
+  if (member(json, "node_type") == "group")
+    refuse_metadata("it is a Zarr group; name an array in it");
+  if (member(json, "node_type") != "array")
+    refuse_metadata("node_type is " + member(json, "node_type").dump() + ", not array");
+}
+
+/// Members of extensions, which say whether they may be ignored.
+void check_extensions(const Json& json) {
+  static const std::vector<std::string> known{"zarr_format",
+                                              "node_type",
+                                              "shape",
+                                              "data_type",
+                                              "chunk_grid",
+                                              "chunk_key_encoding",
+                                              "fill_value",
+                                              "attributes",
+                                              "codecs",
+                                              "dimension_names",
+                                              "storage_transformers",
+                                              "consolidated_metadata"};
+  for (const auto& [name, value] : json.items()) {
+    const bool ignored = value.is_object() && value.value("must_understand", true) == false;
+    if (std::ranges::find(known, name) == known.end() && !ignored)
+      refuse_metadata("its member '" + name + "' is none that Penstock knows");
+  }
+  if (json.contains("storage_transformers") && !json["storage_transformers"].empty())
+    refuse_metadata("it has storage transformers, which Penstock does not have");
+}
+
+Shape parse_grid(const Json& grid) {
+  if (member(grid, "name") != "regular")
+    refuse_metadata("chunk_grid is " + member(grid, "name").dump() +
+                    ", and Penstock reads regular ones");
+  return shape_of(member(member(grid, "configuration"), "chunk_shape"), "chunk_shape");
+}
+
+void parse_keys(const Json& keys, Array& array) {
+  const Json& name = keys.is_string() ? keys : member(keys, "name");
+  if (name != "default" && name != "v2")
+    refuse_metadata("chunk_key_encoding is " + name.dump() + ", and Penstock reads default and v2");
+  array.named_by_prefix = name == "default";
+  array.separator = array.named_by_prefix ? '/' : '.';
+  if (!keys.is_object() || !keys.contains("configuration")) return;
+  const std::string separator =
+      keys["configuration"].value("separator", std::string(1, array.separator));
+  if (separator != "/" && separator != ".")
+    refuse_metadata("chunk keys have the separator '" + separator + "'");
+  array.separator = separator[0];
+}
+
+void parse_names(const Json& json, Array& array) {
+  if (json.contains("attributes") && !json["attributes"].empty())
+    array.attributes = json["attributes"].dump();
+  if (!json.contains("dimension_names") || json["dimension_names"].is_null()) return;
+  for (const Json& name : json["dimension_names"])
+    array.dimension_names.push_back(name.is_null() ? "" : name.get<std::string>());
+}
+
+Array parse_members(std::string_view text) {
+  const Json json = Json::parse(text);
+  check_kind(json);
+  check_extensions(json);
+  Array array;
+  const Json& named = member(json, "data_type");
+  const Type& type = type_named(named.is_string() ? named.get<std::string>() : named.dump());
+  array.grid.shape = shape_of(member(json, "shape"), "shape");
+  array.grid.element_size = type.size;
+  array.grid.shard = array.grid.chunk = parse_grid(member(json, "chunk_grid"));
+  parse_keys(member(json, "chunk_key_encoding"), array);
+  const bool little = parse_codecs(member(json, "codecs"), array);
+  array.dtype = (type.size == 1 ? "|"
+                 : little       ? "<"
+                                : ">") +
+                std::string(1, type.kind) + std::to_string(type.size);
+  array.fill = fill_of(member(json, "fill_value"), type, little);
+  parse_names(json, array);
+  array.grid.check();
+  return array;
+}
+
+Json names_json(const std::vector<std::string>& names) {
+  Json json = Json::array();
+  for (const std::string& name : names) json.push_back(name.empty() ? Json() : Json(name));
+  return json;
+}
+
+void check_given(const ArraySpec& spec) {
+  const ChunkSpec& given = spec.chunks;
+  const auto fail = [](const std::string& message) { throw Error(ErrorClass::argument, message); };
+  if (spec.shape.empty()) fail("shape is needed to make a Zarr array");
+  if (spec.dtype.empty()) fail("dtype is needed to make a Zarr array");
+  if (spec.offset != 0) fail("offset is for arrays in a file; a Zarr array has none");
+  if (spec.order == Order::fortran)
+    fail(
+        "order F would need the codec 'transpose', which Penstock does not have; pass the axes in "
+        "reverse order, with order C");
+  const auto elements = static_cast<std::size_t>(type_of(spec.dtype).size);
+  if (!given.fill_value.empty() && given.fill_value.size() != elements)
+    fail("fill_value must be an element of " + std::to_string(elements) + " bytes, not " +
+         std::to_string(given.fill_value.size()));
+  if (!given.dimension_names.empty() && given.dimension_names.size() != spec.shape.size())
+    fail("dimension_names has " + std::to_string(given.dimension_names.size()) + " names for " +
+         std::to_string(spec.shape.size()) + " dimensions");
+  if (!given.attributes.empty()) check_attributes(given.attributes);
+}
+
+}  // namespace
+
+Array parse(std::string_view text) {
+  try {
+    return parse_members(text);
+  } catch (const Json::exception& error) {
+    refuse_metadata(error.what());
+  } catch (const Error& error) {
+    refuse_metadata(error.what());
+  }
+}
+
+Array make(const ArraySpec& spec) {
+  check_given(spec);
+  const ChunkSpec& given = spec.chunks;
+  const Type& type = type_of(spec.dtype);
+  Array array;
+  array.dtype = type.size == 1 ? "|" + spec.dtype.substr(1) : spec.dtype;
+  array.grid.shape = spec.shape;
+  array.grid.element_size = type.size;
+  array.grid.chunk = given.chunks.empty() ? choose_chunk(spec.shape, type.size) : given.chunks;
+  array.sharded = !given.shards.empty();
+  array.grid.shard = array.sharded ? given.shards : array.grid.chunk;
+  array.grid.check();
+  array.fill = given.fill_value;
+  if (array.fill.empty()) array.fill.resize(static_cast<std::size_t>(type.size));
+  array.codecs = parse_compressors(given.compressors, type);
+  array.dimension_names = given.dimension_names;
+  if (!given.attributes.empty()) array.attributes = Json::parse(given.attributes).dump();
+  return array;
+}
+
+std::string document_of(const Array& array) {
+  const Type& type = type_of(array.dtype);
+  const bool little = array.dtype[0] != '>';
+  Json json;
+  json["zarr_format"] = 3;
+  json["node_type"] = "array";
+  json["shape"] = array.grid.shape;
+  json["data_type"] = type.name;
+  json["chunk_grid"] = {{"name", "regular"},
+                        {"configuration", {{"chunk_shape", array.grid.shard}}}};
+  json["chunk_key_encoding"] = {
+      {"name", array.named_by_prefix ? "default" : "v2"},
+      {"configuration", {{"separator", std::string(1, array.separator)}}}};
+  json["fill_value"] = json_of(array.fill, type, little);
+  json["codecs"] = codecs_json(array);
+  json["attributes"] = array.attributes.empty() ? Json::object() : Json::parse(array.attributes);
+  if (!array.dimension_names.empty()) json["dimension_names"] = names_json(array.dimension_names);
+  json["storage_transformers"] = Json::array();
+  return json.dump(2) + "\n";
+}
+
+std::string group_text() {
+  const Json json{{"zarr_format", 3}, {"node_type", "group"}, {"attributes", Json::object()}};
+  return json.dump(2) + "\n";
+}
+
+std::string node_type_of(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) refuse_metadata("it is no JSON object");
+  const Json& type = member(json, "node_type");
+  return type.is_string() ? type.get<std::string>() : type.dump();
+}
+
+void check_attributes(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    throw Error(ErrorClass::argument,
+                "attributes must be a JSON object, as {\"units\": \"K\"}, not " +
+                    (text.empty() ? "an empty text" : text.substr(0, 200)));
+}
+
+}  // namespace penstock::zarr
