@@ -43,10 +43,10 @@ tool() {
 }
 # clang-tidy reads file by file: a configuration of its own says how each is compiled.
 compiled_sources() { git ls-files 'src/*.cpp' 'bindings/*.cpp' | grep -F -f <(grep -oE '(src|bindings)/[^"]*\.cpp' "$build-tidy/compile_commands.json" | sort -u); }
-# Of a header that has changed, the file of the same name is read.
+# Of a header that has changed, the file of the same name is read. A file that was only moved has not changed.
 tidied_sources() {
   if [ -n "${SINCE:-}" ] && git merge-base --is-ancestor "$SINCE" HEAD 2>/dev/null; then
-    compiled_sources | grep -F -x -f <(git diff --name-only "$SINCE" -- src bindings | sed 's/\.hpp$/.cpp/' | sort -u)
+    compiled_sources | grep -F -x -f <(git diff --name-only -M90% --diff-filter=AM "$SINCE" -- src bindings | sed 's/\.hpp$/.cpp/' | sort -u)
   else
     compiled_sources
   fi
