@@ -38,7 +38,7 @@ _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
 def split(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}. independent: each rank its own part, without exchange, "
                                     "beside computation. The others: collective, beside what they are named after."),
-    priorities: str = typer.Option("auto,idle", help=f"Of the background's thread, any of {', '.join(PRIORITIES)}: as Penstock "
+    priorities: str = typer.Option("auto,nice", help=f"Of the background's thread, any of {', '.join(PRIORITIES)}: as Penstock "
                                    "chooses; as the program; SCHED_BATCH; nice 19; SCHED_IDLE, only when a core has nothing else."),
     set_up: str = typer.Option("default", help=f"Of the collective ones: {' or '.join(SET_UPS)}, in which every rank writes its "
                                "whole share in one request, after step 5 of the exchange."),

@@ -11,7 +11,7 @@ from .plots import BEFORE_LINES, WHISKERS, plt, save, whiskers
 from .report import MODES, Record, distinct
 
 COLORS = {"none": "C7", "storage": "C0", "all": "C1"}
-HATCHES = {"auto": "", "other": "..", "batch": "xx", "nice": "\\\\\\\\", "idle": "////"}  # of priorities
+HATCHES = {"auto": "", "other": "..", "batch": "xx", "nice": "\\\\\\\\"}  # of priorities
 WIDTH = 0.8  # of a group of bars
 
 

@@ -180,7 +180,7 @@ part = SLABS.part(total, comm.size, comm.rank)
 memory = Memory(part)
 lazy = SimpleNamespace(write_begin=lambda *_, **__: SimpleNamespace(wait=lambda: None),
                        read_begin=lambda *_, **__: SimpleNamespace(wait=lambda: None))
-overlap = Overlap({"device": ".", "on": "page-cache", "priorities": ["auto", "idle", "nice"]}, comm)
+overlap = Overlap({"device": ".", "on": "page-cache", "priorities": ["auto", "batch", "nice"]}, comm)
 # Every mode with a thread gets its priority; what a thread does with it is tested in test_background_thread.py.
 assert list(overlap.methods("all")) == ["all", "all, batch", "all, nice"] and list(overlap.methods("none")) == ["none"]
 asked = SimpleNamespace(write_begin=lambda *_, **settings: settings, read_begin=lambda *_, out, **settings: settings)
