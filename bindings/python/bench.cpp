@@ -60,12 +60,17 @@ class Race {
     methods_.push_back(std::make_unique<Engine>(comm_, std::move(request)));
   }
 
-  void mpi_io(std::uintptr_t element, std::uintptr_t file_type, std::int64_t displacement,
-              std::uintptr_t memory_type, int count, Array source, Array target) {
-    methods_.push_back(std::make_unique<MpiIo>(
-        comm_, MpiIo::Request{handle_at<MPI_Datatype>(element), handle_at<MPI_Datatype>(file_type),
-                              handle_at<MPI_Datatype>(memory_type), displacement, count,
-                              source.data(), target.data()}));
+  /// `interior`: where the section begins in the memory, whose shape is `outer`.
+  void mpi_io(const std::vector<std::int64_t>& shape, std::int64_t element_size,
+              const std::optional<Section>& section, const std::vector<std::int64_t>& outer,
+              const std::vector<std::int64_t>& interior, Array source, Array target) {
+    MpiIo::Request request{element_size == 4 ? MPI_INT : MPI_DOUBLE, {}, {}, source.data(),
+                           target.data()};
+    if (section) {
+      request.file = file_type_of(*section, shape, request.element);
+      request.memory = memory_type_of(outer, section->shape(), interior, request.element);
+    }
+    methods_.push_back(std::make_unique<MpiIo>(comm_, std::move(request)));
     pinned_.push_back(std::move(source));
     pinned_.push_back(std::move(target));
   }
@@ -124,8 +129,8 @@ void bind_bench(nb::module_& m) {
       .def("rod", &Race::rod, "memory"_a, "offset"_a, "direct"_a)
       .def("engine", &Race::engine, "shape"_a, "element_size"_a, "hints"_a, "section"_a.none(),
            "source"_a.none(), "target"_a.none())
-      .def("mpi_io", &Race::mpi_io, "element"_a, "file_type"_a, "displacement"_a, "memory_type"_a,
-           "count"_a, "source"_a, "target"_a)
+      .def("mpi_io", &Race::mpi_io, "shape"_a, "element_size"_a, "section"_a.none(), "outer"_a,
+           "interior"_a, "source"_a, "target"_a)
       .def("open", &Race::open, "paths"_a, WithoutGil())
       .def("round", &Race::round, "order"_a, "writes"_a, "fresh"_a.none(), WithoutGil())
       .def("close_files", &Race::close_files, WithoutGil())

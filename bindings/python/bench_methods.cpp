@@ -94,20 +94,19 @@ void Engine::close() {
 void MpiIo::open(const std::string& path, bool create) {
   const int mode = MPI_MODE_RDWR | (create ? MPI_MODE_CREATE : 0);
   check(MPI_File_open(comm_, path.c_str(), mode, MPI_INFO_NULL, &file_), "MPI_File_open");
-  check(MPI_File_set_view(file_, request_.displacement, request_.element, request_.file_type,
-                          "native", MPI_INFO_NULL),
+  const auto& view = request_.file;
+  check(MPI_File_set_view(file_, view ? view->displacement : 0, request_.element,
+                          view ? view->type.get() : request_.element, "native", MPI_INFO_NULL),
         "MPI_File_set_view");
 }
 
 void MpiIo::write() {
-  check(MPI_File_write_at_all(file_, 0, request_.source, request_.count, request_.memory_type,
-                              MPI_STATUS_IGNORE),
+  check(MPI_File_write_at_all(file_, 0, request_.source, count(), memory_type(), MPI_STATUS_IGNORE),
         "MPI_File_write_at_all");
 }
 
 void MpiIo::read() {
-  check(MPI_File_read_at_all(file_, 0, request_.target, request_.count, request_.memory_type,
-                             MPI_STATUS_IGNORE),
+  check(MPI_File_read_at_all(file_, 0, request_.target, count(), memory_type(), MPI_STATUS_IGNORE),
         "MPI_File_read_at_all");
 }
 

@@ -12,6 +12,8 @@
 
 #include <penstock/penstock.hpp>
 
+#include "bench_types.hpp"
+
 namespace penstock::python {
 
 /// One way to write and read this rank's part of a file. All calls are collective.
@@ -85,19 +87,24 @@ class Engine final : public Method {
 class MpiIo final : public Method {
  public:
   struct Request {
-    MPI_Datatype element, file_type, memory_type;
-    MPI_Offset displacement;
-    int count;  ///< of memory types
+    MPI_Datatype element;
+    std::optional<FileType> file;    ///< none: this rank wants nothing
+    std::optional<Datatype> memory;  ///< none where file is none
     const void* source;
     void* target;
   };
-  MpiIo(MPI_Comm comm, const Request& request) : comm_(comm), request_(request) {}
+  MpiIo(MPI_Comm comm, Request request) : comm_(comm), request_(std::move(request)) {}
   void open(const std::string& path, bool create) override;
   void write() override;
   void read() override;
   void close() override;
 
  private:
+  int count() const noexcept { return request_.memory ? 1 : 0; }
+  MPI_Datatype memory_type() const noexcept {
+    return request_.memory ? request_.memory->get() : request_.element;
+  }
+
   MPI_Comm comm_;
   Request request_;
   MPI_File file_ = MPI_FILE_NULL;

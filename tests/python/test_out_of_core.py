@@ -249,7 +249,7 @@ with ps.OutOfCoreArray("a.npy", "w", (4000, 64), "f8", memory="64K", comm=comm, 
     finally:
         if process.poll() is None:
             os.killpg(process.pid, 9)
-    assert process.returncode != 0
+    # Not by the launcher's exit code: that of Debian's MPICH may be 0.
     found = np.load(tmp_path / "a.npy")
     done = (found == 7).all(axis=1)
     assert np.isin(found, (0, 7)).all() and 4000 > done.sum() > 0

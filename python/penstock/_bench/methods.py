@@ -75,7 +75,6 @@ class MpiIo:
 
     def __init__(self, race: _Race, name: str, memory: Memory):
         self.name = name
-        element, file_type, displacement = memory.part.file_type()
-        memory_type, count = memory.part.memory_type()
-        element_at, file_type_at, memory_type_at = map(MPI._addressof, (element, file_type, memory_type))
-        race.mpi_io(element_at, file_type_at, displacement, memory_type_at, count, memory.source, memory.target)
+        part = memory.part
+        race.mpi_io(part.shape, part.dtype.itemsize, part.section, part.outer_shape, [s.start for s in part.interior],
+                    memory.source, memory.target)

@@ -69,41 +69,6 @@ class Part:
         place = [int(i) + s.start for i, s in zip(first, box)]
         return int(np.ravel_multi_index(place, self.shape)) * self.dtype.itemsize
 
-    def file_type(self) -> tuple[Any, Any, int]:
-        """For MPI-IO: element type and file type of a view, and its displacement."""
-        from mpi4py import MPI
-
-        element = {4: MPI.INT, 8: MPI.DOUBLE}[self.dtype.itemsize]
-        if self.section is None:
-            return element, element, 0
-        if all(stride == 1 for _, _, stride, _ in self.section.dimensions):
-            starts = [lower for lower, _, _, _ in self.section.dimensions]
-            return element, element.Create_subarray(self.shape, self.section.shape, starts).Commit(), 0
-        return (element, *_strided_type(self.shape, self.section.dimensions, element))
-
-    def memory_type(self) -> tuple[Any, int]:
-        """For MPI-IO: the datatype of the memory, and how many of it (0: nothing is wanted)."""
-        element, _, _ = self.file_type()
-        if self.section is None:
-            return element, 0
-        if self.outer_shape == self.section.shape:
-            return element, self.section.size
-        starts = [s.start for s in self.interior]
-        return element.Create_subarray(self.outer_shape, self.section.shape, starts).Commit(), 1
-
-
-def _strided_type(shape: tuple[int, ...], dimensions: list, element: Any) -> tuple[Any, int]:
-    """Vectors of blocks, one within the other, from the last dimension to the first."""
-    step, displacement, inner = element.Get_size(), 0, element
-    for extent, (lower, upper, stride, block) in zip(reversed(shape), reversed(dimensions)):
-        count = -(-(upper - lower) // stride)
-        # The type within has the extent of one step of this dimension: blocks follow by counting.
-        vector = inner.Create_hvector(count, block, stride * step)
-        displacement += lower * step
-        step *= extent
-        inner = vector.Create_resized(0, step)
-    return inner.Commit(), displacement
-
 
 def _words(elements: np.ndarray, itemsize: int) -> np.ndarray:
     """The 4-byte words of elements with these (32-bit) numbers: all different, never a pattern."""
