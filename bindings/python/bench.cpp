@@ -64,8 +64,8 @@ class Race {
   void mpi_io(const std::vector<std::int64_t>& shape, std::int64_t element_size,
               const std::optional<Section>& section, const std::vector<std::int64_t>& outer,
               const std::vector<std::int64_t>& interior, Array source, Array target) {
-    MpiIo::Request request{element_size == 4 ? MPI_INT : MPI_DOUBLE, {}, {}, source.data(),
-                           target.data()};
+    MpiIo::Request request{
+        element_size == 4 ? MPI_INT : MPI_DOUBLE, {}, {}, source.data(), target.data()};
     if (section) {
       request.file = file_type_of(*section, shape, request.element);
       request.memory = memory_type_of(outer, section->shape(), interior, request.element);
