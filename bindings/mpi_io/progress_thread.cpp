@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "background/blocked_signals.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi_io/inside.hpp"
 
@@ -45,11 +46,12 @@ ProgressThread::~ProgressThread() {
 
 ProgressThread::Id ProgressThread::add(Job job) {
   const std::lock_guard guard(jobs_mutex_);
-  const Id id = jobs_.insert(jobs_.end(), std::move(job));
-  if (thread_.joinable()) return id;
-  process_ = ::getpid();
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  return id;
+  if (!thread_.joinable()) {
+    const BlockedSignals blocked;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    process_ = ::getpid();
+  }
+  return jobs_.insert(jobs_.end(), std::move(job));
 }
 
 void ProgressThread::remove(Id id) {

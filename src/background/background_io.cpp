@@ -27,7 +27,8 @@ std::shared_ptr<BufferedFile> BackgroundIo::file(const FileId& id, const QueueKe
   if (auto file = files_[id].lock()) return file;
   std::shared_ptr<IoQueue> queue = queues_[key].lock();
   if (!queue) {
-    queue = std::make_shared<IoQueue>(memory_, throttling_, key.page_cache, idle_);
+    const auto kind = key.page_cache ? IoQueue::Kind::page_cache : IoQueue::Kind::device;
+    queue = std::make_shared<IoQueue>(memory_, throttling_, kind, idle_);
     if (key.file == 0) kept_.push_back(queue);
   }
   auto file = std::make_shared<BufferedFile>(queue, path, who);
@@ -36,6 +37,14 @@ std::shared_ptr<BufferedFile> BackgroundIo::file(const FileId& id, const QueueKe
   drop_expired(queues_);
   drop_expired(files_);
   return file;
+}
+
+std::shared_ptr<IoQueue> BackgroundIo::queue_of_calls() {
+  auto queue = std::make_shared<IoQueue>(memory_, throttling_, IoQueue::Kind::calls, idle_);
+  const std::lock_guard guard(mutex_);
+  std::erase_if(of_calls_, [](const auto& known) { return known.expired(); });
+  of_calls_.push_back(queue);
+  return queue;
 }
 
 std::vector<std::shared_ptr<IoQueue>> BackgroundIo::live_queues() {
@@ -70,6 +79,8 @@ std::size_t BackgroundIo::threads() {
 void BackgroundIo::lock_for_fork() {
   mutex_.lock();
   locked_ = alive(queues_);
+  for (const auto& known : of_calls_)
+    if (auto queue = known.lock()) locked_.push_back(std::move(queue));
   for (const auto& queue : locked_) queue->lock_for_fork();
   memory_.lock_for_fork();
 }

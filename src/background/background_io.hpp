@@ -8,6 +8,8 @@
 //   3. The queue of a file that is a device of its own ends with the file; those of real devices
 //      stay, which are few. A queue's thread ends where it has been idle for some seconds, so a
 //      process has at most as many I/O threads as queues with something to do lately.
+// Open files have queues of their own for what their calls do in another thread, see
+// queue_of_calls().
 #pragma once
 
 #include <chrono>
@@ -82,12 +84,15 @@ class BackgroundIo {
   std::shared_ptr<BufferedFile> file(const FileId& id, const QueueKey& key, const std::string& path,
                                      const std::string& who);
 
+  /// A queue whose units are parts of the calls of one open file, which keeps it.
+  std::shared_ptr<IoQueue> queue_of_calls();
+
   /// Writes what is queued and ends the threads (a later unit starts its own again). Tells on
   /// stderr what the program has not asked for: failures, and files that were not closed.
   void finish() noexcept;
 
-  std::size_t queues();   // that there are
-  std::size_t threads();  // that run
+  std::size_t queues();   // of devices
+  std::size_t threads();  // of these that run
 
   /// Around a fork: `lock_for_fork` before, the second in the parent, the third in the child, which
   /// has a background of its own with nothing in it.
@@ -105,6 +110,7 @@ class BackgroundIo {
   std::mutex mutex_;  // taken before those of queues, these before that of the memory
   std::map<QueueKey, std::weak_ptr<IoQueue>> queues_;
   std::vector<std::shared_ptr<IoQueue>> kept_;  // of real devices: files come and go
+  std::vector<std::weak_ptr<IoQueue>> of_calls_;
   std::map<FileId, std::weak_ptr<BufferedFile>> files_;
   std::vector<std::shared_ptr<IoQueue>> locked_;  // for a fork
 };

@@ -1,14 +1,11 @@
 #include "background/io_queue.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <new>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "background/blocked_signals.hpp"
 #include "base/tally.hpp"
 
 namespace penstock {
@@ -32,24 +29,20 @@ bool IoQueue::start() {
   if (running_) return true;
   stop_ = false;
   if (thread_.joinable()) thread_.join();  // it has left its loop, and the lock
-  // All signals are blocked in this thread, so that the program's own threads get them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { run(); });
     running_ = true;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // too many threads, or no memory for one
     running_ = false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return running_;
 }
 
 IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
   std::unique_lock guard(mutex_);
   const bool started = start();
-  memory_.unit_queued();
+  if (!is_of_calls()) memory_.unit_queued();
   const IoTicket ticket = ++submitted_;
   file.queued(ticket, unit);
   entries_.push_back({.file = &file, .unit = std::move(unit)});
@@ -62,19 +55,22 @@ IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
 /// that others submit meanwhile. An exception instead would leave the ranks in the middle of an
 /// exchange.
 void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
-  running_ = in_background = true;
+  running_ = true;
+  const bool before = std::exchange(in_background, !is_of_calls());
   while (!entries_.empty() || !under_way_.empty()) step(guard);
-  running_ = in_background = false;
+  in_background = before;
+  running_ = false;
   done_.notify_all();
 }
 
 bool IoQueue::may_begin() const noexcept {
   if (entries_.empty()) return false;
-  return !throttleable_ || throttling_.throttles == 0 || throttling_.expedites > 0 || awaited_ > 0;
+  return !is_throttleable() || throttling_.throttles == 0 || throttling_.expedites > 0 ||
+         awaited_ > 0;
 }
 
 void IoQueue::run() {
-  in_background = true;
+  in_background = !is_of_calls();
   std::unique_lock guard(mutex_);
   for (;;) {
     if (under_way_.empty()) {
@@ -124,7 +120,7 @@ void IoQueue::end_oldest(std::unique_lock<std::mutex>& guard) {
   unit.work = unit.finish = nullptr;  // the unit's memory
   guard.lock();
   entry.file->ended(unit, entry.dropped, std::move(entry.error));
-  memory_.unit_ended();
+  if (!is_of_calls()) memory_.unit_ended();
   ++finished_;  // the file may be gone from here on
   done_.notify_all();
 }
@@ -134,7 +130,7 @@ void IoQueue::await(Over&& over) {
   std::unique_lock guard(mutex_);
   if (over()) return;
   ++awaited_;
-  if (throttleable_) has_work_.notify_one();
+  if (is_throttleable()) has_work_.notify_one();
   done_.wait(guard, over);
   --awaited_;
 }

@@ -1,8 +1,13 @@
-// IoQueue: one queue of units and the one I/O thread that carries them out, in the order in which
-// they came. Each ends before the next one begins, but for units of one write where storage
-// completes later: these are under way together, and end in their order. The thread never calls
-// MPI. It starts with the first unit, and ends where there has been none for a while. Where no
-// thread can be started, the thread that submits a unit carries it out.
+// IoQueue: one queue of units and the one thread that carries them out, in the order in which they
+// came. Each ends before the next one begins, but for units of one write where storage completes
+// later: these are under way together, and end in their order. The thread starts with the first
+// unit, and ends where there has been none for a while. Where no thread can be started, the thread
+// that submits a unit carries it out.
+//
+// There is no other kind of thread in the library. Most are I/O threads: their queue belongs to a
+// device, its units outlive the calls that submit them, and never call MPI. A queue of calls
+// belongs to one open file: its units are what a call does in another thread while it goes on
+// itself.
 #pragma once
 
 #include <atomic>
@@ -13,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "background/active_buffer.hpp"
 #include "background/io_unit.hpp"
@@ -31,20 +37,30 @@ class IoQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `throttleable`: its units go to the page cache, so they need a core more than a device. Such a
-  /// queue begins none while writers copy, unless a caller waits for one. `idle`: how long its
-  /// thread stays without units.
-  IoQueue(ActiveBuffer& memory, const Throttling& throttling, bool throttleable,
-          Clock::duration idle)
-      : memory_(memory), throttling_(throttling), throttleable_(throttleable), idle_(idle) {}
+  enum class Kind {
+    device,
+    /// Its units go to the page cache, so they need a core more than a device: it begins none while
+    /// writers copy, unless a caller waits for one.
+    page_cache,
+    /// Its units are parts of calls: they count as such, and hold no room in the active buffer.
+    calls
+  };
+
+  /// `idle`: how long its thread stays without units.
+  IoQueue(ActiveBuffer& memory, const Throttling& throttling, Kind kind, Clock::duration idle)
+      : memory_(memory), throttling_(throttling), kind_(kind), idle_(idle) {}
   IoQueue(const IoQueue&) = delete;
   ~IoQueue() { finish(); }
 
   IoTicket submit(Ledger& file, IoUnit unit);
+  /// Of a queue of calls: the unit has no extent, and must not throw.
+  IoTicket submit(IoUnit unit) { return submit(calls_, std::move(unit)); }
   bool is_done(IoTicket ticket);
   void wait(IoTicket ticket);
   /// Until nothing of the file is queued.
   void drain(const Ledger& file, Ledger::Which which);
+  /// Of a queue of calls: until nothing is queued.
+  void drain() { drain(calls_, Ledger::Which::all); }
   bool is_drained(const Ledger& file, Ledger::Which which);
   /// To be held while a ledger of one of its files is read or changed.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
@@ -83,14 +99,17 @@ class IoQueue {
   void step(std::unique_lock<std::mutex>& guard);
   bool next_joins() const;
   bool may_begin() const noexcept;
+  bool is_throttleable() const noexcept { return kind_ == Kind::page_cache; }
+  bool is_of_calls() const noexcept { return kind_ == Kind::calls; }
 
   ActiveBuffer& memory_;
   const Throttling& throttling_;
-  const bool throttleable_;
+  const Kind kind_;
   const Clock::duration idle_;
   std::mutex mutex_;
   std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has
   std::deque<Entry> entries_, under_way_;
+  Ledger calls_;  // of units that are of no file
   IoTicket submitted_ = 0, finished_ = 0;
   int awaited_ = 0;  // by those who wait for units of this queue
   bool running_ = false, stop_ = false;

@@ -14,7 +14,6 @@
 
 #include "background/background_io.hpp"
 #include "background/cache_speed.hpp"
-#include "background/worker.hpp"
 #include "base/buffer.hpp"
 #include "base/direction.hpp"
 #include "base/task.hpp"
@@ -114,6 +113,7 @@ struct OpenFile {
         background(background),
         units(std::move(units)),
         machine(machine),
+        queue_of_calls(background.queue_of_calls()),
         calls_before(comm.calls()) {}
   OpenFile(const OpenFile&) = delete;
 
@@ -126,7 +126,8 @@ struct OpenFile {
   NodeStaging staging;  // of the node exchange
   StagingKey staging_key;
   TeamArenas arenas;  // of this node's ranks, once a write has been buffered
-  Worker worker;      // does storage calls while the calling thread exchanges
+  /// Does storage calls while the calling thread exchanges.
+  const std::shared_ptr<IoQueue> queue_of_calls;
   BackgroundCounts background_counts;
   StorageCounts background_storage;        // what I/O threads do
   std::shared_ptr<BufferedFile> buffered;  // null: nothing of this file is ever buffered

@@ -23,8 +23,8 @@ struct Window {
   std::int64_t round = -1;
   Extent extent;
   std::vector<WindowStream> streams;  // per source; empty: nothing in this round
-  Worker::Ticket ticket = 0;          // of its storage call, if a thread does it; which one:
-  bool in_io_thread = false;          // that of the active buffer, else that of the file
+  IoTicket ticket = 0;                // of its storage call, if a thread does it; which one:
+  bool in_io_thread = false;          // that of the device, else that of the file's calls
   bool under_way = false;             // begun by this thread, which ends it, too
   std::optional<Error> error;         // of that call
 };

@@ -31,7 +31,7 @@ WindowQueue::WindowQueue(Context& context, const Plan& plan, const Hints& hints,
 WindowQueue::~WindowQueue() {
   // What threads are still reading into must stay.
   for (const auto& window : windows_)
-    if (window->ticket != 0) context_.file.worker.wait(window->ticket);
+    if (window->ticket != 0) context_.file.queue_of_calls->wait(window->ticket);
   for (const auto& window : ahead_) context_.buffered->wait(window->ticket);
   for (const auto& window : open_) context_.buffered->wait(window->ticket);
   context_.pool.give(BufferPool::Use::sieve, std::move(sieve_));
@@ -138,9 +138,11 @@ void WindowQueue::start(Window& window, bool fill) {
     if (window.error) failed_ = true;
   };
   if (!background_) return work();
-  const Placement placement = asked_placement_of(hints_);
-  window.ticket = beside ? context_.file.worker.submit(work, placement, finish)
-                         : context_.file.worker.submit(work, placement);
+  IoUnit unit;
+  unit.placement = asked_placement_of(hints_);
+  unit.work = work;
+  if (beside) unit.finish = finish;
+  window.ticket = context_.file.queue_of_calls->submit(std::move(unit));
 }
 
 void WindowQueue::start_flush(Window& window) {
@@ -164,7 +166,7 @@ void WindowQueue::stagger() {
 bool WindowQueue::is_done(Window& window) {
   if (window.under_way) return window.io.is_done();
   if (window.in_io_thread) return context_.buffered->is_done(window.ticket);
-  return context_.file.worker.is_done(window.ticket);
+  return context_.file.queue_of_calls->is_done(window.ticket);
 }
 
 void WindowQueue::finish(Window& window) {
@@ -175,7 +177,7 @@ void WindowQueue::finish(Window& window) {
   if (window.ticket != 0) {
     const Timed watch(context_.record, Phase::wait);
     if (window.in_io_thread) context_.buffered->wait(window.ticket);
-    else context_.file.worker.wait(window.ticket);
+    else context_.file.queue_of_calls->wait(window.ticket);
     window.ticket = 0;
   }
   if (window.error && !error_) error_ = window.error;

@@ -79,7 +79,7 @@ void InFlight::go_on_until(Over&& over) {
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::run(Request request, const Hints& hints) {
-  thread_.wait_for_all();
+  thread_->drain();
   auto begun = add(std::move(request), hints, std::nullopt);
   go_on_until([&] { return begun->operation->has_ended(); });
   take(*begun);
@@ -89,7 +89,7 @@ std::shared_ptr<InFlight::Begun> InFlight::run(Request request, const Hints& hin
 std::shared_ptr<InFlight::Begun> InFlight::begin(Request request, Hints hints,
                                                  Background background) {
   if (background == Background::none) hints.active_buffer_size = 0;
-  thread_.wait_for_all();
+  thread_->drain();
   if (background == Background::all && !threads_allowed_) require_threads();
   const Placement placement = asked_placement_of(hints);
   auto begun = add(std::move(request), hints, background);
@@ -103,18 +103,20 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Request request, Hints hints,
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::post(Request request, const Hints& hints) {
-  thread_.wait_for_all();
+  thread_->drain();
   auto begun = add(std::move(request), hints, Background::storage);
   go_on();
   return begun;
 }
 
 void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement) {
-  const auto work = [this, begun, call = InCall::current()->call()] {
+  IoUnit unit;
+  unit.placement = placement;
+  unit.work = [this, begun, call = InCall::current()->call()] {
     const InCall in(file_.comm, file_.storage.path(), call);
     static_cast<void>(attempt([&] { go_on_until([&] { return begun->operation->has_begun(); }); }));
   };
-  last_ticket_ = begun->ticket = thread_.submit(work, placement);
+  last_ticket_ = thread_->submit(std::move(unit));
 }
 
 /// Collective, once for each file. What is in flight is ended first: another rank may be waiting
@@ -153,18 +155,18 @@ void InFlight::end_first() {
 }
 
 void InFlight::end_everything() {
-  thread_.wait_for_all();
+  thread_->drain();
   while (!begun_.empty()) end_first();
 }
 
 void InFlight::end_reads() {
-  thread_.wait_for_all();
+  thread_->drain();
   const auto reads = [](const auto& begun) { return !begun->operation->access().writes(); };
   while (std::any_of(begun_.begin(), begun_.end(), reads)) end_first();
 }
 
 void InFlight::end(Begun& begun) {
-  thread_.wait_for_all();
+  thread_->drain();
   Operation& operation = *begun.operation;
   operation.ask();
   if (!operation.has_ended()) {
@@ -180,7 +182,7 @@ void InFlight::end(Begun& begun) {
 
 bool InFlight::is_copied(Begun& begun, bool wait) {
   if (begun.operation->is_copied()) return true;
-  if (wait) thread_.wait_for_all();
+  if (wait) thread_->drain();
   if (wait && begun.operation->is_aside()) {
     const BackgroundIo::Expedite expedite(file_.background);
     go_on_until([&] { return begun.operation->is_copied(); });

@@ -26,7 +26,6 @@ class InFlight {
  public:
   struct Begun {
     std::shared_ptr<Operation> operation;
-    Worker::Ticket ticket = 0;   // of its begin, where a thread does that
     bool taken = false;          // it has ended, and its error was moved to:
     std::optional<Error> error;  // for the handle to throw
     Statistics counts;           // that are in no call's statistics yet
@@ -34,9 +33,10 @@ class InFlight {
   using Count = std::function<void(const Statistics&)>;
 
   /// `count` gets what operations have counted.
-  InFlight(OpenFile& file, Count count) : file_(file), count_(std::move(count)) {}
+  InFlight(OpenFile& file, Count count)
+      : file_(file), count_(std::move(count)), thread_(file.background.queue_of_calls()) {}
   InFlight(const InFlight&) = delete;
-  ~InFlight() { thread_.wait_for_all(); }
+  ~InFlight() { thread_->drain(); }
 
   /// An operation until the call that began it returns. Collective, unless the request needs no
   /// other rank.
@@ -58,7 +58,7 @@ class InFlight {
   /// The same for all up to the last read.
   void end_reads();
   /// No thread of this rank uses the file any more.
-  void await_threads() { thread_.wait_for_all(); }
+  void await_threads() { thread_->drain(); }
   /// Gives up all operations in flight, which can never end; their handles keep the errors. Only
   /// after the file's last unit has ended: units use what the operations own.
   void abandon() noexcept;
@@ -74,7 +74,7 @@ class InFlight {
   void take(Begun& begun);
   void take_ended();
   void end_first();
-  bool thread_is_busy() { return last_ticket_ != 0 && !thread_.is_done(last_ticket_); }
+  bool thread_is_busy() { return last_ticket_ != 0 && !thread_->is_done(last_ticket_); }
   void begin_in_thread(const std::shared_ptr<Begun>& begun, const Placement& placement);
   void require_threads();
 
@@ -82,8 +82,8 @@ class InFlight {
   Count count_;
   bool threads_allowed_ = false;
   std::deque<std::shared_ptr<Begun>> begun_;  // oldest first
-  Worker thread_;                             // of Background::all
-  Worker::Ticket last_ticket_ = 0;
+  const std::shared_ptr<IoQueue> thread_;     // of Background::all
+  IoTicket last_ticket_ = 0;
 };
 
 }  // namespace penstock

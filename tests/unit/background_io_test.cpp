@@ -248,12 +248,15 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
   submit(*slow, 4 * KiB, [&] { gate.pass(); });
   submit(*slow, 4 * KiB, [] {});
   EXPECT_TRUE(goes_on(*quick));
+  const auto calls = background.queue_of_calls();
+  const IoTicket parents = calls->submit(unit_of([&] { gate.pass(); }, 1, {}));
   background.lock_for_fork();
   const pid_t child = ::fork();
   if (child == 0) {
     background.forget_after_fork();
     const bool empty = slow->pending().empty() && background.memory().in_use() == 0 &&
-                       background.memory().nothing_queued();
+                       background.memory().nothing_queued() && calls->is_done(parents);
+    calls->wait(calls->submit(unit_of([] {}, 1, {})));
     ::_exit(empty && goes_on(*slow) && goes_on(*quick) ? 0 : 1);
   }
   background.unlock_after_fork();
@@ -261,7 +264,9 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(slow->pending().size(), 2u);
+  EXPECT_FALSE(calls->is_done(parents));
   gate.open();
+  calls->drain();
   slow->drain();
   for (const File& file : {slow, quick}) file->mark_synced();
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -16,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "background/worker.hpp"
 #include "background_gate.hpp"
+#include "base/tally.hpp"
 
 namespace penstock {
 namespace {
@@ -28,7 +29,7 @@ struct IoQueueTest : testing::Test {
   ActiveBuffer memory;
   Throttling throttling;
   Ledger file;
-  IoQueue queue{memory, throttling, /*throttleable=*/false, 1min};
+  IoQueue queue{memory, throttling, IoQueue::Kind::device, 1min};
 
   IoTicket submit(std::function<void()> work, std::int64_t operation = 1, Extent extent = {0, 8}) {
     return submit_to(queue, std::move(work), operation, extent);
@@ -142,29 +143,57 @@ TEST_F(IoQueueHalves, UnitsOfTwoFilesEndOneAfterTheOther) {
   EXPECT_EQ(order, (std::vector<std::string>{"b1", "e1", "b2", "e2"}));
 }
 
-TEST(WorkerTest, JobsInHalvesAreUnderWayTogetherAndOthersAlone) {
+/// A queue of calls.
+struct CallQueueTest : IoQueueTest {
+  IoQueue calls{memory, throttling, IoQueue::Kind::calls, 1min};
+
+  IoTicket submit_call(std::function<void()> work, std::function<void()> finish = nullptr) {
+    IoUnit unit;
+    unit.work = std::move(work);
+    unit.finish = std::move(finish);
+    return calls.submit(std::move(unit));
+  }
+};
+
+TEST_F(CallQueueTest, UnitsInHalvesAreUnderWayTogetherAndOthersAlone) {
   std::vector<std::string> order;
   Gate gate;
-  Worker worker;
   const auto note = [&](const char* what) { return [&order, what] { order.push_back(what); }; };
-  worker.submit([&] { gate.pass(); });
-  worker.submit(note("b1"), {}, note("e1"));
-  const Worker::Ticket second = worker.submit(note("b2"), {}, note("e2"));
-  worker.submit(note("whole"));
-  const Worker::Ticket last = worker.submit(note("b3"), {}, note("e3"));
-  EXPECT_FALSE(worker.is_done(second));
+  submit_call([&] { gate.pass(); });
+  submit_call(note("b1"), note("e1"));
+  const IoTicket second = submit_call(note("b2"), note("e2"));
+  submit_call(note("whole"));
+  const IoTicket last = submit_call(note("b3"), note("e3"));
+  EXPECT_FALSE(calls.is_done(second));
   gate.open();
-  worker.wait(last);
+  calls.wait(last);
   EXPECT_EQ(order, (std::vector<std::string>{"b1", "b2", "e1", "e2", "whole", "b3", "e3"}));
 }
 
-TEST(WorkerTest, EndsAfterWhatIsUnderWay) {
+TEST_F(CallQueueTest, EndsAfterWhatIsUnderWay) {
   bool ended = false;
   {
-    Worker worker;
-    worker.submit([] {}, {}, [&] { ended = true; });
+    IoQueue brief(memory, throttling, IoQueue::Kind::calls, 1min);
+    IoUnit unit;
+    unit.work = [] {};
+    unit.finish = [&] { ended = true; };
+    brief.submit(std::move(unit));
   }
   EXPECT_TRUE(ended);
+}
+
+TEST_F(CallQueueTest, UnitsArePartsOfACall) {
+  throttling.throttles = 1;
+  bool counted_apart = true;
+  Gate gate;
+  submit_call([&] {
+    gate.pass();
+    counted_apart = in_background;
+  });
+  EXPECT_TRUE(memory.nothing_queued());  // whoever waits for room would wait for nothing
+  gate.open();
+  calls.drain();
+  EXPECT_FALSE(counted_apart);
 }
 
 TEST_F(IoQueueTest, TenThousandUnitsInFlight) {
@@ -215,7 +244,7 @@ TEST_F(IoQueueTest, WhatIsNoErrorOfOursIsOneAllTheSame) {
 }
 
 TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
-  IoQueue brief(memory, throttling, false, 10ms);
+  IoQueue brief(memory, throttling, IoQueue::Kind::device, 10ms);
   EXPECT_FALSE(brief.has_thread());
   for (int turn = 0; turn < 3; ++turn) {
     Gate gate;
@@ -231,7 +260,7 @@ TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
 }
 
 TEST_F(IoQueueTest, UnitsThatComeWhileTheThreadEndsAreNotForgotten) {
-  IoQueue brief(memory, throttling, false, 100us);
+  IoQueue brief(memory, throttling, IoQueue::Kind::device, 100us);
   std::atomic<int> done = 0;
   for (int i = 0; i < 300; ++i) {
     const IoTicket ticket = submit_to(brief, [&] { ++done; });
@@ -293,8 +322,51 @@ TEST_F(IoQueueTest, WithoutAThreadWhoSubmitsAUnitCarriesItOut) {
   EXPECT_EQ(file.take_failure()->error_number(), ENOSPC);
 }
 
+TEST_F(CallQueueTest, WithoutAThreadTheCallDoesTheWork) {
+  const NoThreads none;
+  std::thread::id by;
+  bool counted_apart = true, ended = false;
+  const IoTicket ticket = submit_call(
+      [&] {
+        by = std::this_thread::get_id();
+        counted_apart = in_background;
+      },
+      [&] { ended = true; });
+  EXPECT_TRUE(calls.is_done(ticket));
+  EXPECT_EQ(by, std::this_thread::get_id());
+  EXPECT_FALSE(counted_apart);
+  EXPECT_TRUE(ended);
+}
+
+/// Which signals are blocked in the calling thread: a bit each.
+std::uint64_t blocked_signals() {
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  std::uint64_t bits = 0;
+  for (int signal = 1; signal < 32; ++signal)
+    if (sigismember(&mask, signal) == 1) bits |= std::uint64_t{1} << signal;
+  return bits;
+}
+
+TEST_F(IoQueueTest, SignalsAreTheProgramsWhetherAThreadStartsOrNot) {
+  const std::uint64_t before = blocked_signals();
+  ASSERT_EQ(before >> SIGTERM & 1, 0u);
+  std::uint64_t there = 0;
+  const auto look = [&] { there = blocked_signals(); };
+  {
+    const NoThreads none;
+    submit(look);
+    EXPECT_EQ(there, before);
+    EXPECT_EQ(blocked_signals(), before);
+  }
+  submit(look);
+  drain();
+  EXPECT_EQ(there >> SIGTERM & 1, 1u);
+  EXPECT_EQ(blocked_signals(), before);
+}
+
 TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
-  IoQueue throttled(memory, throttling, /*throttleable=*/true, 10ms);
+  IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 10ms);
   throttling.throttles = 1;
   const IoTicket first = submit_to(throttled, [] {});
   const IoTicket other = submit([] {});
@@ -314,7 +386,7 @@ TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
 }
 
 TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
-  IoQueue throttled(memory, throttling, true, 1min);
+  IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 1min);
   throttling.throttles = 1;
   const IoTicket ticket = submit_to(throttled, [] {});
   throttling.expedites = 1;
