@@ -22,6 +22,7 @@ class BufferedFile {
   BufferedFile(const BufferedFile&) = delete;
   ~BufferedFile() { drain(); }
 
+  IoQueue& queue() noexcept { return *queue_; }
   /// Tickets are those of its queue.
   IoTicket submit(IoUnit unit) { return queue_->submit(ledger_, std::move(unit)); }
   bool is_done(IoTicket ticket) { return queue_->is_done(ticket); }

@@ -118,14 +118,14 @@ void Aggregator::overlay(const Arrival& arrival) {
 
 void Aggregator::copy(const Arrival& chunk, std::byte* packed) {
   const Timed watch(context_.record, Phase::copy, chunk.end - chunk.begin, current_->extent.begin);
-  copy_staged(current_->streams[chunk.source], chunk.begin, chunk.end, current_->io.staged(),
+  copy_staged(current_->streams[chunk.source], chunk.begin, chunk.end, current_->io().staged(),
               packed, access_.direction);
 }
 
 void copy_own_bytes(Context& context, const Access& access, Window& window) {
   const WindowStream mine(access.file, window.extent);
   const Timed watch(context.record, Phase::copy, mine.size(), window.extent.begin);
-  copy_stream(mine, access.memory, 0, mine.size(), window.io.staged(), access.direction);
+  copy_stream(mine, access.memory, 0, mine.size(), window.io().staged(), access.direction);
 }
 
 }  // namespace penstock

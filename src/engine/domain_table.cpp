@@ -83,7 +83,7 @@ void DomainTable::open(Window& window, std::byte* address) {
   window.extent = plan_.domains.window(aggregator_, round_);
   const Extent trimmed = take(window.streams);
   if (address != nullptr) address += lead(window.extent.begin, plan_.domains.buffer());
-  window.io.open(window.extent, window.streams, trimmed, disjoint(), address);
+  window.open().open(window.extent, window.streams, trimmed, disjoint(), address);
 }
 
 }  // namespace penstock

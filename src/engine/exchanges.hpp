@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/domain_table.hpp"
+#include "engine/window_queue.hpp"
 
 namespace penstock {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/domain_table.hpp"
 #include "engine/operation.hpp"
+#include "engine/window_queue.hpp"
 #include "pattern/copy.hpp"
 #include "pattern/stream_copy.hpp"
 
@@ -173,28 +173,27 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
   const std::int64_t step = std::max(grain, std::min(most, hints.buffer_size) / grain * grain);
   const bool buffered = access.writes() && context.buffering.budget > 0;
   const auto make_window = [&] {
-    return std::make_shared<Window>(context, hints, access.direction,
-                                    buffered ? StagingMemory::active_buffer : StagingMemory::pool,
-                                    /*exclusive=*/true);
+    return std::make_unique<WindowIo>(
+        context, hints, access.direction, /*exclusive=*/true,
+        buffered ? StagingMemory::active_buffer : StagingMemory::pool);
   };
-  std::shared_ptr<Window> opened = make_window();
+  std::unique_ptr<WindowIo> io;
   for (std::int64_t at = wanted.hull().begin; at < wanted.hull().end;) {
     const Extent window{at, std::min(at + step, wanted.hull().end)};
     const WindowStream stream(wanted, window);
-    if (opened == nullptr) opened = make_window();
-    WindowIo& io = opened->io;
-    io.open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
-            disjoint);
+    if (io == nullptr) io = make_window();
+    io->open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
+             disjoint);
     const auto at_storage = [&](auto&& work) {
       const Permit permit(context, static_cast<int>(hints.writers));
       work();
+      context.record.counts += io->take_counts();
     };
-    if (!access.writes()) at_storage([&] { io.fill(); });
-    copy_window(context, access, io, window);
+    if (!access.writes()) at_storage([&] { io->fill(); });
+    copy_window(context, access, *io, window);
     if (buffered)
-      hand_over(context, std::exchange(opened, nullptr), static_cast<int>(hints.writers),
-                context.machine.ranks);
-    else if (access.writes()) at_storage([&] { io.flush(); });
+      hand_over(context, std::move(io), static_cast<int>(hints.writers), context.machine.ranks);
+    else if (access.writes()) at_storage([&] { io->flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);
   }

@@ -53,7 +53,7 @@ bool NodeAggregator::open_next(bool idle) {
 /// Of a read: the oldest window that has been read meanwhile.
 bool NodeAggregator::publish_filled(bool idle) {
   const auto open = std::ranges::find(open_, false, &Open::published);
-  if (open == open_.end() || (!idle && !queue_.is_done(*open->window))) return false;
+  if (open == open_.end() || (!idle && !open->window->is_done())) return false;
   queue_.finish(*open->window);
   publish(*open);
   return true;
@@ -80,8 +80,8 @@ void NodeAggregator::publish(Open& open) {
     if (!copying.empty()) ranges[copying.back()].next = local_rank;
     copying.push_back(local_rank);
   }
-  board.in_arena = open.window->io.in_active_buffer();
-  if (board.in_arena) board.image = open.window->io.image();
+  board.in_arena = open.window->io().in_active_buffer();
+  if (board.in_arena) board.image = open.window->io().image();
   board.missing.store(static_cast<std::int32_t>(copying.size()), std::memory_order_relaxed);
   board.turn.store(in_turn && !copying.empty() ? copying.front() : NodeStaging::anyone,
                    std::memory_order_relaxed);
@@ -194,7 +194,7 @@ void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
     const std::int64_t to = std::min(message.end, start + stream.size());
     std::byte* const address = packed + (from - message.begin);
     if (from < to)
-      copy_staged(stream, from - start, to - start, message.open->window->io.staged(), address,
+      copy_staged(stream, from - start, to - start, message.open->window->io().staged(), address,
                   access_.direction);
     start += stream.size();
   }

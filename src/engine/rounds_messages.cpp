@@ -29,7 +29,7 @@ void Packer::copy(const Parcel& parcel, std::byte* packed, Direction direction) 
   };
   if (parcel.window != nullptr)
     parcel.stream->for_each(0, parcel.bytes, [&](const Batch& b) {
-      each(parcel.window->io.at(b.file), b.file_step, b);
+      each(parcel.window->io().at(b.file), b.file_step, b);
     });
   else
     parcel.stream->for_each(access_.memory, 0, parcel.bytes,

@@ -76,7 +76,7 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
       direction_(direction),
       exclusive_(exclusive),
       memory_(memory),
-      own_record_(context.record.another()),
+      record_(context.record.another()),
       sieve_(sieve != nullptr ? *sieve : own_sieve_),
       coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
                 memory == StagingMemory::pool ? &context.pool : nullptr),
@@ -187,16 +187,16 @@ void WindowIo::clear() {
 }
 
 void WindowIo::begin_fill() {
-  const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
+  const Timed watch(record_, Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
-  if (sieved_) ++record().counts.sieved_windows;
+  if (sieved_) ++record_.counts.sieved_windows;
   if (holes()) add_parts(true);
   else add(trimmed_);
   accesses_.start();
 }
 
 void WindowIo::begin_flush() {
-  const Timed watch(record(), Phase::storage, 0, trimmed_.begin);
+  const Timed watch(record_, Phase::storage, 0, trimmed_.begin);
   accesses_.clear();
   std::unique_ptr<RangeLock> held =
       lock(needs_exclusive_lock() ? LockKind::exclusive : LockKind::shared);
@@ -213,7 +213,7 @@ void WindowIo::begin_flush() {
 }
 
 void WindowIo::finish() {
-  const Timed watch(record(), Phase::storage, trimmed_.length(), trimmed_.begin);
+  const Timed watch(record_, Phase::storage, trimmed_.length(), trimmed_.begin);
   accesses_.wait();
   lock_.reset();
   check_accesses(context_, accesses_);
@@ -255,7 +255,7 @@ void WindowIo::add_parts(bool sieve) {
 /// Of the parts that are written as a whole: brings the bytes in the holes into the staging buffer,
 /// between the new ones. Beyond the end of the file there are zeros, as POSIX has it for gaps.
 void WindowIo::read_holes() {
-  ++record().counts.sieved_windows;
+  ++record_.counts.sieved_windows;
   if (sieve_.size() == 0) sieve_ = Buffer(std::min(sieve_bytes_, trimmed_.length()), nullptr);
   std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
   Extent span{0, 0};          // holes gathered for one read

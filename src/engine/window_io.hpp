@@ -83,14 +83,14 @@ class WindowIo {
   bool in_active_buffer() const noexcept { return memory_ == StagingMemory::active_buffer; }
   /// Where the byte at file offset 0 would be in the arena of the active buffer.
   std::int64_t image() const noexcept { return unit_.offset() + (base_ - unit_.data()) - origin_; }
-  /// What fill() and flush() counted, where they run in the background.
-  const Statistics& own_counts() const noexcept { return own_record_.counts; }
+  /// What filling and flushing have counted since it was asked last.
+  const Statistics& counts() const noexcept { return record_.counts; }
+  Statistics take_counts() noexcept { return std::exchange(record_.counts, {}); }
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
   void choose_memory(std::byte* address, Extent window);
   void take_unit(std::int64_t bytes);
-  Recorder& record() noexcept { return in_active_buffer() ? own_record_ : context_.record; }
   bool modifies() const noexcept;
   bool moves_whole() const noexcept;
   bool pays(const Coverage::Part& part) const noexcept;
@@ -121,7 +121,7 @@ class WindowIo {
   Direction direction_;
   bool exclusive_;
   StagingMemory memory_;
-  Recorder own_record_;
+  Recorder record_;  // of whichever thread fills or flushes
   Buffer staging_, own_sieve_;
   Buffer& sieve_;
   ActiveBuffer::Memory unit_;
