@@ -36,19 +36,17 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   return active.take(bytes, budget);
 }
 
-void let_copy(Context& context) {
+void let_copy(const IoFile& file) {
   constexpr int milliseconds = 20;
-  Team* const team = context.comm.team();
-  if (team == nullptr || !context.machine.page_cache) return;
-  for (int i = 0; i < milliseconds && !context.buffered->is_expedited(); ++i)
-    if (team->await_end_of_copying()) return;
+  if (file.team == nullptr || !file.page_cache) return;
+  for (int i = 0; i < milliseconds && !file.buffered->is_expedited(); ++i)
+    if (file.team->await_end_of_copying()) return;
 }
 
-void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_t writers) {
-  if (!context.machine.page_cache) return;
-  const std::int64_t of_node =
-      std::max<std::int64_t>(1, writers / std::max(1, context.machine.nodes));
-  context.file.cache_speed->note(bytes * of_node, seconds, 1, CacheSpeed::Clock::now());
+void note_unit(const IoFile& file, std::int64_t bytes, double seconds, std::int64_t writers) {
+  if (!file.page_cache) return;
+  const std::int64_t of_node = std::max<std::int64_t>(1, writers / std::max(1, file.nodes));
+  file.cache_speed->note(bytes * of_node, seconds, 1, CacheSpeed::Clock::now());
 }
 
 namespace {
@@ -132,21 +130,21 @@ struct DirectUnit {
   Submission accesses;  // the runs; their bytes lie one after the other
 };
 
-void begin_unit(Context& context, DirectUnit& unit, Locks locks) {
+void begin_unit(IoCall& call, DirectUnit& unit, Locks locks) {
   const Timed watch(unit.record, Phase::storage, 0, unit.hull.begin);
-  unit.lock = lock_for_writing(context, locks, unit.hull, LockKind::shared);
+  unit.lock = lock_for_writing(call, locks, unit.hull, LockKind::shared);
   unit.accesses.start();
 }
 
-void finish_unit(Context& context, DirectUnit& unit) {
+void finish_unit(IoCall& call, DirectUnit& unit) {
   {
     const Timed watch(unit.record, Phase::storage, unit.bytes, unit.hull.begin);
     unit.accesses.wait();
   }
   unit.lock.reset();
-  check_accesses(context, unit.accesses);
-  context.file.background_counts.add(unit.record.counts);
-  note_unit(context, unit.bytes, unit.record.counts.time_storage, context.machine.ranks);
+  check_accesses(call, unit.accesses);
+  call.file.counts.add(unit.record.counts);
+  note_unit(call.file, unit.bytes, unit.record.counts.time_storage, call.file.ranks);
 }
 
 class DirectPacker {
@@ -228,16 +226,13 @@ class DirectPacker {
     const int writers = static_cast<int>(hints_.writers);
     const bool beside = writers == 0 && context_.storage.completes_later();
     if (beside)
-      unit.finish = [context = context_.shared_from_this(), mine = unit_] {
-        finish_unit(*context, *mine);
-      };
-    unit.work = [shared = context_.shared_from_this(), mine = std::move(unit_),
-                 locks = hints_.locks, writers, beside] {
-      Context& context = *shared;
-      let_copy(context);
-      const Permit permit(context, writers);
-      begin_unit(context, *mine, locks);
-      if (!beside) finish_unit(context, *mine);
+      unit.finish = [call = context_.share_io(), mine = unit_] { finish_unit(*call, *mine); };
+    unit.work = [call = context_.share_io(), mine = std::move(unit_), locks = hints_.locks, writers,
+                 beside] {
+      let_copy(call->file);
+      const Permit permit(*call, writers);
+      begin_unit(*call, *mine, locks);
+      if (!beside) finish_unit(*call, *mine);
     };
     unit_ = nullptr;
     context_.buffering.last = context_.buffered->submit(std::move(unit));
@@ -256,17 +251,29 @@ class DirectPacker {
 
 }  // namespace
 
-void move_aside(Context& outer, const Access& access, Method method, const Hints& hints) {
-  // A context of its own: the other one is the calling thread's.
-  Buffers buffers;
-  const auto own = std::make_shared<Context>(outer.file, outer.channel, buffers, outer.region);
+/// The units of the file may be others by the time that it is carried out.
+AsideMove::AsideMove(const Context& outer, const Access& access, Method method, const Hints& hints)
+    : context_(outer.file, outer.channel, buffers_,
+               std::make_shared<const Region>(Region{{}, outer.units})),
+      access_(access),
+      method_(method),
+      hints_(hints) {}
+
+void AsideMove::carry_out() {
   const std::optional<Error> error = attempt([&] {
-    method == Method::sieved ? move_sieved(*own, access, hints) : move_direct(*own, access, hints);
+    method_ == Method::sieved ? move_sieved(context_, access_, hints_)
+                              : move_direct(context_, access_, hints_);
   });
-  outer.file.background_counts.add(own->record.counts);
+  IoFile& file = context_.io.file;
+  file.counts.add(context_.record.counts);
   if (error) throw Error(*error);
-  if (access.writes())
-    note_unit(outer, access.file.bytes(), own->record.counts.time_storage, outer.machine.ranks);
+  if (access_.writes())
+    note_unit(file, access_.file.bytes(), context_.record.counts.time_storage, file.ranks);
+}
+
+void AsideMove::carry_out_and_keep() {
+  error_ = attempt([&] { carry_out(); });
+  if (error_ && access_.writes()) throw Error(*error_);
 }
 
 namespace {
@@ -281,7 +288,8 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
   unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  unit.work = [&] { move_aside(context, access, Method::direct, hints); };
+  AsideMove aside(context, access, Method::direct, hints);
+  unit.work = [&] { aside.carry_out(); };
   context.buffered->wait(context.buffered->submit(std::move(unit)));
 }
 

@@ -40,11 +40,11 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
 /// In the I/O thread, before a unit: waits until the node's ranks have finished copying, for 20 ms
 /// at most, and not at all where a caller waits for the unit.
-void let_copy(Context& context);
+void let_copy(const IoFile& file);
 
 /// In the I/O thread, after a unit: what its storage accesses took, where that is the page cache.
 /// `writers`: ranks that have units of the call.
-void note_unit(Context& context, std::int64_t bytes, double seconds, std::int64_t writers);
+void note_unit(const IoFile& file, std::int64_t bytes, double seconds, std::int64_t writers);
 
 /// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
 /// buffered of earlier writes is written first where a unit of another rank could overtake it; then
@@ -56,8 +56,26 @@ Task<> keep_order(Context& context, const Access& access, const Plan& plan, cons
 /// with that.
 Task<> await_written(Context& context, const Access& access, const Demand& all);
 
-/// Moves a request by an independent method in the I/O thread, from or into user memory.
-void move_aside(Context& outer, const Access& access, Method method, const Hints& hints);
+/// A request that an I/O thread moves by an independent method, from or into user memory. The
+/// calling thread makes it; from its submission until its unit has ended it is the I/O thread's.
+class AsideMove {
+ public:
+  /// `access` and `hints` must stay, and stay as they are, until its unit has ended.
+  AsideMove(const Context& outer, const Access& access, Method method, const Hints& hints);
+  /// Once. Throws what went wrong.
+  void carry_out();
+  /// The same; keeps what went wrong with a read, which nothing else is told of.
+  void carry_out_and_keep();
+  const std::optional<Error>& error() const noexcept { return error_; }
+
+ private:
+  Buffers buffers_;
+  Context context_;
+  const Access& access_;
+  const Method method_;
+  const Hints& hints_;
+  std::optional<Error> error_;
+};
 
 /// The direct method by way of the active buffer: each rank's runs, packed into units.
 void buffer_directly(Context& context, const Access& access, const Hints& hints);

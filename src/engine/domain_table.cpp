@@ -78,12 +78,12 @@ std::vector<Extent> DomainTable::extents_left() const {
   return extents;
 }
 
-void DomainTable::open(Window& window, std::byte* address) {
+void DomainTable::open(Context& context, Window& window, std::byte* address) {
   window.round = round_;
   window.extent = plan_.domains.window(aggregator_, round_);
   const Extent trimmed = take(window.streams);
   if (address != nullptr) address += lead(window.extent.begin, plan_.domains.buffer());
-  window.open().open(window.extent, window.streams, trimmed, disjoint(), address);
+  window.open().open(context, window.extent, window.streams, trimmed, disjoint(), address);
 }
 
 }  // namespace penstock

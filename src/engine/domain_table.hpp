@@ -41,7 +41,7 @@ class DomainTable {
   Extent take(std::vector<WindowStream>& streams);
   /// The same, opened as `window`, see WindowIo::open. `address`: a window and lead_room() of
   /// memory at a page boundary.
-  void open(Window& window, std::byte* address = nullptr);
+  void open(Context& context, Window& window, std::byte* address = nullptr);
 
  private:
   void find_round();

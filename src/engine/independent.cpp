@@ -105,15 +105,15 @@ class DirectMover {
     lock_.reset();
     locked_ = {range.begin,
                std::max(range.end, std::min(file_->hull().end, range.begin + lock_range))};
-    lock_ = lock_for_writing(context_, hints_.locks, locked_, LockKind::shared);
+    lock_ = lock_for_writing(context_.io, hints_.locks, locked_, LockKind::shared);
   }
 
   void carry_out() {
     if (accesses_.size() == 0) return;
     const Timed watch(context_.record, Phase::storage);
-    const Permit permit(context_, static_cast<int>(hints_.writers));
+    const Permit permit(context_.io, static_cast<int>(hints_.writers));
     accesses_.run();
-    check_accesses(context_, accesses_);
+    check_accesses(context_.io, accesses_);
     accesses_.clear();
   }
 
@@ -182,10 +182,10 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     const Extent window{at, std::min(at + step, wanted.hull().end)};
     const WindowStream stream(wanted, window);
     if (io == nullptr) io = make_window();
-    io->open(window, {&stream, 1}, {wanted.next(window.begin), wanted.previous_end(window.end)},
-             disjoint);
+    io->open(context, window, {&stream, 1},
+             {wanted.next(window.begin), wanted.previous_end(window.end)}, disjoint);
     const auto at_storage = [&](auto&& work) {
-      const Permit permit(context, static_cast<int>(hints.writers));
+      const Permit permit(context.io, static_cast<int>(hints.writers));
       work();
       context.record.counts += io->take_counts();
     };

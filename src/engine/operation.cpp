@@ -205,8 +205,8 @@ Task<> Operation::move(const Demand& all) {
   if (!access_.writes() || plan_.buffered || !context_->machine.page_cache) co_return;
   const std::int64_t calls =
       plan_.method == Method::direct ? access_.file.run_count() : context_->record.counts.rounds;
-  file_.cache_speed->note(all.bytes / std::max(1, context_->machine.nodes),
-                          context_->record.counts.time_storage, calls, CacheSpeed::Clock::now());
+  file_.io.cache_speed->note(all.bytes / std::max(1, context_->machine.nodes),
+                             context_->record.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
 /// Throws on all ranks what one of them brings.
@@ -236,11 +236,9 @@ void Operation::set_aside() {
   unit.owner = &file_;
   unit.operation = number_;
   unit.placement = context_->buffering.placement;
-  unit.work = [self = shared_from_this()] {
-    const std::optional<Error> error = attempt(
-        [&] { move_aside(*self->context_, self->access_, self->plan_.method, self->hints_); });
-    if (error && self->access_.writes()) throw Error(*error);
-    self->aside_error_ = error;
+  aside_.emplace(*context_, access_, plan_.method, hints_);
+  unit.work = [aside = std::shared_ptr<AsideMove>(shared_from_this(), &*aside_)] {
+    aside->carry_out_and_keep();
   };
   ticket_ = context_->buffered->submit(std::move(unit));
 }
@@ -259,8 +257,9 @@ Task<> Operation::finish() {
 
 /// Of an operation whose last unit has ended.
 std::optional<Error> Operation::fate_in_background() {
-  std::optional<Error> error =
-      access_.writes() ? context_->buffered->lost(&file_, number_) : aside_error_;
+  std::optional<Error> error = access_.writes() ? context_->buffered->lost(&file_, number_)
+                               : aside_         ? aside_->error()
+                                                : std::nullopt;
   // What is told here is not told again by the next call.
   if (asked_for_ && (error || !access_.writes()))
     if (const std::optional<Error>& failure = file_.failure_to_tell()) error = failure;

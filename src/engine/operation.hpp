@@ -27,6 +27,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/buffering.hpp"
 #include "engine/context.hpp"
 #include "engine/exchanges.hpp"
 #include "plan/route.hpp"
@@ -117,7 +118,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::int64_t number_ = 0;           // of the write
   std::optional<Prepared> prepared_;  // of a read that is ahead
   IoTicket ticket_ = 0;               // its newest unit
-  std::optional<Error> error_, aside_error_;
+  std::optional<AsideMove> aside_;    // the I/O thread's until that unit has ended
+  std::optional<Error> error_;
   // Other threads than the one that goes on with it may look at these.
   std::atomic<bool> begun_ = false, copied_ = false, ended_ = false;
   bool failed_to_begin_ = false, asked_for_ = false;

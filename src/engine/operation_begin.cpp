@@ -154,7 +154,7 @@ std::unique_ptr<RangeLock> Operation::lock_whole() {
   if (!access_.atomic || access_.file.empty()) return nullptr;
   const LockKind kind = access_.writes() ? LockKind::exclusive : LockKind::shared;
   std::unique_ptr<RangeLock> lock =
-      lock_for_writing(*context_, Locks::automatic, access_.file.hull(), kind);
+      lock_for_writing(context_->io, Locks::automatic, access_.file.hull(), kind);
   if (lock == nullptr)
     throw Error("atomic access to '" + context_->storage.path() +
                     "' needs byte-range locks, which its file system does not have",
@@ -232,7 +232,7 @@ bool Operation::could_be_mapped() const {
 bool Operation::is_slow() const {
   constexpr std::int64_t samples = 8;
   if (!context_->machine.page_cache) return true;
-  if (access_.writes()) return file_.cache_speed->is_slow(CacheSpeed::Clock::now());
+  if (access_.writes()) return file_.io.cache_speed->is_slow(CacheSpeed::Clock::now());
   if (access_.file.empty()) return false;
   if (!asked_.leaves_storage() && !could_be_mapped()) return false;
   const Extent hull = access_.file.hull();

@@ -15,59 +15,60 @@ constexpr std::size_t most_accesses = 1024;
 
 }  // namespace
 
-[[noreturn]] void throw_transfer_error(const Context& context, const char* what, Extent range,
+[[noreturn]] void throw_transfer_error(const IoCall& call, const char* what, Extent range,
                                        const Transfer& transfer) {
   const std::int64_t stopped = range.begin + transfer.bytes;
-  throw Error(std::string(what) + " '" + context.storage.path() + "', " +
+  throw Error(std::string(what) + " '" + call.storage.path() + "', " +
                   std::to_string(range.length()) + " bytes at offset " +
                   std::to_string(range.begin) + ", stopped after " +
                   std::to_string(transfer.bytes) + " bytes at offset " + std::to_string(stopped) +
                   ": " + text_of_errno(transfer.error),
-              context.storage.path(), stopped, transfer.error);
+              call.storage.path(), stopped, transfer.error);
 }
 
 namespace {
 
-[[noreturn]] void throw_truncated(const Context& context, Extent range, std::int64_t got) {
-  throw Error(ErrorClass::format, "reading '" + context.storage.path() +
-                                      "': the file ends at byte " +
+[[noreturn]] void throw_truncated(const IoCall& call, Extent range, std::int64_t got) {
+  throw Error(ErrorClass::format, "reading '" + call.storage.path() + "': the file ends at byte " +
                                       std::to_string(range.begin + got) + ", but bytes up to " +
                                       std::to_string(range.end) +
                                       " were asked for; it is truncated, or shape, dtype or offset "
                                       "are not those it was written with");
 }
 
-[[noreturn]] void throw_failure(const Context& context, const Submission& accesses) {
+[[noreturn]] void throw_failure(const IoCall& call, const Submission& accesses) {
   const std::size_t i = accesses.first_failure();
   const char* const what = accesses.direction(i) == Direction::read ? "reading" : "writing";
-  throw_transfer_error(context, what, accesses.range(i), accesses.transfer(i));
+  throw_transfer_error(call, what, accesses.range(i), accesses.transfer(i));
 }
 
 }  // namespace
 
-void check_accesses(const Context& context, const Submission& accesses) {
-  if (accesses.first_failure() < accesses.size()) throw_failure(context, accesses);
+void check_accesses(const IoCall& call, const Submission& accesses) {
+  if (accesses.first_failure() < accesses.size()) throw_failure(call, accesses);
   for (std::size_t i = 0; i < accesses.size(); ++i) {
     const std::int64_t moved = accesses.transfer(i).bytes;
-    if (moved < accesses.range(i).length()) throw_truncated(context, accesses.range(i), moved);
+    if (moved < accesses.range(i).length()) throw_truncated(call, accesses.range(i), moved);
   }
 }
 
-std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
+std::unique_ptr<RangeLock> lock_for_writing(IoCall& call, Locks locks, Extent range,
                                             LockKind kind) {
-  if (locks == Locks::never || !context.file.locks_work) return nullptr;
+  if (locks == Locks::never || !call.file.locks_work) return nullptr;
   int error = 0;
-  std::unique_ptr<RangeLock> lock = context.storage.lock(range, kind, error);
+  std::unique_ptr<RangeLock> lock = call.storage.lock(range, kind, error);
   if (lock) return lock;
   if (error != ENOLCK && error != EOPNOTSUPP && error != ENOSYS && error != EINVAL)
-    throw_transfer_error(context, "locking", range, {0, error});
-  context.file.locks_work = false;
+    throw_transfer_error(call, "locking", range, {0, error});
+  call.file.locks_work = false;
   return nullptr;
 }
 
 WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
                    StagingMemory memory, Buffer* sieve)
-    : context_(context),
+    : call_(context.io),
+      pool_(memory == StagingMemory::pool ? &context.pool : nullptr),
+      gauge_(memory == StagingMemory::pool ? &context.gauge : nullptr),
       locks_(hints.locks),
       sieve_writes_(hints.sieve_writes),
       sieving_(context.sieving),
@@ -78,22 +79,21 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
       memory_(memory),
       record_(context.record.another()),
       sieve_(sieve != nullptr ? *sieve : own_sieve_),
-      coverage_(memory == StagingMemory::pool ? &context.gauge : nullptr,
-                memory == StagingMemory::pool ? &context.pool : nullptr),
+      coverage_(gauge_, pool_),
       accesses_(context.storage) {}
 
 WindowIo::~WindowIo() {
   accesses_.wait();
   if (in_active_buffer()) return;  // maybe in the I/O thread, which does not own the pool
-  context_.pool.give(BufferPool::Use::window, std::move(staging_));
-  context_.pool.give(BufferPool::Use::sieve, std::move(own_sieve_));
-  context_.pool.give(BufferPool::Use::coverage, coverage_.release());
+  pool_->give(BufferPool::Use::window, std::move(staging_));
+  pool_->give(BufferPool::Use::sieve, std::move(own_sieve_));
+  pool_->give(BufferPool::Use::coverage, coverage_.release());
 }
 
-void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent trimmed,
-                    bool disjoint, std::byte* address) {
+void WindowIo::open(Context& context, Extent window, std::span<const WindowStream> streams,
+                    Extent trimmed, bool disjoint, std::byte* address) {
   trimmed_ = intersect(window, trimmed);
-  choose_memory(address, window);
+  choose_memory(context, address, window);
   covered_ = false;
   accesses_.clear();
   wanted_ = runs_ = 0;
@@ -104,46 +104,45 @@ void WindowIo::open(Extent window, std::span<const WindowStream> streams, Extent
     full = full || (stream.run_count() == 1 && stream.size() == trimmed_.length());
   }
   if (full) wanted_ = trimmed_.length();
-  else if (!disjoint && runs_ > 1) cover(streams);
-  else if (direction_ == Direction::write && holes()) cover(streams);
-  else if (holes() && !moves_whole()) cover(streams);
+  else if (!disjoint && runs_ > 1) cover(context, streams);
+  else if (direction_ == Direction::write && holes()) cover(context, streams);
+  else if (holes() && !moves_whole()) cover(context, streams);
   find_sieved();
   if (direction_ == Direction::write && holes()) prepare_sieve();
-  ++context_.record.counts.rounds;
+  ++context.record.counts.rounds;
 }
 
-void WindowIo::choose_memory(std::byte* address, Extent window) {
+void WindowIo::choose_memory(Context& context, std::byte* address, Extent window) {
   origin_ = window.begin;
   base_ = address;
   if (address != nullptr) return;
   origin_ = trimmed_.begin;
   const std::int64_t ahead = lead(origin_, trimmed_.length());
   if (in_active_buffer()) {
-    take_unit(ahead + trimmed_.length());
+    take_unit(context, ahead + trimmed_.length());
     base_ = unit_.data() + ahead;
     return;
   }
   if (staging_.size() < ahead + trimmed_.length()) {
-    context_.pool.give(BufferPool::Use::window, std::move(staging_));
-    staging_ =
-        context_.pool.take(BufferPool::Use::window, ahead + trimmed_.length(), &context_.gauge);
+    pool_->give(BufferPool::Use::window, std::move(staging_));
+    staging_ = pool_->take(BufferPool::Use::window, ahead + trimmed_.length(), gauge_);
   }
   base_ = staging_.data() + ahead;
 }
 
-void WindowIo::take_unit(std::int64_t bytes) {
+void WindowIo::take_unit(Context& context, std::int64_t bytes) {
   unit_ = ActiveBuffer::Memory();
-  unit_ = take_room(context_, bytes);
+  unit_ = take_room(context, bytes);
 }
 
 /// Here and not where it is used: flush() may run beside the thread that owns the pool.
 void WindowIo::prepare_sieve() {
   if (sieve_.size() == 0 && !in_active_buffer())
-    sieve_ = context_.pool.take(BufferPool::Use::sieve, sieve_bytes_, &context_.gauge);
+    sieve_ = pool_->take(BufferPool::Use::sieve, sieve_bytes_, gauge_);
 }
 
-void WindowIo::cover(std::span<const WindowStream> streams) {
-  const Timed watch(context_.record, Phase::plan);
+void WindowIo::cover(Context& context, std::span<const WindowStream> streams) {
+  const Timed watch(context.record, Phase::plan);
   coverage_.restart(trimmed_);
   for (const WindowStream& stream : streams)
     stream.for_each(0, stream.size(), [&](const Batch& batch) { coverage_.mark(batch); });
@@ -203,8 +202,7 @@ void WindowIo::begin_flush() {
   // Without a lock the bytes in holes are not safe from other programs: only an explicit wish
   // sieves on. Where ranks of this call write them, nothing else would keep them.
   const bool wished = locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always;
-  const bool sieve =
-      modifies() && (held || (wished && (!exclusive_ || context_.machine.ranks == 1)));
+  const bool sieve = modifies() && (held || (wished && (!exclusive_ || call_.file.ranks == 1)));
   if (sieve) read_holes();
   if (holes()) add_parts(sieve);
   else add(trimmed_);
@@ -216,17 +214,17 @@ void WindowIo::finish() {
   const Timed watch(record_, Phase::storage, trimmed_.length(), trimmed_.begin);
   accesses_.wait();
   lock_.reset();
-  check_accesses(context_, accesses_);
+  check_accesses(call_, accesses_);
 }
 
 /// Whether a flush reads what is in the holes and writes it back.
 bool WindowIo::modifies() const noexcept {
   return sieved_ && (indivisible_ || sieve_writes_ == SieveWrites::always ||
-                     (sieve_writes_ == SieveWrites::automatic && context_.file.locks_work));
+                     (sieve_writes_ == SieveWrites::automatic && call_.file.locks_work));
 }
 
 std::unique_ptr<RangeLock> WindowIo::lock(LockKind kind) {
-  return lock_for_writing(context_, locks_, trimmed_, kind);
+  return lock_for_writing(call_, locks_, trimmed_, kind);
 }
 
 void WindowIo::add(Extent range) {
@@ -238,7 +236,7 @@ void WindowIo::add(Extent range) {
 void WindowIo::add_after_others(Extent range) {
   if (accesses_.size() == most_accesses) {
     accesses_.run();
-    check_accesses(context_, accesses_);
+    check_accesses(call_, accesses_);
     accesses_.clear();
   }
   add(range);
@@ -296,7 +294,7 @@ void WindowIo::read_gathered(Extent span, int holes, std::vector<Extent>& spans)
 /// Waits for what was read there, and copies the holes to where they belong in the window.
 void WindowIo::take_from_sieve(std::vector<Extent>& spans) {
   accesses_.run();
-  if (accesses_.first_failure() < accesses_.size()) throw_failure(context_, accesses_);
+  if (accesses_.first_failure() < accesses_.size()) throw_failure(call_, accesses_);
   accesses_.fill_with_zeros();
   accesses_.clear();
   const std::byte* from = sieve_.data();

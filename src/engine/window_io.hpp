@@ -54,14 +54,15 @@ class WindowIo {
 
   /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice. `address`: where
   /// in the caller's memory the window begins; null: in a buffer of this object.
-  void open(Extent window, std::span<const WindowStream> streams, Extent trimmed, bool disjoint,
-            std::byte* address = nullptr);
+  void open(Context& context, Extent window, std::span<const WindowStream> streams, Extent trimmed,
+            bool disjoint, std::byte* address = nullptr);
   std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
   Staged staged() noexcept { return Staged::as_in_file(base_, origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
   std::int64_t wanted() const noexcept { return wanted_; }  // bytes of it
-  /// What touches the file; another thread may run it. Where storage completes later, a window's
-  /// accesses are under way from begin_...() to finish(), which throws what went wrong.
+  /// What touches the file; another thread may run it, which gets at nothing of the call but its
+  /// io. Where storage completes later, a window's accesses are under way from begin_...() to
+  /// finish(), which throws what went wrong.
   void begin_fill();
   void begin_flush();
   bool is_done() { return accesses_.poll(); }
@@ -76,7 +77,7 @@ class WindowIo {
   }
   /// Whether its accesses may be under way while those of other windows are.
   bool goes_beside_others() const noexcept {
-    return context_.storage.completes_later() && !needs_exclusive_lock();
+    return call_.storage.completes_later() && !needs_exclusive_lock();
   }
   /// After a failed fill: what other ranks get are zeros, not what memory held before.
   void clear();
@@ -89,8 +90,8 @@ class WindowIo {
 
  private:
   bool holes() const noexcept { return wanted_ < trimmed_.length(); }
-  void choose_memory(std::byte* address, Extent window);
-  void take_unit(std::int64_t bytes);
+  void choose_memory(Context& context, std::byte* address, Extent window);
+  void take_unit(Context& context, std::int64_t bytes);
   bool modifies() const noexcept;
   bool moves_whole() const noexcept;
   bool pays(const Coverage::Part& part) const noexcept;
@@ -100,7 +101,7 @@ class WindowIo {
   bool needs_exclusive_lock() const noexcept {
     return direction_ == Direction::write && (exclusive_ || modifies());
   }
-  void cover(std::span<const WindowStream> streams);
+  void cover(Context& context, std::span<const WindowStream> streams);
   void prepare_sieve();
   void add(Extent range);
   void add_after_others(Extent range);
@@ -110,7 +111,9 @@ class WindowIo {
   void take_from_sieve(std::vector<Extent>& spans);
   std::unique_ptr<RangeLock> lock(LockKind kind);
 
-  Context& context_;
+  IoCall& call_;
+  BufferPool* const pool_;    // the calling thread's; null: memory is in the active buffer
+  MemoryGauge* const gauge_;  // the same
   const Locks locks_;
   const SieveWrites sieve_writes_;
   // Of the operation that the window is made for: the file may be in the next one when an I/O
@@ -139,7 +142,7 @@ class WindowIo {
 /// One of the accesses to storage that a node's ranks may make at a time (0: any number).
 class Permit {
  public:
-  Permit(Context& context, int writers) : team_(writers > 0 ? context.comm.team() : nullptr) {
+  Permit(const IoCall& call, int writers) : team_(writers > 0 ? call.file.team : nullptr) {
     if (team_ != nullptr) team_->take_permit(writers);
   }
   Permit(const Permit&) = delete;
@@ -153,12 +156,11 @@ class Permit {
 
 /// A shared lock that moves along with the writes of the direct method. `work(range)` writes
 /// without one where the file system has no locks.
-std::unique_ptr<RangeLock> lock_for_writing(Context& context, Locks locks, Extent range,
-                                            LockKind kind);
+std::unique_ptr<RangeLock> lock_for_writing(IoCall& call, Locks locks, Extent range, LockKind kind);
 /// Throws the error of a storage call, worded for the reader.
-[[noreturn]] void throw_transfer_error(const Context& context, const char* what, Extent range,
+[[noreturn]] void throw_transfer_error(const IoCall& call, const char* what, Extent range,
                                        const Transfer& transfer);
 /// The same for accesses that are done, where one failed, or where a read met the end of the file.
-void check_accesses(const Context& context, const Submission& accesses);
+void check_accesses(const IoCall& call, const Submission& accesses);
 
 }  // namespace penstock

@@ -68,7 +68,7 @@ Window& WindowQueue::next() {
 
 Window& WindowQueue::open_in_active_buffer(DomainTable& table) {
   auto window = std::make_unique<Window>(make_memory(StagingMemory::active_buffer));
-  table.open(*window);
+  table.open(context_, *window);
   auto& windows =
       reads_ ? ahead_.emplace_back(std::move(window)) : open_.emplace_back(std::move(window));
   return *windows;
@@ -84,7 +84,7 @@ Window& WindowQueue::open(DomainTable& table, std::byte* address) {
   if (address == nullptr && staging_ != nullptr)
     address = staging_->bytes(owner_, static_cast<int>(turn_));
   Window& window = next();
-  table.open(window, address);
+  table.open(context_, window, address);
   if (reads_) start(window, /*fills=*/true);
   return window;
 }
@@ -112,13 +112,13 @@ void WindowQueue::fill_ahead(Window& window) {
   window.lend(context_.buffered->queue(), /*fills=*/true, [&](std::shared_ptr<StorageJob> job) {
     IoUnit unit;
     unit.placement = context_.buffering.placement;
-    const auto finish = [this, job] {
+    const auto finish = [&file = context_.io.file, job] {
       job->end();
-      context_.file.background_counts.add(job->io->take_counts());
+      file.counts.add(job->io->take_counts());
     };
     if (beside) unit.finish = finish;
-    unit.work = [this, job, beside, finish] {
-      const Permit permit(context_, writers_);
+    unit.work = [&call = context_.io, writers = writers_, job, beside, finish] {
+      const Permit permit(call, writers);
       job->begin();
       if (!beside) finish();
     };
@@ -133,17 +133,18 @@ void WindowQueue::lend_to_call_thread(Window& window, bool fills) {
   window.lend(queue, fills, [&](std::shared_ptr<StorageJob> job) {
     IoUnit unit;
     unit.placement = asked_placement_of(hints_);
-    const auto finish = [this, job] {
+    const auto finish = [&failed = failed_, job] {
       job->end();
-      if (job->error) failed_ = true;
+      if (job->error) failed = true;
     };
     if (beside) unit.finish = finish;
-    unit.work = [this, job, delay, beside, finish] {
-      if (failed_) return;
+    unit.work = [&call = context_.io, &failed = failed_, writers = writers_, job, delay, beside,
+                 finish] {
+      if (failed) return;
       sleep_for(delay);
-      const Permit permit(context_, writers_);
+      const Permit permit(call, writers);
       job->begin();
-      if (job->error) failed_ = true;
+      if (job->error) failed = true;
       if (!beside) finish();
     };
     return queue.submit(std::move(unit));
@@ -200,20 +201,17 @@ void hand_over(Context& context, std::unique_ptr<WindowIo> filled, int writers, 
   unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  const auto finish = [mine = context.shared_from_this(), io, owners, unit_bytes] {
-    Context& context = *mine;
+  const auto finish = [call = context.share_io(), io, owners, unit_bytes] {
     io->finish();
-    note_unit(context, unit_bytes, io->counts().time_storage, owners);
-    context.file.background_counts.add(io->take_counts());
+    note_unit(call->file, unit_bytes, io->counts().time_storage, owners);
+    call->file.counts.add(io->take_counts());
   };
   const bool beside = writers == 0 && io->goes_beside_others();
   if (beside) unit.finish = finish;
-  unit.work = [mine = context.shared_from_this(), io = std::move(io), writers, delay, beside,
-               finish] {
-    Context& context = *mine;
+  unit.work = [call = context.share_io(), io = std::move(io), writers, delay, beside, finish] {
     sleep_for(delay);
-    let_copy(context);
-    const Permit permit(context, writers);
+    let_copy(call->file);
+    const Permit permit(*call, writers);
     io->begin_flush();
     if (!beside) finish();
   };

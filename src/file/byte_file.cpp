@@ -340,8 +340,8 @@ void ByteFile::let_go() noexcept {
 Statistics ByteFile::statistics() const {
   Statistics sum = total_;
   if (!file_) return sum;
-  sum += file_->background_counts.sum();
-  file_->background_storage.add_to(sum);
+  sum += file_->io.counts.sum();
+  file_->io.storage_counts.add_to(sum);
   counts_.add_to(sum);
   return sum;
 }

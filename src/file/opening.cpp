@@ -139,17 +139,15 @@ void ByteFile::agree_to_open(Contents& contents) {
 void ByteFile::complete(const Contents& contents) {
   FileUnits units = contents.units();
   hints_ = resolve_hints(hints_, machine(), units.grain);
-  file_.emplace(*storage_, comm_, background_, std::move(units), machine());
-  file_->buffered = buffered_;
+  file_.emplace(*storage_, comm_, background_, buffered_, cache_speed_, std::move(units),
+                machine());
   file_->listener = listener_;
-  file_->cache_speed = cache_speed_;
   if (Team* const team = comm_.team()) {
     buffered_->publish(team->own_mailbox().pending);
     for (int local_rank = 0; local_rank < team->size(); ++local_rank)
       if (local_rank != team->rank()) buffered_->watch(team->mailbox(local_rank).pending);
   }
-  in_flight_.emplace(*file_,
-                     [this](const Statistics& counts) { file_->background_counts.add(counts); });
+  in_flight_.emplace(*file_, [this](const Statistics& counts) { file_->io.counts.add(counts); });
 }
 
 void ByteFile::check(Contents& contents) {

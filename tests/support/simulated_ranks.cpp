@@ -228,11 +228,11 @@ SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage,
     auto made = std::make_unique<Rank>(Communicator(rank, layout.ranks, std::move(lane)));
     endpoint.transport = std::make_unique<LocalTransport>(queues_, rank, made->sent);
     made->storage = storage(rank);
-    made->file =
-        std::make_unique<OpenFile>(*made->storage, made->comm, made->background, units, machine);
-    made->file->buffered = made->background.file({1, static_cast<std::uint64_t>(rank)}, {},
-                                                 "simulated", "rank " + std::to_string(rank));
-    made->file->cache_speed = CacheSpeed::of("simulated" + std::to_string(rank));
+    auto buffered = made->background.file({1, static_cast<std::uint64_t>(rank)}, {}, "simulated",
+                                          "rank " + std::to_string(rank));
+    made->file = std::make_unique<OpenFile>(
+        *made->storage, made->comm, made->background, std::move(buffered),
+        CacheSpeed::of("simulated" + std::to_string(rank)), units, machine);
     ranks_.push_back(std::move(made));
   }
 }
@@ -240,7 +240,7 @@ SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage,
 SimulatedRanks::~SimulatedRanks() {
   for (const auto& rank : ranks_)
     for (const auto& operation : rank->operations) {
-      rank->file->buffered->drain();
+      rank->file->io.buffered->drain();
       operation->abandon();
     }
 }

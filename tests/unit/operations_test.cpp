@@ -130,7 +130,7 @@ TEST_F(Simulated, OperationsInFlightEndInAnyOrder) {
       else
         for (Request& request : call.requests) model.expect_in(request);
     }
-    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).buffered->drain();
+    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).io.buffered->drain();
     model.expect_in(*shared);
     if (HasFailure()) return;
   }
@@ -225,7 +225,7 @@ TEST_F(Simulated, IndependentOperationsNeedNobody) {
       expect_no_errors(begun);
       model.write(all);
     }
-    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).buffered->drain();
+    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).io.buffered->drain();
     model.expect_in(*shared);
     if (HasFailure()) return;
   }

@@ -26,7 +26,7 @@ struct WindowTest : testing::Test {
   }
   void open(Window& window) {
     const WindowStream stream(wanted, extent);
-    window.open().open(extent, {&stream, 1}, extent, /*disjoint=*/true);
+    window.open().open(*context, extent, {&stream, 1}, extent, /*disjoint=*/true);
   }
   /// To the thread of the file's calls, which waits at the gate.
   void lend(Window& window, bool fills) {
