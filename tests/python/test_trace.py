@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,11 @@ from traces import record, write_trace
 
 from penstock import ArgumentError, FormatError
 from penstock._launch import environment, find_mpiexec
-from penstock._trace.events import load
+from penstock._trace.events import KINDS, load
 from penstock._trace.merge import rows_of, write_json
+from penstock._trace.reading import RECORD
 from penstock._trace.summary import FORMATS, summarise
+from penstock._trace.view import page_of
 
 RUN = """
 import os
@@ -167,6 +171,69 @@ def test_random_damage_never_ends_in_anything_but_words(tmp_path: Path, seed: in
     except (FormatError, ArgumentError):
         return
     assert all(isinstance(form(summary), str) for form in FORMATS.values())
+
+
+@pytest.mark.parametrize("what", ("summary", "view", "merge"))
+def test_a_header_that_tells_of_too_many_ranks_is_damage_and_the_rest_is_read(tmp_path: Path, what: str) -> None:
+    folder = tmp_path / "traces"
+    for rank in (0, 1):
+        write_trace(folder, [record("write", rank, 4, bytes=1 << 20, offset=0, operation=1)], rank=rank, ranks=2)
+    damaged = folder / "host.1001.trace"
+    whole = bytearray(damaged.read_bytes())
+    whole[60:64] = (2 + (1 << 28)).to_bytes(4, "little")
+    damaged.write_bytes(whole)
+    os.mkfifo(folder / "pipe.trace")
+    output = [] if what == "summary" else ["-o", str(tmp_path / "output")]
+    told = command(what, str(folder), *output)
+    assert told.returncode == 0 and told.stdout
+    assert f"process 1001 ('{damaged}'): its header is damaged (rank 1 of 268435458" in told.stderr
+    assert "pipe.trace' is a named pipe, not a regular file" in told.stderr and len(told.stderr.splitlines()) == 3
+    assert len(load(folder).of("write")) == 2
+
+
+def test_the_ranks_of_a_run_are_what_most_traces_say(tmp_path: Path) -> None:
+    for rank, ranks in ((0, 3), (1, 3), (2, 1 << 20)):
+        write_trace(tmp_path, [record("open", 0, 1)], rank=rank, ranks=ranks)
+    problems = load(tmp_path).problems
+    assert len(problems) == 1 and "rank 2" in problems[0] and "tells of 1048576 ranks, and other traces of 3" in problems[0]
+
+
+def test_numbers_that_no_trace_has_are_damage(tmp_path: Path) -> None:
+    """Each with a check that is right, as whoever makes up a trace can compute it."""
+    whole = record("file write", 1, 1, bytes=10, offset=0)
+    odd = [{"file": 1 << 20}, {"bytes": -1}, {"bytes": 1 << 62}, {"offset": -2}, {"begin": (1 << 63) - 1},
+           {"duration": -1}, {"operation": -1}]
+    path = write_trace(tmp_path, [whole, *({**whole, **one} for one in odd)])
+    trace = load(tmp_path)
+    assert len(trace.events) == 1 and f"{len(odd)} of {len(odd) + 1} records are damaged" in trace.problems[0]
+    raw = bytearray(path.read_bytes())
+    raw[32:40] = (1 << 63).to_bytes(8, "little")
+    path.write_bytes(raw)
+    with pytest.raises(FormatError, match="its clocks were at"):
+        load(tmp_path)
+
+
+def test_a_trace_of_as_many_threads_and_files_as_there_can_be_is_read_in_seconds(tmp_path: Path) -> None:
+    records = np.zeros(300_000, RECORD)
+    number = np.arange(len(records))
+    records["kind"] = np.where(number % 2, KINDS.index("run queue"), KINDS.index("file write")) + 1
+    records["lane"], records["file"], records["begin"] = number % 65536, number % 3841, number * 1000
+    records["bytes"], records["offset"], records["index"] = (1 << 60) - 1, 0, number
+    write_trace(tmp_path, records)
+    begin = time.monotonic()
+    trace = load(tmp_path)
+    summary = summarise(trace)
+    assert summary.transfers[0].bytes == 150_000 * ((1 << 60) - 1) and len(summary.files) == 3841
+    assert page_of(trace)[1] == 150_000
+    with open(tmp_path / "merged", "w") as file:
+        write_json(trace, file)
+    assert time.monotonic() - begin < 60  # 4 s; each file and thread by itself took minutes
+
+
+def test_text_of_a_trace_is_shown_in_one_line(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [record("file write", 0, 1, bytes=1, offset=0)])
+    path.write_bytes(path.read_bytes().replace(b"data.raw", b"\x1b[2J\n\xe2\x80\xa8"))
+    assert load(tmp_path).files == ["", "\\x1b[2J\\n\\u2028"]
 
 
 def test_traces_of_two_runs_are_not_mixed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The page of a trace: what is in it, and that a browser shows it."""
 
 import base64
+import hashlib
 import json
 import re
 import shutil
@@ -11,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from traces import IO_LANE, record, write_trace
+from traces import IO_LANE, names, record, write_trace
 
 from penstock._trace.events import KINDS, Trace, load
-from penstock._trace.reading import RECORD
+from penstock._trace.reading import FILE, KIND, LANE, RECORD
 from penstock._trace.view import coverage, page_of
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -78,11 +79,56 @@ def test_the_page_has_every_event_and_needs_nothing_else(tmp_path: Path) -> None
     assert Links.found == [] and "import(" not in page and "@import" not in page
 
 
-def test_names_of_files_cannot_end_the_script(tmp_path: Path) -> None:
-    path = write_trace(tmp_path, [record("file write", 0, 1, bytes=1, offset=0)])
-    path.write_bytes(path.read_bytes().replace(b"data.raw", b"</scrip"b">"))
-    page, _ = page_of(load(tmp_path))
-    assert json.loads(part(page, "about"))["files"] == ["", "</scrip>"] and "&lt;/scrip&gt;" in page
+#: Names as whoever makes up a trace can choose them, and what must not be in the page.
+NAMES = ("</script><script>document.title=1</script>", "<!--<script>", "<img src=x onerror=document.title=1>",
+         "\u2028'\"&", "constructor")
+
+
+def hostile(folder: Path) -> Trace:
+    """The names are those of kinds, files, threads, the host and the program."""
+    def renamed(number: int, kinds: "tuple[str, ...]" = KINDS) -> bytes:
+        table = names([(KIND, i + 1, kind) for i, kind in enumerate(kinds)] + [(KIND, 50, NAMES[number]),
+                      (FILE, 1, NAMES[number]), (LANE, 0, NAMES[number])])
+        return table.ljust(65536 - 4096, b"\0")
+
+    for number, name in enumerate(NAMES):
+        path = write_trace(folder, [record("file write", 0, 1, bytes=1, offset=0),
+                                    {**record("copy", 2, 1), "kind": 50}], rank=number, ranks=len(NAMES))
+        raw = bytearray(path.read_bytes())
+        raw[4096:65536] = renamed(number)
+        for at in (80, 144):
+            raw[at:at + 64] = name.encode()[:64].ljust(64, b"\0")
+        path.write_bytes(raw)
+    return load(folder)
+
+
+def test_names_are_text_in_the_page_whatever_they_are(tmp_path: Path) -> None:
+    page, _ = page_of(hostile(tmp_path))
+    assert json.loads(part(page, "about"))["files"][1] == NAMES[0] and "&lt;/script&gt;" in page
+    assert page.count("<script") == page.count("</script") == 3 and "<!--" not in page and "<img" not in page
+    assert "\u2028" not in page and "innerHTML" not in page
+
+
+def test_the_page_forbids_all_but_its_own_script(tmp_path: Path) -> None:
+    page, _ = page_of(two_ranks(tmp_path))
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    assert policy and page.index(policy[0]) < page.index("<style>")
+    said = dict(part.split(" ", 1) for part in policy[1].split("; "))
+    assert said["default-src"] == said["base-uri"] == said["form-action"] == "'none'"
+    for tag in ("script", "style"):
+        text = page.split(f"<{tag}>")[1].split(f"</{tag}>")[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert said[f"{tag}-src"] == f"'sha256-{digest}'"
+
+
+@needs_browser
+def test_a_browser_shows_hostile_names_as_text_and_runs_none(tmp_path: Path) -> None:
+    page = page_of(hostile(tmp_path / "traces"))[0]
+    # What slips in all the same does not run.
+    (tmp_path / "page.html").write_text(page.replace("</body>", "<script>document.title = 1</script></body>"))
+    shown = browse(tmp_path / "page.html", "--dump-dom")
+    assert f'data-ready="{2 * len(NAMES)}"' in shown and "<title>Penstock trace</title>" in shown
+    assert "</i>&lt;!--&lt;script&gt;</li>" in shown and "</i>constructor</li>" in shown
 
 
 @pytest.mark.parametrize("seed", range(5))

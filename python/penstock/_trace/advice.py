@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .events import CALLS, RUN_QUEUE, Trace
+from .events import CALLS, RUN_QUEUE, Trace, seconds_of, total_of
 from .reading import Records
 
 SMALL = 64 * 1024  # bytes: an access of less takes about as long as one of this
@@ -24,10 +24,6 @@ class Finding:
     seconds: float  #: that it cost a rank, on average
     text: str
     advice: str
-
-
-def seconds_of(events: Records) -> float:
-    return float(events["duration"].sum()) / 1e9
 
 
 def findings(trace: Trace) -> list[Finding]:
@@ -149,7 +145,7 @@ def late_ranks(trace: Trace) -> Finding | None:
 def busy_cores(trace: Trace) -> Finding | None:
     samples = trace.of(RUN_QUEUE)
     ranks = len(trace.processes)
-    waiting, running = float(samples["bytes"].sum()) / 1e9, float(samples["offset"].sum()) / 1e9
+    waiting, running = total_of(samples["bytes"]) / 1e9, total_of(samples["offset"]) / 1e9
     if waiting < 0.2 * (waiting + running) or waiting == 0:
         return None
     lost = waiting / ranks

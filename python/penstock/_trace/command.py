@@ -61,5 +61,5 @@ def view(
     trace = load(folder)
     tell_problems(trace)
     page, count = page_of(trace)
-    output.write_text(page)
+    output.write_text(page, encoding="utf-8", errors="backslashreplace")
     typer.echo(f"{output}: {count:,} events of {len(trace.processes)} ranks")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ IN_FLIGHT, RUN_QUEUE = "in flight", "run queue"
 #: Calls that are one access each: recorded once, and both here.
 SIMPLE = ("read", "write")
 KINDS = (*CALLS, *ACCESSES, *PHASES, IN_FLIGHT, RUN_QUEUE)
+#: More are put together under one name: a page has a byte for each, and a picture a colour.
+MOST_KINDS, OTHER_KIND = 255, "another kind"
 
 EVENT = np.dtype([("process", "u4"), ("lane", "u4"), ("kind", "u2"), ("file", "u4"), ("begin", "i8"),
                   ("duration", "i8"), ("offset", "i8"), ("bytes", "i8"), ("operation", "i8")])
@@ -55,6 +58,15 @@ class Trace:
         return float((self.events["begin"] + self.events["duration"]).max()) / 1e9 if len(self.events) else 0.0
 
 
+def total_of(values: np.ndarray) -> int:
+    """The sum of numbers from 0 on, which may be more than 64 bits hold."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+def seconds_of(events: Records) -> float:
+    return total_of(events["duration"]) / 1e9
+
+
 def load(folder: Path) -> Trace:
     """All traces in a folder. Raises ArgumentError or FormatError where there are none, or none that can be read."""
     if not folder.is_dir():
@@ -79,19 +91,29 @@ def join(processes: list[ProcessTrace], problems: list[str]) -> Trace:
     require_one_run(processes)
     for process in processes:
         problems += [f"{process.who} ('{process.path}'): {problem}" for problem in process.problems]
-    expected = max(process.ranks for process in processes)
-    there = {process.rank for process in processes}
-    if missing := [rank for rank in range(expected) if rank not in there]:
-        some = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
-        problems.append(f"there are no traces of {len(missing)} of {expected} ranks: {some}; a rank that opened no "
-                        "file has none")
-    kinds, files = list(KINDS), [""]
+    problems += missing_ranks(processes)
+    kinds, files = {kind: number for number, kind in enumerate(KINDS)}, {"": 0}
     parts = [translate(number, process, kinds, files) for number, process in enumerate(processes)]
     events = np.concatenate(parts)
     events = events[np.argsort(events["begin"], kind="stable")]
     if len(events):
         events["begin"] -= events["begin"][0]
-    return Trace(processes, kinds, files, events, problems)
+    return Trace(processes, list(kinds), list(files), events, problems)
+
+
+def missing_ranks(processes: list[ProcessTrace]) -> list[str]:
+    """In words. How many ranks there were is what most traces say, since a header may be damaged."""
+    said = Counter(process.ranks for process in processes if process.ranks > 0)
+    expected = said.most_common(1)[0][0] if said else 0
+    problems = [f"{process.who} ('{process.path}') tells of {process.ranks} ranks, and other traces of {expected}"
+                for process in processes if process.ranks not in (0, expected)]
+    there = {process.rank for process in processes if 0 <= process.rank < expected}
+    if missing := expected - len(there):
+        first = islice((rank for rank in range(expected) if rank not in there), 8)
+        some = ", ".join(map(str, first)) + (", ..." if missing > 8 else "")
+        problems.append(f"there are no traces of {missing} of {expected} ranks: {some}; a rank that opened no file has "
+                        "none")
+    return problems
 
 
 def require_one_run(processes: list[ProcessTrace]) -> None:
@@ -103,7 +125,7 @@ def require_one_run(processes: list[ProcessTrace]) -> None:
                             "folder of its own, or take those of the other runs away")
 
 
-def translate(number: int, process: ProcessTrace, kinds: list[str], files: list[str]) -> Records:
+def translate(number: int, process: ProcessTrace, kinds: dict[str, int], files: dict[str, int]) -> Records:
     """The events of a process, in the numbers that all have in common and by the clock of the day."""
     records = process.records
     events = np.empty(len(records), EVENT)
@@ -116,21 +138,20 @@ def translate(number: int, process: ProcessTrace, kinds: list[str], files: list[
     for kind in SIMPLE:
         own = [key for key, name in process.kinds.items() if name == f"simple {kind}"]
         accesses = events[np.isin(records["kind"], own)]
-        accesses["kind"] = kinds.index(f"file {kind}")
+        accesses["kind"] = kinds[f"file {kind}"]
         parts.append(accesses)
     names = {key: name.removeprefix("simple ") for key, name in process.kinds.items()}
+    if len(kinds.keys() | set(names.values())) > MOST_KINDS:
+        names = {key: name if name in KINDS else OTHER_KIND for key, name in names.items()}
     events["kind"] = common_numbers(records["kind"], names, kinds)
     return np.concatenate(parts)
 
 
-def common_numbers(own: np.ndarray, names: dict[int, str], common: list[str]) -> np.ndarray:
+def common_numbers(own: np.ndarray, names: dict[int, str], common: dict[str, int]) -> np.ndarray:
     known, inverse = np.unique(own, return_inverse=True)
     numbers = np.empty(len(known), "u4")
     for i, number in enumerate(known):
-        name = names.get(int(number), f"number {number}")
-        if name not in common:
-            common.append(name)
-        numbers[i] = common.index(name)
+        numbers[i] = common.setdefault(names.get(int(number), f"number {number}"), len(common))
     return numbers[inverse] if len(known) else np.empty(0, "u4")
 
 

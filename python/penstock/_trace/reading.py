@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +22,10 @@ KIND, FILE, LANE = 1, 2, 3
 RECORD = np.dtype([("index", "u8"), ("begin", "i8"), ("duration", "i8"), ("offset", "i8"), ("bytes", "i8"),
                    ("operation", "i8"), ("kind", "u2"), ("lane", "u2"), ("file", "u4"), ("check", "u4"),
                    ("unused", "u4")])
-#: Longest time that a record may take, and most bytes: what is beyond is damage.
-MOST = 1 << 62
+#: The names end where the records begin, and take 16 bytes at least: a higher number has none.
+MOST_NAMES = (65536 - NAMES_AT) // 16
+#: What is beyond is damage. Times in nanoseconds, offsets and bytes: sums of a few stay below 2**63.
+MOST, MOST_REALTIME, MOST_RANKS = 1 << 60, 1 << 62, 1 << 24
 
 Records = npt.NDArray[np.void]
 
@@ -38,7 +42,7 @@ class ProcessTrace:
     pid: int
     monotonic: int  #: the same moment by two clocks: this one and
     realtime: int
-    records: Records  #: in the order in which they were made
+    records: Records  #: in the order in which they were made; all within the limits above
     kinds: dict[int, str] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
     lanes: dict[int, str] = field(default_factory=dict)
@@ -62,8 +66,23 @@ def checks_of(records: Records) -> npt.NDArray[np.uint32]:
 
 def read_process(path: Path) -> ProcessTrace:
     """Raises FormatError where nothing can be read. What can be read of a damaged trace comes with its problems."""
-    with open(path, "rb") as file:
-        head = file.read(65536)
+    with open_regular(path) as file:
+        return read_opened(path, file)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Opening a named pipe would wait for its other end."""
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode):
+        file.close()
+        what = "a named pipe" if stat.S_ISFIFO(mode) else "a device"
+        raise FormatError(f"'{path}' is {what}, not a regular file: a trace is one")
+    return file
+
+
+def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:
+    head = file.read(65536)
     if len(head) < HEADER.size or head[:8] != MAGIC:
         what = f"begins with {head[:8]!r}, not {MAGIC!r}" if head[:8] != MAGIC else f"a trace has {HEADER.size} or more"
         raise FormatError(f"'{path}' is no trace of Penstock: it has {len(head)} bytes and {what}")
@@ -72,10 +91,17 @@ def read_process(path: Path) -> ProcessTrace:
     if record_bytes != RECORD.itemsize or header_bytes != 65536:
         raise FormatError(f"'{path}' has a header of {header_bytes} bytes and records of {record_bytes}; this version "
                           f"of Penstock reads 65536 and {RECORD.itemsize}: the file is damaged, or of another version")
+    if not (0 <= monotonic < MOST and 0 <= realtime < MOST_REALTIME):
+        raise FormatError(f"'{path}' has a damaged header: its clocks were at {monotonic} and {realtime} ns, so that its "
+                          "records have no place in time")
     found = ProcessTrace(path, rank, ranks, text_of(host), text_of(program), pid, monotonic, realtime,
                          np.empty(0, RECORD))
+    if not (-1 <= rank < max(ranks, 1) and 0 <= ranks <= MOST_RANKS and when_full in (0, 1)):
+        found.problems.append(f"its header is damaged (rank {rank} of {ranks}, {when_full} for what a full trace keeps): "
+                              "its rank is not known")
+        found.rank, found.ranks = -1, 0
     read_names(head, found)
-    read_records(found, capacity, recorded)
+    read_records(found, file, capacity, recorded)
     if not ended:
         found.problems.append("it has no end: the program is running, or was killed")
     if stopped:
@@ -88,7 +114,9 @@ def read_process(path: Path) -> ProcessTrace:
 
 
 def text_of(raw: bytes) -> str:
-    return raw.split(b"\0")[0].decode(errors="replace")
+    """Text that can be shown: what moves a terminal's cursor or ends a line is written as an escape."""
+    text = raw.split(b"\0")[0].decode(errors="replace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def read_names(head: bytes, found: ProcessTrace) -> None:
@@ -101,22 +129,30 @@ def read_names(head: bytes, found: ProcessTrace) -> None:
         if what not in tables or at + NAME.size + length > len(head):
             found.problems.append(f"its names are damaged at byte {at}: some files or threads have numbers for names")
             break
-        tables[what][number] = head[at + NAME.size:at + NAME.size + length].decode(errors="replace")
+        tables[what][number] = text_of(head[at + NAME.size:at + NAME.size + length])
         at += (NAME.size + length + 7) // 8 * 8
     if not found.kinds:
         raise FormatError(f"'{found.path}' does not say what its records mean: its names (bytes {NAMES_AT} to 65536) "
                           "are damaged, and the records cannot be used")
 
 
-def read_records(found: ProcessTrace, capacity: int, recorded: int) -> None:
-    whole = max(0, os.path.getsize(found.path) - 65536) // RECORD.itemsize
-    slots = np.fromfile(found.path, RECORD, min(whole, capacity), offset=65536)
+def within_limits(records: Records) -> npt.NDArray[np.bool_]:
+    inside: npt.NDArray[np.bool_] = (records["file"] <= MOST_NAMES) & (records["offset"] >= -1)
+    for name in ("begin", "duration", "bytes", "operation"):
+        inside &= (records[name] >= 0) & (records[name] < MOST)
+    return inside & (records["offset"] < MOST)
+
+
+def read_records(found: ProcessTrace, file: BinaryIO, capacity: int, recorded: int) -> None:
+    whole = max(0, os.fstat(file.fileno()).st_size - 65536) // RECORD.itemsize
+    file.seek(65536)
+    slots = np.fromfile(file, RECORD, min(whole, capacity))
     missing = min(recorded, capacity) - len(slots)
     if missing > 0:
         found.problems.append(f"it was cut off: {missing:,} of {min(recorded, capacity):,} records are not there")
     slots = slots[:min(recorded, capacity)]
     there = slots[slots["check"] != 0]
-    good = there[(checks_of(there) == there["check"]) & (there["duration"] >= 0) & (there["duration"] < MOST)]
+    good = there[(checks_of(there) == there["check"]) & within_limits(there)]
     known = good[np.isin(good["kind"], list(found.kinds))]
     if bad := len(slots) - len(known):
         found.problems.append(f"{bad:,} of {len(slots):,} records are damaged, or were not written to their end: they "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .advice import Finding, findings
-from .events import ACCESSES, CALLS, PHASES, RUN_QUEUE, Trace
+from .events import ACCESSES, CALLS, PHASES, RUN_QUEUE, Trace, seconds_of, total_of
 from .reading import Records
 
 #: So many sizes have a column each; more are put together by powers of two.
@@ -70,10 +70,6 @@ class Summary:
     problems: list[str] = field(default_factory=list)
 
 
-def seconds_of(events: Records) -> float:
-    return float(events["duration"].sum()) / 1e9
-
-
 def summarise(trace: Trace) -> Summary:
     ranks = len(trace.processes)
     return Summary(ranks, trace.seconds, operations_of(trace, ranks), transfers_of(trace, ranks), files_of(trace),
@@ -98,7 +94,7 @@ def transfers_of(trace: Trace, ranks: int) -> list[Transfer]:
         events = trace.of(kind)
         if not len(events):
             continue
-        moved, seconds = int(events["bytes"].sum()), seconds_of(events) / ranks
+        moved, seconds = total_of(events["bytes"]), seconds_of(events) / ranks
         # A call that only begins a transfer has no bandwidth: the bytes move later.
         told = seconds > 0 and not kind.startswith("begin")
         rows.append(Transfer(kind, size_distribution(events["bytes"]), moved, moved / seconds if told else None))
@@ -119,27 +115,29 @@ def size_distribution(sizes: np.ndarray) -> dict[str, int]:
 
 def files_of(trace: Trace) -> list[File]:
     calls, reads, writes = trace.of(*CALLS), trace.of("file read"), trace.of("file write")
-    opens = trace.of("open")
-    rows = []
-    for number, name in enumerate(trace.files):
-        mine = calls[calls["file"] == number]
-        if not len(mine) and not np.any(reads["file"] == number) and not np.any(writes["file"] == number):
-            continue
-        rows.append(File(name or "(files without a name)", int((opens["file"] == number).sum()),
-                         int(reads["bytes"][reads["file"] == number].sum()),
-                         int(writes["bytes"][writes["file"] == number].sum()), seconds_of(mine)))
-    return rows
+
+    def by_file(events: Records, what: str) -> np.ndarray:
+        weights = events[what].astype("f8") if what else None
+        return np.bincount(events["file"], weights, len(trace.files))
+
+    touched = np.flatnonzero(sum(by_file(events, "") for events in (calls, reads, writes)))
+    opens, seconds = by_file(trace.of("open"), ""), by_file(calls, "duration") / 1e9
+    read, written = by_file(reads, "bytes"), by_file(writes, "bytes")
+    return [File(trace.files[n] or "(files without a name)", int(opens[n]), int(read[n]), int(written[n]),
+                 float(seconds[n])) for n in touched.tolist()]
 
 
 def threads_of(trace: Trace) -> list[Threads]:
     rows: dict[str, Threads] = {}
     samples = trace.of(RUN_QUEUE)
-    for process, lane in {(int(p), int(t)) for p, t in zip(samples["process"], samples["lane"])}:
-        name = trace.lane_name(process, lane).rstrip("0123456789 ")
-        mine = samples[(samples["process"] == process) & (samples["lane"] == lane)]
+    keys, inverse = np.unique(samples["process"].astype("u8") << np.uint64(32) | samples["lane"], return_inverse=True)
+    running = np.bincount(inverse, samples["offset"].astype("f8"), len(keys)) / 1e9
+    waiting = np.bincount(inverse, samples["bytes"].astype("f8"), len(keys)) / 1e9
+    for i, key in enumerate(keys.tolist()):
+        name = trace.lane_name(key >> 32, key & 0xFFFFFFFF).rstrip("0123456789 ")
         row = rows.setdefault(name, Threads(f"{name}s", 0.0, 0.0))
-        row.running += float(mine["offset"].sum()) / 1e9
-        row.waiting += float(mine["bytes"].sum()) / 1e9
+        row.running += float(running[i])
+        row.waiting += float(waiting[i])
     return [rows[name] for name in sorted(rows)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import json
 import zlib
@@ -19,6 +20,8 @@ from .summary import Summary, bytes_text, summarise
 TEMPLATE = Path(__file__).with_name("view.html")
 #: Rows of a thread, from above: what a kind is drawn in.
 LEVELS = (CALLS, PHASES, ACCESSES)
+#: Threads of a trace have 16 bits.
+BEYOND_LANES = 1 << 16
 #: Bins of the finest level of detail, over all rows: they are 2 bytes each, and coarser ones as much again.
 MOST_BINS = 1 << 22
 FINEST, COARSEST = 1 << 14, 1 << 8
@@ -48,31 +51,26 @@ class Row:
     events: Records
 
 
-def lanes_of(trace: Trace) -> list[tuple[int, int]]:
-    """Threads by rank; what is in flight is a lane of its own, with number -1."""
-    flights = trace.events["kind"] == trace.kinds.index(IN_FLIGHT)
-    samples = trace.events["kind"] == trace.kinds.index(RUN_QUEUE)
-    shown = trace.events[~samples & ~flights]
-    threads = np.unique(np.stack([shown["process"], shown["lane"]]).astype("i8"), axis=1).T.tolist()
-    ranks = np.unique(trace.events["process"][flights]).tolist()
-    return sorted([(p, t) for p, t in threads] + [(p, -1) for p in ranks], key=lambda lane: (lane[0], lane[1] % 65537))
-
-
-def rows_of(trace: Trace, lanes: list[tuple[int, int]]) -> list[Row]:
+def rows_of(trace: Trace) -> tuple[list[tuple[int, int]], list[Row]]:
+    """The threads by rank, and their rows; what is in flight is a lane of its own, with number -1, the last of a rank."""
     flight = trace.kinds.index(IN_FLIGHT)
     level_of = np.full(len(trace.kinds), 1)
     for level, kinds in enumerate(LEVELS):
         level_of[[trace.kinds.index(kind) for kind in kinds]] = level
+    level_of[flight] = 0
+    shown = trace.events[trace.events["kind"] != trace.kinds.index(RUN_QUEUE)]
+    lane = np.where(shown["kind"] == flight, BEYOND_LANES, shown["lane"]).astype("i8")
+    keys = (shown["process"].astype("i8") * 2 * BEYOND_LANES + lane) * len(LEVELS) + level_of[shown["kind"]]
+    order = np.argsort(keys, kind="stable")
+    known, first = np.unique(keys[order], return_index=True)
+    lanes: dict[int, tuple[int, int]] = {}
     rows = []
-    for number, (process, lane) in enumerate(lanes):
-        mine = trace.events[trace.events["process"] == process]
-        if lane < 0:
-            rows.append(Row(number, 0, mine[mine["kind"] == flight]))
-            continue
-        mine = mine[(mine["lane"] == lane) & (mine["kind"] != flight) & (mine["kind"] != trace.kinds.index(RUN_QUEUE))]
-        levels = level_of[mine["kind"]]
-        rows += [Row(number, level, mine[levels == level]) for level in range(len(LEVELS)) if np.any(levels == level)]
-    return rows
+    for key, events in zip(known.tolist(), np.split(shown[order], first[1:])):
+        thread, level = divmod(key, len(LEVELS))
+        process, number = divmod(thread, 2 * BEYOND_LANES)
+        lanes[thread] = (process, number if number < BEYOND_LANES else -1)
+        rows.append(Row(len(lanes) - 1, level, events))
+    return list(lanes.values()), rows
 
 
 def coverage(events: Records, span: float, bins: int) -> npt.NDArray[np.float64]:
@@ -104,8 +102,7 @@ def detail(row: Row, span: float, bins: int) -> tuple[npt.NDArray[np.uint8], npt
     return np.concatenate(main).astype("u1"), np.concatenate(amount).astype("u1")
 
 
-def pack(trace: Trace, lanes: list[tuple[int, int]], span: float) -> tuple[Packed, list[dict[str, int]], int]:
-    rows = rows_of(trace, lanes)
+def pack(trace: Trace, rows: list[Row], span: float) -> tuple[Packed, list[dict[str, int]], int]:
     bins = FINEST
     while bins > COARSEST and bins * len(rows) > MOST_BINS:
         bins //= 2
@@ -115,7 +112,7 @@ def pack(trace: Trace, lanes: list[tuple[int, int]], span: float) -> tuple[Packe
         at += len(row.events)
     events = np.concatenate([row.events for row in rows]) if rows else trace.events[:0]
     for name, kind in (("begin", "f8"), ("offset", "f8"), ("duration", "f4"), ("bytes", "f4"), ("operation", "u4"),
-                       ("file", "u2"), ("kind", "u1")):
+                       ("file", "u4"), ("kind", "u1")):
         packed.add(name, events[name].astype(kind))
     details = [detail(row, span, bins) for row in rows]
     empty = np.empty(0, "u1")
@@ -126,9 +123,9 @@ def pack(trace: Trace, lanes: list[tuple[int, int]], span: float) -> tuple[Packe
 
 def page_of(trace: Trace) -> tuple[str, int]:
     """The page, and how many events it shows."""
-    lanes = lanes_of(trace)
+    lanes, rows_with_events = rows_of(trace)
     span = max(trace.seconds * 1e9, 1.0)
-    packed, rows, bins = pack(trace, lanes, span)
+    packed, rows, bins = pack(trace, rows_with_events, span)
     names = []
     for process, lane in lanes:
         thread = IN_FLIGHT if lane < 0 else trace.lane_name(process, lane)
@@ -136,12 +133,27 @@ def page_of(trace: Trace) -> tuple[str, int]:
     about = {"span": span, "bins": bins, "coarsest": COARSEST, "lanes": names, "rows": rows, "kinds": trace.kinds,
              "files": trace.files, "arrays": packed.where}
     data = base64.b64encode(zlib.compress(b"".join(packed.parts), 6)).decode()
-    done, page = [], TEMPLATE.read_text()
-    for mark, text in (("<!--SUMMARY-->", summary_html(summarise(trace))),
-                       ("/*ABOUT*/", json.dumps(about).replace("</", "<\\/")), ("/*DATA*/", data)):
+    done, page = [], TEMPLATE.read_text(encoding="utf-8")
+    for mark, text in (("/*POLICY*/", policy_of(page)), ("<!--SUMMARY-->", summary_html(summarise(trace))),
+                       ("/*ABOUT*/", json_in_script(about)), ("/*DATA*/", data)):
         before, page = page.split(mark, 1)
         done += [before, text]
     return "".join([*done, page]), rows[-1]["last"] if rows else 0
+
+
+def json_in_script(value: object) -> str:
+    """JSON without a character that HTML reads in a script: "</script>" would end it, "<!--<script>" hide its end."""
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def policy_of(template: str) -> str:
+    """What the page may do, for its Content-Security-Policy: run its own script, with its own style, and nothing else."""
+    def digest(tag: str) -> str:
+        text = template.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+    return (f"default-src 'none'; script-src {digest('script')}; style-src {digest('style')}; base-uri 'none'; "
+            "form-action 'none'")
 
 
 def summary_html(summary: Summary) -> str:
