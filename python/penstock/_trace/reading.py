@@ -92,8 +92,8 @@ def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:
         raise FormatError(f"'{path}' has a header of {header_bytes} bytes and records of {record_bytes}; this version "
                           f"of Penstock reads 65536 and {RECORD.itemsize}: the file is damaged, or of another version")
     if not (0 <= monotonic < MOST and 0 <= realtime < MOST_REALTIME):
-        raise FormatError(f"'{path}' has a damaged header: its clocks were at {monotonic} and {realtime} ns, so that its "
-                          "records have no place in time")
+        raise FormatError(f"'{path}' has a damaged header: its clocks were at {monotonic} and {realtime} ns, so that "
+                          "its records have no place in time")
     found = ProcessTrace(path, rank, ranks, text_of(host), text_of(program), pid, monotonic, realtime,
                          np.empty(0, RECORD))
     if not (-1 <= rank < max(ranks, 1) and 0 <= ranks <= MOST_RANKS and when_full in (0, 1)):
