@@ -97,8 +97,8 @@ def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:
     found = ProcessTrace(path, rank, ranks, text_of(host), text_of(program), pid, monotonic, realtime,
                          np.empty(0, RECORD))
     if not (-1 <= rank < max(ranks, 1) and 0 <= ranks <= MOST_RANKS and when_full in (0, 1)):
-        found.problems.append(f"its header is damaged (rank {rank} of {ranks}, {when_full} for what a full trace keeps): "
-                              "its rank is not known")
+        found.problems.append(f"its header is damaged (rank {rank} of {ranks}, {when_full} for what a full trace "
+                              "keeps): its rank is not known")
         found.rank, found.ranks = -1, 0
     read_names(head, found)
     read_records(found, file, capacity, recorded)

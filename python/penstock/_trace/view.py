@@ -52,7 +52,7 @@ class Row:
 
 
 def rows_of(trace: Trace) -> tuple[list[tuple[int, int]], list[Row]]:
-    """The threads by rank, and their rows; what is in flight is a lane of its own, with number -1, the last of a rank."""
+    """The threads by rank, and their rows; what is in flight is a lane of its own, -1, the last of a rank."""
     flight = trace.kinds.index(IN_FLIGHT)
     level_of = np.full(len(trace.kinds), 1)
     for level, kinds in enumerate(LEVELS):
@@ -147,7 +147,7 @@ def json_in_script(value: object) -> str:
 
 
 def policy_of(template: str) -> str:
-    """What the page may do, for its Content-Security-Policy: run its own script, with its own style, and nothing else."""
+    """What the page may do, for its Content-Security-Policy: run its own script, with its own style, no more."""
     def digest(tag: str) -> str:
         text = template.split(f"<{tag}>", 1)[1].split(f"</{tag}>", 1)[0]
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
