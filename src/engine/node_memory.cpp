@@ -55,8 +55,8 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
   file.staging.release();
   file.staging_key = {};
   notice(context, std::string("no shared memory for the staging buffers (") + failed->what() +
-                      "); exchanging by messages instead. A larger /dev/shm, or a smaller "
-                      "buffer_size, helps");
+                      "); exchanging by messages instead. A smaller buffer_size helps where "
+                      "memory is short");
   co_return false;
 }
 

@@ -4,9 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/file_limit.hpp"
@@ -14,23 +12,18 @@
 namespace penstock {
 
 SharedSegment::Invitation SharedSegment::create(std::int64_t bytes) {
-  static std::atomic<int> counter{0};
-  const std::string name =
-      "/penstock-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-  if (bytes > largest_file()) return {::getpid(), -1, EFBIG};
-  descriptor_ = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor_ < 0) return {::getpid(), -1, errno};
-  ::shm_unlink(name.c_str());
-  // Not ftruncate: where /dev/shm is too small, that would show only as SIGBUS at the first touch.
+  if (bytes > largest_file()) return {{}, EFBIG};
+  descriptor_ = ::memfd_create("penstock-common", MFD_CLOEXEC);
+  if (descriptor_ < 0) return {{}, errno};
+  // Not ftruncate: where there is too little memory, that would show only as SIGBUS at the first
+  // touch.
   int error = ::posix_fallocate(descriptor_, 0, bytes);
   if (error == 0) error = map(bytes);
-  return {::getpid(), descriptor_, error};
+  return {LentFile::of(descriptor_), error};
 }
 
 int SharedSegment::join(const Invitation& invitation, std::int64_t bytes) {
-  const std::string path = "/proc/" + std::to_string(invitation.process) + "/fd/" +
-                           std::to_string(invitation.descriptor);
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  descriptor_ = invitation.file.open();
   return descriptor_ < 0 ? errno : map(bytes);
 }
 
@@ -46,7 +39,7 @@ int SharedSegment::map(std::int64_t bytes) {
 SharedSegment SharedSegment::complete(SharedSegment segment, int error, std::string& why) {
   segment.seal();
   if (error == 0) return segment;
-  why = std::strerror(error);
+  why = why_not_lent(error);
   return {};
 }
 

@@ -1,12 +1,14 @@
 // SharedSegment: memory that the ranks of one node have in common.
 //
-// POSIX shared memory, unlinked before anybody else has opened it: however a run ends, nothing
-// stays behind in /dev/shm. The others reach it through /proc/PID/fd of the rank that made it.
+// A memfd, which has no name: it needs no /dev/shm, and however a run ends, nothing stays behind.
+// The others reach it through /proc/PID/fd of the rank that made it (lent_file.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "mpi/lent_file.hpp"
 
 namespace penstock {
 
@@ -14,8 +16,7 @@ class SharedSegment {
  public:
   /// What the rank that made the segment tells the others.
   struct Invitation {
-    std::int64_t process = 0;
-    int descriptor = -1;
+    LentFile file;
     int error = 0;
   };
 

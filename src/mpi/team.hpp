@@ -84,8 +84,8 @@ class Team {
     std::int64_t words[2];
     std::int64_t descriptor[2][descriptor_words];
     std::int64_t process;
-    // The memory of this rank's active buffer, for the others: see Arena. -1: none.
-    std::int64_t arena;
+    // The memory of this rank's active buffer, for the others: see Arena.
+    LentFile arena;
     // Codes of the collective call (call.hpp) of this file that the rank is in, and was in last;
     // whether it waits for others there.
     std::atomic<std::int64_t> call, last_call;

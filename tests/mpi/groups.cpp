@@ -69,7 +69,7 @@ struct Held {
     std::ifstream maps("/proc/self/maps");
     std::int64_t count = 0;
     for (std::string line; std::getline(maps, line);)
-      count += line.find("/dev/shm/penstock") != std::string::npos;
+      count += line.find("/memfd:penstock-common") != std::string::npos;
     return count;
   }
   std::int64_t new_duplicates() const { return count_mpi::duplicates - duplicates; }

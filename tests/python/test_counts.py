@@ -144,7 +144,7 @@ def write(name, buffer_size):
         f.write(np.full(share.local_shape, comm.rank + 1, "i4"), share, exchange="node", buffer_size=buffer_size)
     comm.Barrier()
     with open("/proc/self/maps") as maps:
-        return {line.split()[0] for line in maps if "/dev/shm/penstock-" in line}
+        return {line.split()[0] for line in maps if "/memfd:penstock-common" in line}
 
 write("a.bin", "64K")  # makes what the communicator's files share, too
 first = write("a.bin", "64K")

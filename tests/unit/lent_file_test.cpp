@@ -1,0 +1,81 @@
+// Memory of one process that others of its node open: the right one, or none.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "mpi/segment.hpp"
+
+using namespace penstock;
+
+namespace {
+
+class Memory {
+ public:
+  Memory() : descriptor_(::memfd_create("test", MFD_CLOEXEC)) {}
+  Memory(const Memory&) = delete;
+  ~Memory() { close(); }
+  int descriptor() const { return descriptor_; }
+  void close() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+  }
+
+ private:
+  int descriptor_;
+};
+
+TEST(LentFile, IsOpenedWhereItIs) {
+  const Memory memory;
+  ASSERT_EQ(::pwrite(memory.descriptor(), "lent", 4, 0), 4);
+  const int opened = LentFile::of(memory.descriptor()).open();
+  ASSERT_GE(opened, 0);
+  char text[5] = "";
+  EXPECT_EQ(::pread(opened, text, 4, 0), 4);
+  EXPECT_STREQ(text, "lent");
+  ::close(opened);
+}
+
+/// As where the process id means another process here.
+TEST(LentFile, IsNotAnotherFileOfThatNumber) {
+  const Memory memory, other;
+  LentFile file = LentFile::of(memory.descriptor());
+  file.descriptor = other.descriptor();
+  EXPECT_LT(file.open(), 0);
+  EXPECT_NE(why_not_lent(errno).find("PID namespaces"), std::string::npos) << why_not_lent(errno);
+}
+
+TEST(LentFile, IsNotThereWhereTheProcessIsNot) {
+  Memory memory;
+  const LentFile file = LentFile::of(memory.descriptor());
+  memory.close();
+  EXPECT_LT(file.open(), 0);
+  EXPECT_NE(why_not_lent(errno).find("PID namespaces"), std::string::npos) << why_not_lent(errno);
+  EXPECT_LT(LentFile::of(-1).descriptor, 0);
+}
+
+TEST(SharedSegment, IsOneMemory) {
+  SharedSegment first, second;
+  const SharedSegment::Invitation invitation = first.create(8192);
+  ASSERT_EQ(invitation.error, 0);
+  ASSERT_EQ(second.join(invitation, 8192), 0);
+  std::strcpy(reinterpret_cast<char*>(first.data()) + 8000, "common");
+  EXPECT_STREQ(reinterpret_cast<char*>(second.data()) + 8000, "common");
+}
+
+TEST(SharedSegment, IsRefusedForAllWhereOneCannotReachIt) {
+  SharedSegment first, second;
+  const SharedSegment::Invitation invitation = first.create(4096);
+  SharedSegment::Invitation elsewhere = invitation;
+  ++elsewhere.file.inode;
+  const int error = second.join(elsewhere, 4096);
+  EXPECT_NE(error, 0);
+  std::string why;
+  EXPECT_FALSE(SharedSegment::complete(std::move(first), error, why));
+  EXPECT_NE(why.find("do not see each other's processes"), std::string::npos) << why;
+}
+
+}  // namespace
