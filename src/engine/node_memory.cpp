@@ -13,17 +13,31 @@ void notice(const Context& context, const std::string& text) {
   if (context.comm.rank() == 0) std::fprintf(stderr, "penstock: %s\n", text.c_str());
 }
 
+/// More than is needed may stay, or calls of different sizes would take turns in making it anew.
+StagingKey key_for(const OpenFile& file, const Plan& plan) {
+  const std::int64_t lead = lead_room(plan.domains.buffer());
+  StagingKey key{plan.domains.aggregators(), staged_bytes(plan) + lead, plan.depth, plan.buffered};
+  key.slot_bytes =
+      std::clamp(file.staging_key.slot_bytes, key.slot_bytes, plan.domains.buffer() + lead);
+  return key;
+}
+
 }  // namespace
+
+std::int64_t new_room(const Context& context, const Plan& plan) {
+  if (plan.exchange != Exchange::node) return 0;
+  const StagingKey key = key_for(context.file, plan);
+  if (key == context.file.staging_key) return 0;
+  // Of no node more than this, so that all ranks have the same number.
+  const bool has_slots = !plan.buffered || plan.machine.nodes > 1;
+  return has_slots ? key.aggregators * key.depth * key.slot_bytes : 0;
+}
 
 Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
   OpenFile& file = context.file;
   Team& team = *context.comm.team();
   const int slot = context.channel.slot();
-  const std::int64_t lead = lead_room(plan.domains.buffer());
-  StagingKey key{plan.domains.aggregators(), staged_bytes(plan) + lead, plan.depth, plan.buffered};
-  // More than is needed may stay, or calls of different sizes would take turns in making it anew.
-  key.slot_bytes =
-      std::clamp(file.staging_key.slot_bytes, key.slot_bytes, plan.domains.buffer() + lead);
+  const StagingKey key = key_for(file, plan);
   const bool lacks_arenas = arenas && !file.arenas.there();
   if (key == file.staging_key && !lacks_arenas) co_return true;
   std::string why;

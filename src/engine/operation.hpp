@@ -90,6 +90,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool could_be_mapped() const;
   bool is_slow() const;
   bool sieves(const Demand& demand) const;
+  std::int64_t room_in_buffer() const;
+  void look_for_memory(Demand& demand) const;
+  void check_memory(const Demand& all) const;
   Task<> decide(Demand all);
   Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
@@ -141,5 +144,7 @@ Task<> end_collectively(Context& context, const Access& access, const Plan& plan
 /// The memory of the node exchange, as this plan wants it. Collective; false on all ranks where it
 /// cannot be had. `arenas`: the ranks' active buffers, too.
 Task<bool> make_room(Context& context, const Plan& plan, bool arenas);
+/// Bytes of memory of the node that it would make anew, at most; the same on every rank.
+std::int64_t new_room(const Context& context, const Plan& plan);
 
 }  // namespace penstock

@@ -3,11 +3,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/human.hpp"
+#include "base/memory_limit.hpp"
 #include "engine/buffering.hpp"
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
 #include "plan/cost.hpp"
+#include "plan/memory.hpp"
 
 namespace penstock {
 namespace {
@@ -209,7 +212,8 @@ std::optional<Error> Operation::locate(Demand& demand) {
       demand.slow = is_slow();
       if (context_->units.open_ended && !access_.writes())
         demand.file_end = checked_size(context_->storage);
-      demand.room = context_->buffering.budget - context_->background.memory().in_use();
+      demand.room = room_in_buffer();
+      if (company_ == Company::collective && !context_->comm.alone()) look_for_memory(demand);
     });
   if (error) demand = {};
   if (!pending.empty()) {
@@ -218,6 +222,23 @@ std::optional<Error> Operation::locate(Demand& demand) {
     demand.file_end = std::max(demand.file_end, pending.end);
   }
   return error;
+}
+
+/// What is in use may be more than this call's budget.
+std::int64_t Operation::room_in_buffer() const {
+  ActiveBuffer& active = context_->background.memory();
+  if (context_->buffering.budget > 0 && !active.open_arena()) return Demand::no_buffer;
+  return context_->buffering.budget - active.in_use();
+}
+
+/// Before the plan is known: whether it is enough is found out by all ranks, see check_memory().
+void Operation::look_for_memory(Demand& demand) const {
+  // No plan needs more than this, but for the longest descriptors.
+  const std::int64_t most = 8 * hints_.buffer_size + (std::int64_t{64} << 20);
+  const std::int64_t memory = obtainable_memory(most);
+  if (memory == no_memory_limit) return;
+  demand.memory = memory + context_->gauge.held();
+  demand.memory_at = context_->comm.rank();
 }
 
 /// Less is not worth the look into the page cache.
@@ -255,10 +276,28 @@ Task<> Operation::decide(Demand all) {
     route_ = choose_route(asked_, all, plan_);
   };
   make();
+  check_memory(all);
   // Of what is ahead the exchange comes later; others may have the memory until then.
   if (!plan_.collective() || plan_.exchange != Exchange::node || route_ == Route::ahead) co_return;
   co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  if (!co_await make_room(*context_, plan_, uses_io_thread(route_))) make();
+  if (co_await make_room(*context_, plan_, uses_io_thread(route_))) co_return;
+  make();
+  check_memory(all);
+}
+
+/// In the middle of an exchange there is no way back: others wait for this rank's bytes. So where
+/// some rank may not have the memory for it, all of them throw before it begins.
+void Operation::check_memory(const Demand& all) const {
+  if (all.memory_at < 0 || !plan_.collective()) return;
+  const std::int64_t needed =
+      exchange_memory(plan_, all, hints_.buffer_size) + new_room(*context_, plan_);
+  if (needed <= all.memory) return;
+  throw Error("no memory to exchange bytes for '" + context_->storage.path() + "': rank " +
+                  std::to_string(all.memory_at) + " can get " + text_of_bytes(all.memory) +
+                  " more, and up to " + text_of_bytes(needed) +
+                  " may be needed; a smaller buffer_size than " +
+                  text_of_bytes(hints_.buffer_size) + ", or a higher limit (ulimit -v), helps",
+              context_->storage.path(), -1, ENOMEM);
 }
 
 /// Pending units of earlier writes are written first if this call could overtake or miss them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <new>
@@ -244,7 +245,7 @@ Error current_error() {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(ErrorClass::internal, "out of memory");
+    return Error("out of memory", {}, -1, ENOMEM);
   } catch (const std::exception& error) {
     return Error(ErrorClass::internal, std::string("unexpected: ") + error.what());
   } catch (...) {

@@ -38,6 +38,10 @@ void Demand::join(const Demand& higher) {
   pending_end = std::max(pending_end, higher.pending_end);
   file_end = std::max(file_end, higher.file_end);
   room = std::min(room, higher.room);
+  if (higher.memory < memory) {
+    memory = higher.memory;
+    memory_at = higher.memory_at;
+  }
   slow = slow || higher.slow;
   any_winner = any_winner && higher.any_winner;
   if (higher.empty()) return;

@@ -20,8 +20,12 @@ struct Demand {
   std::int64_t pending_begin = std::numeric_limits<std::int64_t>::max(), pending_end = -1;
   /// Where the file ends once that is written, as far as a rank knows; where reads end there.
   std::int64_t file_end = 0;
-  /// Bytes of room in the active buffer of the rank that has least.
+  /// Bytes of room in the active buffer of the rank that has least; no_buffer: it can have none.
+  static constexpr std::int64_t no_buffer = std::numeric_limits<std::int64_t>::min();
   std::int64_t room = std::numeric_limits<std::int64_t>::max();
+  /// Bytes of memory that the rank that can get least still gets, where something limits that, and
+  /// which rank it is; -1: no rank is limited.
+  std::int64_t memory = std::numeric_limits<std::int64_t>::max(), memory_at = -1;
   /// The access of some rank would wait for a device, see Operation::is_slow.
   bool slow = false;
   /// Ranks' hulls follow each other in rank order: then no two ranks want the same byte.

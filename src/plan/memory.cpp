@@ -39,4 +39,20 @@ StagingBound staging_bound(const Plan& plan, std::int64_t buffer_size) noexcept 
   return bound;
 }
 
+std::int64_t exchange_memory(const Plan& plan, const Demand& all,
+                             std::int64_t buffer_size) noexcept {
+  constexpr std::int64_t besides = 1 << 20;
+  const StagingBound bound = staging_bound(plan, buffer_size);
+  const std::int64_t window = std::min(plan.domains.buffer(), plan.domains.longest_window());
+  const bool elsewhere = plan.buffered || plan.exchange == Exchange::node;
+  const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
+  std::int64_t bytes = besides + bound.coverage + bound.sieve + bound.messages;
+  if (!elsewhere) bytes += plan.depth * (window + lead_room(window));
+  // The parcels of a round, to send and received.
+  if (in_step) bytes += window + std::min(all.bytes, plan.domains.aggregators() * window);
+  // As words, decoded, and in the tables that are made of them.
+  constexpr std::int64_t copies = 4 * static_cast<std::int64_t>(sizeof(std::int64_t));
+  return bytes + copies * all.words * plan.machine.ranks;
+}
+
 }  // namespace penstock

@@ -40,4 +40,10 @@ struct StagingBound {
 /// Of a plan by the exchange `node` or `sparse`; those in step hold a round's parcels instead.
 StagingBound staging_bound(const Plan& plan, std::int64_t buffer_size) noexcept;
 
+/// Memory that a rank may take for an exchange, once its call has begun: staging, the descriptors
+/// of the others, and what little there is besides. Windows that lie in memory of the node or in
+/// the active buffer are left out.
+std::int64_t exchange_memory(const Plan& plan, const Demand& all,
+                             std::int64_t buffer_size) noexcept;
+
 }  // namespace penstock

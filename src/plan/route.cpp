@@ -3,6 +3,7 @@
 namespace penstock {
 
 std::int64_t choose_budget(const Asked& asked, const Demand& all, const Machine& machine) noexcept {
+  if (all.room == Demand::no_buffer) return 0;
   if (all.slow || !asked.writes()) return asked.budget();
   const bool blocking = !asked.background;
   return blocking && all.room >= all.bytes / machine.ranks ? asked.budget() : 0;
