@@ -48,6 +48,11 @@ struct IoFile {
         nodes(machine.nodes) {}
   IoFile(const IoFile&) = delete;
 
+  /// Where other ranks of the node see what this one does at the storage; null: nowhere.
+  ShownAccess* shown_access() const noexcept {
+    return team != nullptr ? &team->own_mailbox().access : nullptr;
+  }
+
   Storage& storage;
   Team* const team;  // for permits, and for who copies; null: there is none
   const std::shared_ptr<BufferedFile> buffered;
@@ -64,7 +69,8 @@ struct IoFile {
 /// Of one call. Units may keep it longer than the call lasts (Context::share_io).
 struct IoCall {
   IoCall(IoFile& file, Listener* listener, std::int64_t call)
-      : file(file), storage(file.storage, counts, file.storage_counts, listener, call) {}
+      : file(file),
+        storage(file.storage, counts, file.storage_counts, listener, call, file.shown_access()) {}
   IoCall(const IoCall&) = delete;
 
   IoFile& file;

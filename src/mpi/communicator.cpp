@@ -1,5 +1,7 @@
 #include "mpi/communicator.hpp"
 
+#include <numeric>
+
 #include <penstock/error.hpp>
 
 #include "base/cores.hpp"
@@ -46,6 +48,19 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
 
 Communicator::Communicator(int rank, int size, std::unique_ptr<Lane> lane)
     : rank_(rank), size_(size), lane_(std::move(lane)), endpoint_(lane_.get()) {}
+
+std::vector<int> Communicator::world_ranks() const {
+  std::vector<int> ranks(static_cast<std::size_t>(size_)), in_world(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  check(MPI_Comm_group(user_, &mine), "MPI_Comm_group");
+  check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  check(MPI_Group_translate_ranks(mine, size_, ranks.data(), world, in_world.data()),
+        "MPI_Group_translate_ranks");
+  MPI_Group_free(&mine);
+  MPI_Group_free(&world);
+  return in_world;
+}
 
 void Communicator::connect() {
   if (alone()) return;

@@ -47,6 +47,8 @@ class Communicator {
   /// Made of no communicator; of MPI_COMM_SELF.
   bool is_null() const noexcept { return user_ == MPI_COMM_NULL; }
   bool is_self() const noexcept;
+  /// Of its ranks those in MPI_COMM_WORLD.
+  std::vector<int> world_ranks() const;
   MPI_Comm handle() const noexcept {
     return endpoint_ != nullptr ? endpoint_->comm : MPI_COMM_NULL;
   }

@@ -289,6 +289,7 @@ void Team::clear_own_mailbox() noexcept {
   mailbox.wants_permit = 0;
   mailbox.call = mailbox.last_call = 0;
   mailbox.waiting = 0;
+  mailbox.permits = 0;
   mailbox.pending.clear();
   mailbox.shared_pointer = 0;
 }

@@ -7,6 +7,7 @@
 
 #include "mpi/communicator.hpp"
 #include "mpi/drive.hpp"
+#include "mpi/presence.hpp"
 
 namespace penstock {
 namespace {
@@ -89,6 +90,8 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
   Communicator::check(MPI_Comm_get_attr(user, attribute_key(), static_cast<void*>(&found), &there),
                       "MPI_Comm_get_attr");
   if (there) return *static_cast<Held*>(found);
+  const InCall* const in = InCall::current();
+  const presence::Opening opening(in != nullptr ? in->path() : std::string());
   const Held group(new Group);
   group->home_ = group->entrance_.comm = duplicate(user);
   wait_for_all(group->home_);
@@ -109,6 +112,7 @@ void Group::release_all() noexcept {
 }
 
 void Group::show_refusal() noexcept {
+  presence::show_refusal();
   const std::lock_guard guard(groups_mutex());
   for (Group* const group : groups())
     if (Team* const team = group->entrance_.team.get())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -58,6 +59,21 @@ class Transit {
 
 constexpr Expect expect = Expect::meeting_by_messages;
 
+/// While one exists, this rank waits for messages that join what these peers have.
+class Awaited {
+ public:
+  Awaited(const Channel& channel, std::vector<int> peers) : team_(channel.comm.team()) {
+    if (team_ != nullptr) team_->await_nodes(std::move(peers));
+  }
+  Awaited(const Awaited&) = delete;
+  ~Awaited() {
+    if (team_ != nullptr) team_->await_nodes({});
+  }
+
+ private:
+  Team* team_;
+};
+
 /// Recursive doubling (Thakur, Rabenseifner, Gropp, *Optimization of Collective Communication
 /// Operations in MPICH*, 2005) among the largest power of two of peers; before it, each of the
 /// first ones takes in the next, which gets the result after it. Neighbours are joined first, so
@@ -70,6 +86,15 @@ struct Doubling {
         partner(peers.me < 2 * folded ? peers.me ^ 1 : -1),
         index(peers.me < 2 * folded ? peers.me / 2 : peers.me - folded) {}
   int peer_at(int other) const { return other < folded ? 2 * other : other + folded; }
+  /// What the peer of index `other` has joined before it sends it in `step`.
+  std::vector<int> behind(int other, int step) const {
+    std::vector<int> peers;
+    for (int i = other & ~(step - 1); i < (other & ~(step - 1)) + step; ++i) {
+      peers.push_back(peer_at(i));
+      if (i < folded) peers.push_back(2 * i + 1);
+    }
+    return peers;
+  }
 
   int count, folded;
   bool outside;  // this peer is taken in by `partner`
@@ -88,7 +113,11 @@ Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinB
     const int partner = peers.rank_of(doubling.partner);
     if (doubling.outside) transit.send(partner, bytes);
     transit.receive(partner, bytes.size());
-    co_await until(expect, is_over);
+    {
+      const Awaited awaited(channel, doubling.outside ? std::vector<int>()
+                                                      : std::vector<int>{doubling.partner});
+      co_await until(expect, is_over);
+    }
     if (doubling.outside) {
       std::copy_n(transit.received().begin(), bytes.size(), bytes.begin());
       co_return;
@@ -100,7 +129,10 @@ Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinB
     const int rank = peers.rank_of(doubling.peer_at(other));
     transit.send(rank, bytes);
     transit.receive(rank, bytes.size());
-    co_await until(expect, is_over);
+    {
+      const Awaited awaited(channel, doubling.behind(other, step));
+      co_await until(expect, is_over);
+    }
     if (other > doubling.index) {
       join(bytes, transit.received());
     } else {

@@ -4,10 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <ctime>
 
-#include "mpi/communicator.hpp"
+#include "mpi/whereabouts.hpp"
 
 namespace penstock {
 namespace {
@@ -15,13 +16,12 @@ namespace {
 using Word = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free, "shared between processes");
 
-/// Futexes between processes: not the PRIVATE kind. Returning early is always allowed.
-void futex_wait(Word& word, std::uint32_t value) noexcept {
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
-}
-void futex_wait_a_little(Word& word, std::uint32_t value) noexcept {
-  const timespec millisecond{0, 1'000'000};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &millisecond, nullptr, 0);
+/// Futexes between processes: not the PRIVATE kind. Returning early is always allowed. False: the
+/// time is over.
+bool futex_wait(Word& word, std::uint32_t value, int milliseconds) noexcept {
+  const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+  return ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0) == 0 ||
+         errno != ETIMEDOUT;
 }
 void futex_wake(Word& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
@@ -84,17 +84,6 @@ int Team::gone() const noexcept {
   return static_cast<int>(common_->gone.load(std::memory_order_acquire)) - 1;
 }
 
-namespace {
-
-bool permit_taken(Word& out, int most) noexcept {
-  std::uint32_t now = out.load(std::memory_order_seq_cst);
-  while (now < static_cast<std::uint32_t>(most))
-    if (out.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) return true;
-  return false;
-}
-
-}  // namespace
-
 void Team::begin_copying() noexcept {
   common_->copying.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -107,35 +96,68 @@ void Team::end_copying() noexcept {
 bool Team::await_end_of_copying() noexcept {
   const std::uint32_t ranks = common_->copying.load(std::memory_order_seq_cst);
   if (ranks == 0) return true;
-  futex_wait_a_little(common_->copying, ranks);
+  futex_wait(common_->copying, ranks, 1);
   return common_->copying.load(std::memory_order_seq_cst) == 0;
 }
 
+bool Team::permit_taken(int most) noexcept {
+  Word& out = common_->permits_out;
+  std::uint32_t now = out.load(std::memory_order_seq_cst);
+  while (now < static_cast<std::uint32_t>(most))
+    if (out.compare_exchange_weak(now, now + 1, std::memory_order_seq_cst)) {
+      own_mailbox().permits.fetch_add(1);
+      return true;
+    }
+  return false;
+}
+
 bool Team::try_permit(int most) noexcept {
-  if (permit_taken(common_->permits_out, most)) return true;
+  if (permit_taken(most)) return true;
   // First the flag, then another try: a rank that returned a permit before the flag was set rings
   // no bell.
   own_mailbox().wants_permit.store(1, std::memory_order_seq_cst);
-  return permit_taken(common_->permits_out, most);
+  return permit_taken(most);
 }
 
 void Team::take_permit(int most) noexcept {
-  while (!permit_taken(common_->permits_out, most)) {
+  constexpr int milliseconds_between_looks = 200;
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
+  while (!permit_taken(most)) {
     const std::uint32_t now = common_->permits_out.load(std::memory_order_seq_cst);
     common_->waiting.fetch_add(1, std::memory_order_seq_cst);
-    if (now >= static_cast<std::uint32_t>(most)) futex_wait(common_->permits_out, now);
+    const bool rung = now < static_cast<std::uint32_t>(most) ||
+                      futex_wait(common_->permits_out, now, milliseconds_between_looks);
     common_->waiting.fetch_sub(1, std::memory_order_seq_cst);
+    if (rung) continue;
+    take_back_permits();
+    if (!told) told = tell_permits(*this, most, std::chrono::steady_clock::now() - begin);
   }
 }
 
 void Team::return_permit() noexcept {
-  common_->permits_out.fetch_sub(1, std::memory_order_seq_cst);
-  if (common_->waiting.load(std::memory_order_seq_cst) != 0) futex_wake(common_->permits_out, 1);
+  own_mailbox().permits.fetch_sub(1);
+  give_permits_back(1);
+}
+
+void Team::give_permits_back(int count) noexcept {
+  common_->permits_out.fetch_sub(static_cast<std::uint32_t>(count), std::memory_order_seq_cst);
+  if (common_->waiting.load(std::memory_order_seq_cst) != 0)
+    futex_wake(common_->permits_out, count);
   for (int local_rank = 0; local_rank < size_; ++local_rank)
     if (mailboxes_[local_rank].wants_permit.load(std::memory_order_seq_cst) != 0) {
       mailboxes_[local_rank].wants_permit.store(0, std::memory_order_seq_cst);
       if (local_rank != rank_) ring(local_rank);
     }
+}
+
+/// From processes that have ended: nobody else would give them back.
+void Team::take_back_permits() noexcept {
+  for (int local_rank = 0; local_rank < size_; ++local_rank) {
+    Mailbox& theirs = mailbox(local_rank);
+    if (theirs.permits.load() == 0 || !has_ended(theirs.process)) continue;
+    if (const int left = theirs.permits.exchange(0); left > 0) give_permits_back(left);
+  }
 }
 
 }  // namespace penstock

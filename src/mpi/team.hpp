@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/shared_extent.hpp"
+#include "base/shown_access.hpp"
 #include "base/task.hpp"
 #include "mpi/bell.hpp"
 #include "mpi/rank_map.hpp"
@@ -69,6 +70,10 @@ class Team {
   int local_rank_of(int comm_rank) const noexcept { return map_.place_of(comm_rank).local_rank; }
   int size_of(int node) const noexcept { return map_.size_of(node); }
   int rank_at(int node, int local_rank) const noexcept { return map_.rank_at({node, local_rank}); }
+  /// Where this rank waits for messages of other nodes: those of which some have not come to it;
+  /// empty: not known. For messages to people.
+  const std::vector<int>& awaited_nodes() const noexcept { return awaited_nodes_; }
+  void await_nodes(std::vector<int> nodes) noexcept { awaited_nodes_ = std::move(nodes); }
   /// Cores that the ranks of this node may use.
   int cores() const noexcept { return cores_; }
 
@@ -90,6 +95,9 @@ class Team {
     // whether it waits for others there.
     std::atomic<std::int64_t> call, last_call;
     std::atomic<std::int32_t> waiting;
+    // What it does at the storage of this file, and permits that it has (take_permit).
+    ShownAccess access;
+    std::atomic<std::int32_t> permits;
     // Where writes of this rank to this file are buffered, and not in the file yet.
     SharedExtent pending;
     // Of the team's rank 0: the shared file pointer of MPI-IO.
@@ -133,7 +141,8 @@ class Team {
   /// At most `most` threads of the team's ranks hold a permit at a time. False: not now; the bell
   /// rings when it is worth another try.
   bool try_permit(int most) noexcept;
-  /// Waits for one; for threads that do not sleep on the bell.
+  /// Waits for one; for threads that do not sleep on the bell. After PENSTOCK_PATIENCE it says on
+  /// stderr who has them. Those of a process that has ended are taken back.
   void take_permit(int most) noexcept;
   void return_permit() noexcept;
 
@@ -176,11 +185,14 @@ class Team {
   bool all_here(const Meeting& meeting) const noexcept;
   bool is_over(const Meeting& meeting) const noexcept;
   void dismiss(const Meeting& meeting) noexcept;
+  bool permit_taken(int most) noexcept;
+  void give_permits_back(int count) noexcept;
+  void take_back_permits() noexcept;
 
   int comm_rank_ = 0, comm_size_ = 1;
   int rank_ = 0, size_ = 1, node_ = 0, nodes_ = 1, cores_ = 1;
   bool crowded_ = false;
-  std::vector<int> members_;
+  std::vector<int> members_, awaited_nodes_;
   SharedSegment segment_, kept_;
   Common* common_ = nullptr;
   Mailbox* mailboxes_ = nullptr;

@@ -66,7 +66,7 @@ Wait::~Wait() {
 
 void Wait::restart() noexcept {
   if (shown_) show_waiting(false);
-  shown_ = told_ = false;
+  shown_ = told_ = storage_told_ = false;
   next_look_ = first_look;
   begin_ = Clock::now();
 }
@@ -101,7 +101,11 @@ void Wait::look_around(Nanoseconds waited) {
   shown_ = true;
   const Patience& patience = Patience::get();
   if (patience.limit == 0s || waited < patience.limit) return;
-  if (!told_) told_ = tell_whereabouts(waited);
+  if (!told_) {
+    const WaitsFor what = tell_whereabouts(waited, storage_told_);
+    told_ = what == WaitsFor::ranks;
+    storage_told_ = storage_told_ || what == WaitsFor::slow_storage;
+  }
   if (told_ && patience.raises) give_up(waited, then_ == OutOfPatience::throws);
 }
 

@@ -6,7 +6,8 @@
 //      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that
 //      is waited for may be waiting for that.
 //   3. After PENSTOCK_PATIENCE seconds (10 unless set; 0: never) it says once on stderr which ranks
-//      are in which call of which file, and which are not. With PENSTOCK_PATIENCE=SECONDS,error it
+//      are in which call of which file, and which are not there yet; or, where all are, which rank
+//      is in one access to storage for so long. With PENSTOCK_PATIENCE=SECONDS,error it
 //      then throws Error(state) where ranks meet, and elsewhere ends the program.
 #pragma once
 
@@ -54,6 +55,7 @@ class Wait {
   Nanoseconds next_look_ = first_look;
   bool shown_ = false;  // this rank's mailbox says that it waits
   bool told_ = false;
+  bool storage_told_ = false;
   int tests_ = 0;
 };
 

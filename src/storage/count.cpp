@@ -24,6 +24,7 @@ void StorageCounts::add_to(Statistics& sum) const noexcept {
 }
 
 std::int64_t CountedStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
+  const Showing showing(shown_, offset);
   if (listener_ == nullptr) return noted(direction, inner_.move_some(direction, memory, offset));
   Accesses* const accesses = Accesses::current();
   if (accesses == nullptr) return move_alone(direction, memory, offset);
@@ -46,6 +47,8 @@ void CountedStorage::submit(std::span<IoRequest> requests) {
     const auto now = Span::Clock::now();
     for (IoRequest& request : requests) request.begun = now;
   }
+  if (shown_ != nullptr)
+    for (const IoRequest& request : requests) shown_->begin(request.offset);
   inner_.submit(requests);
 }
 
@@ -62,6 +65,7 @@ void CountedStorage::wait(IoRequest& request) {
 
 /// One that was under way, as long as nobody had asked for its end.
 void CountedStorage::note(const IoRequest& request) {
+  if (shown_ != nullptr) shown_->end();
   noted(request.direction, request.result);
   if (listener_ != nullptr)
     listener_->take({operation_, access_phase(request.direction),
@@ -101,11 +105,13 @@ std::int64_t CountedStorage::allocate(std::int64_t bytes) {
 
 std::int64_t CountedStorage::sync() {
   ++counts().other_calls;
+  const Showing showing(shown_, -1);
   const Watched watched(listener_, Phase::file_sync, operation_);
   return inner_.sync();
 }
 
 std::unique_ptr<RangeLock> CountedStorage::lock(Extent range, LockKind kind, int& error) {
+  const Showing showing(shown_, range.begin);
   ++counts().other_calls;
   auto held = inner_.lock(range, kind, error);
   if (held) ++counts().other_calls;  // for giving it back

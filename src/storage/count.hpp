@@ -4,6 +4,7 @@
 
 #include <penstock/statistics.hpp>
 
+#include "base/shown_access.hpp"
 #include "base/tally.hpp"
 #include "storage/storage.hpp"
 #include "trace/recorder.hpp"
@@ -20,15 +21,17 @@ struct StorageCounts {
 
 class CountedStorage : public Storage {
  public:
-  /// What I/O threads do goes into `background`. All three must outlive it. `listener`: null for
-  /// nobody; it is told that accesses are of `operation`.
+  /// What I/O threads do goes into `background`. All must outlive it. `listener`: null for nobody;
+  /// it is told that accesses are of `operation`. `shown`: to the other ranks; null: not.
   CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background,
-                 Listener* listener = nullptr, std::int64_t operation = 0)
+                 Listener* listener = nullptr, std::int64_t operation = 0,
+                 ShownAccess* shown = nullptr)
       : inner_(inner),
         counts_(counts),
         background_(background),
         listener_(listener),
-        operation_(operation) {}
+        operation_(operation),
+        shown_(shown) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
   bool completes_later() const override { return inner_.completes_later(); }
@@ -56,6 +59,7 @@ class CountedStorage : public Storage {
   StorageCounts &counts_, &background_;
   Listener* listener_;
   std::int64_t operation_;
+  ShownAccess* shown_;
 };
 
 }  // namespace penstock

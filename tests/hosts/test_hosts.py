@@ -105,7 +105,7 @@ def test_ranks_say_for_whom_they_wait_when_one_has_died(what, transport, tmp_pat
             hosts.power_off("host2")
         else:
             hosts.on("host2", "kill", "-KILL", (tmp_path / "absent-3").read_text())
-        said = re.compile(r"penstock: .*waited for .* in write \(call 3\) of '.*x\.npy'.*missing: .*[23]")
+        said = re.compile(r"penstock: .*waited for .* in write \(call 3\) of '.*x\.npy'.*not there yet: .*[23]")
         program.wait_until(lambda: said.search(program.output()), 15, "a line that says who is missing")
         program.end()
 

@@ -88,27 +88,29 @@ def test_one_line_for_a_wait_says_who_is_missing(mpirun, patience):
     said = stages(mpirun(PATIENT, 3))
     line, = said["write"]
     assert re.search(r"rank 0 has waited for 1 s in write \(call 2\) of 'p.npy'; in the same call: ranks 0, 1; "
-                     r"missing: rank 2 \(is in no call of this file; its last was file_size \(call 1\)\)", line), line
+                     r"not there yet: rank 2 \(is in no call of this file; its last was file_size \(call 1\)\)", line), line
     line, = said["sync"]
     assert re.search(r"rank 1 has waited for 1 s in sync \(call 3\) of 'p.npy'; in the same call: ranks 1, 2; "
-                     r"missing: rank 0 \(is in no call of this file; its last was write \(call 2\)\)", line), line
+                     r"not there yet: rank 0 \(is in no call of this file; its last was write \(call 2\)\)", line), line
     assert said["soon"] == [] and said["end"] == []
     line, = said["wait"]
     assert re.search(r"rank 0 has waited for 1 s in wait for call 1 of 'q.npy'; in the same call: rank 0; "
-                     r"missing: rank 1 \(is in no call.*, rank 2 \(is in no call", line), line
+                     r"not there yet: rank 1 \(is in no call.*, rank 2 \(is in no call", line), line
     of_rank = {rank: line for line in said["close"] for rank in re.findall(r"rank (\d) has waited", line)}
     assert len(said["close"]) == 2 and set(of_rank) == {"0", "2"}, said["close"]
-    assert "missing: rank 1 (is in no call" in of_rank["0"]
+    assert "not there yet: rank 1 (is in no call" in of_rank["0"]
     assert "some of the other nodes' ranks 0, 1" in of_rank["2"]
     line, = said["open"]
     assert re.search(r"rank 0 has waited for 1 s in open of 'p.npy'; in the same call: ranks 0, 1; "
-                     r"missing: rank 2 \(opens no file of this communicator\)", line), line
+                     r"not there yet: rank 2 \(opens no file of this communicator\)", line), line
     first, second = said["twice"]
-    assert re.search(r"in sync \(call 1\) of 'p.npy'.*missing: rank 2 \(is in no call of this file; its last was open\)",
+    assert re.search(r"in sync \(call 1\) of 'p.npy'.*not there yet: rank 2 \(is in no call of this file; its last was open\)",
                      first), first
     assert "in sync (call 2) of 'p.npy'" in second and "its last was sync (call 1)" in second, second
-    # At the first open of a communicator the ranks do not know each other yet.
-    assert sorted(re.findall(r"rank (\d) has waited for 1 s in open of 'n.npy'", "\n".join(said["first"]))) == ["0", "1"]
+    # At the first open of a communicator the ranks have no memory in common yet.
+    line, = said["first"]
+    assert re.search(r"rank 0 has waited for 1 s in open of 'n.npy'; in the same call: ranks 0, 1; "
+                     r"not seen in it: rank 2 \(opens no file of this communicator\)\. It goes on waiting", line), line
 
 
 GIVEN_UP = LATE + """
@@ -221,4 +223,55 @@ threading.Timer(2.5, end).start()
 f.sync()
 """, 3, expect=None, timeout=60)
     lines = [line for line in output.splitlines() if line.startswith("penstock:")]
-    assert len(lines) == 1 and re.search(r"missing: rank 2 \(its process \d+ has ended\)", lines[0]), output
+    assert len(lines) == 1 and re.search(r"not there yet: rank 2 \(its process \d+ has ended\)", lines[0]), output
+
+
+SLOW_STORAGE = LATE + """
+def slow(background=None):
+    f = opened("s.npy", hints={"device": "paced:latency=2500ms", "active_buffer_size": 0 if background is None else "1M"})
+    u, d = own(f)
+    stage("write" if background is None else background)
+    if background is None:
+        f.write(u, d, method="gather")
+    else:
+        f.write_begin(u, d, method="gather", background=background).wait()
+    stage("end")
+    f.close()
+    assert is_right("s.npy")
+slow()
+slow("storage")
+"""
+
+
+@pytest.mark.parametrize("patience_text", ["1", "1,error"])
+def test_slow_storage_is_said_to_be_that_and_nobody_is_blamed(mpirun, patience, patience_text):
+    patience(patience_text)
+    said = stages(mpirun(SLOW_STORAGE, 3))
+    for stage in ("write", "storage"):
+        assert said[stage], said
+        for line in said[stage]:
+            assert re.search(r"has waited for \d s in .*in the same call: ranks 0-2; "
+                             r"rank 0 is in one access to storage for \d s \(offset \d+\)\. It goes on waiting", line), line
+
+
+# Nothing has been opened before: the ranks have no memory in common.
+FIRST_OPEN = LATE + """
+stage("first")
+def open_first():
+    ps.open("n.npy", "w", shape=(12, 12), dtype="f8", comm=comm).close()
+if rank == 1:
+    try:
+        ps.open("n.npy", "w", shape=(12, 12), dtype="f8", comm=None)
+    except ps.ArgumentError:
+        pass
+late(2.5, open_first, (1, 3))
+stage("end")
+"""
+
+
+def test_at_the_first_open_the_ranks_that_have_not_come_are_named(mpirun, patience):
+    patience("1")
+    line, = stages(mpirun(FIRST_OPEN, 4))["first"]
+    assert re.search(r"rank 0 has waited for 1 s in open of 'n.npy'; in the same call: ranks 0, 2; not seen in it: "
+                     r"rank 1 \(was refused to open a file without a communicator\), "
+                     r"rank 3 \(it has opened no file yet, or cannot be seen from this node\)", line), line
