@@ -24,6 +24,9 @@ namespace penstock {
 /// Throws unless the size could be set.
 void resize(Storage& storage, const std::string& path, std::int64_t bytes);
 
+/// For messages: what became of a file that was to be replaced.
+std::string left_as_it_was(const std::string& path);
+
 class ByteFile {
  public:
   using Begun = InFlight::Begun;

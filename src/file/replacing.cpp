@@ -17,9 +17,14 @@ Error in_whole_words(const Error& error, const std::string& path) {
 
 }  // namespace
 
+std::string left_as_it_was(const std::string& path) {
+  return "'" + path + "' is left as it was before it was opened";
+}
+
 void ByteFile::make_replacement() {
-  replacement_ = std::make_unique<Replacement>(
-      path_, [this](std::uint64_t inode) { contents_.forget_replacing(inode); });
+  const std::string target = find_replaceable(path_);
+  remove_leftovers(target, [this](std::uint64_t inode) { contents_.forget_replacing(inode); });
+  replacement_ = std::make_unique<Replacement>(target);
   open_path_ = replacement_->path();
 }
 
@@ -52,6 +57,7 @@ void ByteFile::put_in_place(const Channel& channel) {
     if (!replacement_) return;
     const std::uint64_t inode = replacement_->inode();
     try {
+      replacement_->sync();
       contents_.before_replacing(replacement_->path());
       replacement_->commit();
     } catch (...) {

@@ -1,15 +1,14 @@
 #include "formats/attributes.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <utility>
+#include <span>
 
-#include "file/byte_file.hpp"
+#include "base/failure.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
 namespace {
@@ -39,50 +38,15 @@ void remove(const std::string& name) {
   if (::unlink(name.c_str()) != 0 && errno != ENOENT) throw_errno("removing", name, -errno);
 }
 
-/// A new record, which has the permissions of its file; removed unless it is kept.
-class Draft {
- public:
-  /// Under a name that no other has, beside the record of `path`.
-  explicit Draft(const std::string& path) : name_(record_of(path) + ".XXXXXX") {
-    descriptor_ = ::mkstemp(name_.data());
-    begin(path);
-  }
-  Draft(std::string name, const std::string& path) : name_(std::move(name)) {
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
-    descriptor_ = ::open(name_.c_str(), flags, 0600);
-    begin(path);
-  }
-  Draft(const Draft&) = delete;
-  ~Draft() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!kept_) ::unlink(name_.c_str());
-  }
-  void write(const std::string& text) {
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t got = ::write(descriptor_, text.data() + done, text.size() - done);
-      if (got < 0 && errno != EINTR) throw_errno("writing", name_, -errno);
-      if (got > 0) done += static_cast<std::size_t>(got);
-    }
-    if (::fsync(descriptor_) != 0) throw_errno("syncing", name_, -errno);
-  }
-  void keep() noexcept { kept_ = true; }
-  void keep_as(const std::string& name) {
-    if (::rename(name_.c_str(), name.c_str()) != 0) throw_errno("replacing", name, -errno);
-    keep();
-  }
-
- private:
-  void begin(const std::string& path) {
-    if (descriptor_ < 0) throw_errno("making a new record of attributes for", path, -errno);
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0)
-      static_cast<void>(::fchmod(descriptor_, status.st_mode & 0666));
-  }
-
-  std::string name_;
-  int descriptor_ = -1;
-  bool kept_ = false;
-};
+/// A new record, with the permissions of the file at `like`, in the place of what `name` is.
+void write_record(const std::string& path, const std::string& like, const std::string& text,
+                  const std::string& name) {
+  remove_leftovers(record_of(path));
+  Replacement record(record_of(path), {.like = like});
+  record.write(std::as_bytes(std::span(text)));
+  record.sync();
+  record.commit_as(name);
+}
 
 }  // namespace
 
@@ -107,9 +71,7 @@ std::string read_attributes(const std::string& path) {
 
 void replace_attributes(const std::string& path, const std::string& text) {
   settle_attributes(path);
-  Draft draft(path);
-  draft.write(text);
-  draft.keep_as(record_of(path));
+  write_record(path, path, text, record_of(path));
 }
 
 void remove_attributes(const std::string& path) {
@@ -123,9 +85,7 @@ void prepare_attributes(const std::string& path, const std::string& new_path,
   if (text.empty() && !is_there(record_of(path))) return;
   struct stat status {};
   if (::stat(new_path.c_str(), &status) != 0) throw_errno("looking at", new_path, -errno);
-  Draft draft(record_of(path, status.st_ino), new_path);
-  draft.write(text);
-  draft.keep();
+  write_record(path, new_path, text, record_of(path, status.st_ino));
 }
 
 void settle_attributes(const std::string& path) {

@@ -80,17 +80,15 @@ DirectAlignment find_direct_alignment(int fd) {
   return try_direct_read(fd);
 }
 
-namespace {
-
-/// File systems that number their mounts on each host as it comes, so that one file has several
-/// device numbers.
-bool numbers_mounts(const std::string& type) {
+bool is_shared_by_hosts(const std::string& type) {
   constexpr std::array<const char*, 14> types{"nfs",  "lustre", "gpfs", "fuse",   "cifs",
                                               "smb2", "smb",    "ceph", "beegfs", "orangefs",
                                               "gfs2", "ocfs2",  "afs",  "9p"};
   return type.starts_with("0x") || type == "unknown" ||
          std::ranges::find(types, type) != types.end();
 }
+
+namespace {
 
 /// A file, or a folder.
 int open_to_look(const std::string& path) {
@@ -108,7 +106,7 @@ std::string find_identity(const std::string& path) {
   if (::fstat(file.number(), &status) != 0) throw_open_error(path, OpenFlag::read, errno);
   std::string text = "inode " + std::to_string(status.st_ino);
   const std::string type = find_file_system_type(file.number());
-  if (!numbers_mounts(type))
+  if (!is_shared_by_hosts(type))
     text += " of device " + std::to_string(major(status.st_dev)) + ":" +
             std::to_string(minor(status.st_dev));
   return text + " (" + type + ")";

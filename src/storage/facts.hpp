@@ -19,6 +19,9 @@ std::string find_identity(const std::string& path);
 
 /// The type of the file system of an open file; ext2 and ext3 are called ext4, as they look alike.
 std::string find_file_system_type(int fd);
+/// By its type: whether several hosts, or several mounts of one host, may have the file system.
+/// Each numbers its devices as it comes, and locks may be seen by one mount alone.
+bool is_shared_by_hosts(const std::string& type);
 
 /// What direct I/O asks of addresses and of offsets; 0: it does not work.
 struct DirectAlignment {

@@ -1,4 +1,5 @@
-// What all storage kinds over a file of the operating system have in common. Not for other modules.
+// What all storage kinds over a file of the operating system have in common; and files that formats
+// open themselves.
 #pragma once
 
 #include <cerrno>

@@ -2,25 +2,26 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include <penstock/error.hpp>
 
 #include "base/failure.hpp"
+#include "storage/facts.hpp"
 #include "storage/posix.hpp"
 
 namespace penstock {
-
-struct Replacement::NewFile : Descriptor {
-  using Descriptor::Descriptor;
-};
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,33 +30,44 @@ constexpr int most_links = 40;             // as the kernel follows
 constexpr int most_names = 100;            // that are tried
 constexpr std::size_t longest_name = 200;  // so that the longer name is not too long, either
 constexpr std::string_view mark = ".penstock-";
-constexpr std::size_t random_letters = 6;
-constexpr mode_t permissions = 07777;
+constexpr std::size_t boot_letters = 12, device_letters = 8, random_letters = 12;
+constexpr std::size_t letters_behind = boot_letters + device_letters + random_letters;
+constexpr mode_t permissions = 07777, permissions_of_data = 0666;
 
-[[noreturn]] void fail(const std::string& what, const std::string& target) {
-  const int number = errno;
-  throw Error(what + ": " + text_of_errno(number) + "; " + left_as_it_was(target), target, -1,
-              number);
+std::string folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
 }
 
-/// Where symbolic links lead, also to a file that there is not yet.
-std::string followed(fs::path path) {
-  std::error_code error;
-  for (int i = 0; i < most_links && fs::is_symlink(path, error); ++i) {
-    const fs::path next = fs::read_symlink(path, error);
-    if (error) break;
-    path = next.is_absolute() ? next : path.parent_path() / next;
-  }
-  return path.string();
+std::string prefix_of(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return "." + name.substr(0, longest_name) + std::string(mark);
 }
 
-std::string random_text() {
+std::string random_text(std::size_t size) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz012345";
-  unsigned char bytes[random_letters] = {};
-  static_cast<void>(::getrandom(bytes, sizeof bytes, 0));  // a name that is taken is tried again
-  std::string text;
-  for (const unsigned char byte : bytes) text += letters[byte % letters.size()];
+  std::string text(size, '\0');
+  if (::getrandom(text.data(), size, 0) != static_cast<ssize_t>(size)) return {};
+  for (char& byte : text) byte = letters[static_cast<unsigned char>(byte) % letters.size()];
   return text;
+}
+
+/// Which start of the machine this is; empty where the system does not tell.
+const std::string& this_boot() {
+  static const std::string boot = [] {
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    std::erase(text, '-');
+    return text.size() < boot_letters ? std::string() : text.substr(0, boot_letters);
+  }();
+  return boot;
+}
+
+/// Where locks are taken on files of this device, in the letters of a name.
+std::string place_of(dev_t device) {
+  char text[device_letters + 1];
+  std::snprintf(text, sizeof text, "%03x%05x", major(device) & 0xfffU, minor(device) & 0xfffffU);
+  return (this_boot().empty() ? random_text(boot_letters) : this_boot()) + text;
 }
 
 enum class Held { here, elsewhere, unknown };
@@ -71,27 +83,58 @@ Held hold(int fd) noexcept {
   return errno == EAGAIN || errno == EACCES ? Held::elsewhere : Held::unknown;
 }
 
-bool has_name(int fd) noexcept {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && status.st_nlink > 0;
+/// Of a name in a folder. `prefix`: of the replacements that are looked for; empty: of any.
+bool is_name_of_new(std::string_view name, std::string_view prefix) {
+  constexpr std::size_t behind = mark.size() + letters_behind;
+  if (name.size() < behind + 2 || name.front() != '.') return false;
+  if (!name.substr(name.size() - behind).starts_with(mark)) return false;
+  return prefix.empty() || name.substr(0, name.size() - letters_behind) == prefix;
+}
+
+/// Whether its writer's lock would be seen here, or its writer has not survived.
+bool lock_tells(std::string_view name, dev_t device, bool of_one_machine) {
+  const std::string here = place_of(device);
+  const std::string_view there = name.substr(name.size() - letters_behind, here.size());
+  if (this_boot().empty()) return false;
+  return there == here || (of_one_machine && !there.starts_with(this_boot()));
+}
+
+/// Whether nobody writes it and it still has its name: it may just have been renamed.
+bool is_left_over(const std::string& path, int fd, const struct stat& status) {
+  struct stat named {};
+  return hold(fd) == Held::here && ::lstat(path.c_str(), &named) == 0 &&
+         named.st_dev == status.st_dev && named.st_ino == status.st_ino;
+}
+
+void remove_all(const std::string& folder, std::string_view prefix, const Forget& forget) {
+  struct stat place {};
+  if (::stat(folder.c_str(), &place) != 0) return;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().string(), name = entry->path().filename().string();
+    if (!is_name_of_new(name, prefix)) continue;
+    const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status {};
+    if (file.number() < 0 || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode))
+      continue;
+    const bool shared = is_shared_by_hosts(find_file_system_type(file.number()));
+    if (!lock_tells(name, place.st_dev, !shared)) continue;
+    if (!is_left_over(path, file.number(), status)) continue;
+    if (forget) forget(status.st_ino);
+    ::unlink(path.c_str());
+  }
 }
 
 }  // namespace
 
-std::string left_as_it_was(const std::string& path) {
-  return "'" + path + "' is left as it was before it was opened";
-}
-
-Replacement::Replacement(const std::string& target, const Forget& forget)
-    : target_(followed(target)), process_(::getpid()) {
-  const fs::path path(target_);
-  folder_ = path.has_parent_path() ? path.parent_path().string() : ".";
-  prefix_ = "." + path.filename().string().substr(0, longest_name) + std::string(mark);
-  look_at_old();
-  remove_leftovers(forget);
+Replacement::Replacement(std::string target, const ReplacementOptions& options)
+    : target_(std::move(target)), folder_(folder_of(target_)), process_(::getpid()) {
+  find_place(options.makes_folders);
+  look_at_model(options.like.empty() ? target_ : options.like, options.like.empty());
   make();
   try {
-    if (old_) take_over_permissions();
+    if (model_) take_over_permissions();
   } catch (...) {
     ::unlink(path_.c_str());
     throw;
@@ -102,76 +145,82 @@ Replacement::~Replacement() {
   if (file_ && ::getpid() == process_) ::unlink(path_.c_str());
 }
 
-/// What could not be written in place is not replaced, either: a folder, a protected file.
-void Replacement::look_at_old() {
+/// The beginning of its name.
+void Replacement::find_place(bool makes_folders) {
   struct stat status {};
-  if (::stat(target_.c_str(), &status) != 0) {
-    if (errno != ENOENT) throw_open_error(target_, OpenFlag::replace, errno);
-    return;
+  int code = ::stat(folder_.c_str(), &status);
+  if (code != 0 && errno == ENOENT && makes_folders) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    code = ::stat(folder_.c_str(), &status);
+    if (error) errno = error.value();
   }
-  const auto file = open_descriptor(target_, OpenFlag::read_write);
-  if (::fstat(file->number(), &status) != 0) throw_open_error(target_, OpenFlag::replace, errno);
-  if (!S_ISREG(status.st_mode))
-    throw Error("'" + target_ + "' is a device, which no file can replace; open it without replace",
-                target_, -1, EINVAL);
-  old_ = status;
+  if (code != 0) throw_open_error(target_, OpenFlag::replace, errno);
+  prefix_ = prefix_of(target_) + place_of(status.st_dev);
+}
+
+/// What is no plain file has no permissions that a plain file could have. Another file's are not
+/// those of programs.
+void Replacement::look_at_model(const std::string& path, bool is_target) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  status.st_mode &= is_target ? permissions : permissions_of_data;
+  model_ = status;
 }
 
 /// Another process that removes leftovers may take the file for one until it is locked: then there
-/// is another. Without locks on the file system leftovers stay.
+/// is another.
 void Replacement::make() {
-  const mode_t mode = old_ ? 0600 : 0666;
   for (int names = 0; names < most_names; ++names) {
-    path_ = folder_ + "/" + prefix_ + random_text();
+    const std::string letters = random_text(random_letters);
+    if (letters.empty()) break;
+    path_ = folder_ + "/" + prefix_ + letters;
     const int fd = uninterrupted([&] {
-      return ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+      return ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                    model_ ? 0600 : 0666);
     });
     if (fd < 0 && errno == EEXIST) continue;
-    if (fd < 0) throw_open_error(target_, OpenFlag::replace, errno);
-    auto file = std::make_unique<NewFile>(fd);
-    if (hold(fd) == Held::elsewhere || !has_name(fd)) continue;
-    file_ = std::move(file);
-    return;
+    if (fd < 0) break;
+    file_ = std::make_shared<Descriptor>(fd);
+    if (is_held()) return;
+    file_.reset();
+    errno = EEXIST;
   }
-  throw_open_error(target_, OpenFlag::replace, EEXIST);
+  throw_open_error(target_, OpenFlag::replace, errno);
+}
+
+/// By this process, and not removed before it was.
+bool Replacement::is_held() {
+  const int fd = file_->number();
+  return hold(fd) != Held::elsewhere && ::fstat(fd, &made_) == 0 && made_.st_nlink > 0;
 }
 
 /// Only the superuser may give files away: elsewhere the new file is this process's own.
 void Replacement::take_over_permissions() {
   const int fd = file_->number();
-  if (::fchown(fd, old_->st_uid, old_->st_gid) != 0)
-    static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), old_->st_gid));
-  if (::fchmod(fd, old_->st_mode & permissions) != 0)
-    fail("setting the permissions of '" + path_ + "', which is to replace '" + target_ + "'",
-         target_);
+  const bool same_owner = made_.st_uid == model_->st_uid && made_.st_gid == model_->st_gid;
+  if (!same_owner && ::fchown(fd, model_->st_uid, model_->st_gid) != 0)
+    static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), model_->st_gid));
+  const bool same_mode = (made_.st_mode & permissions) == model_->st_mode;
+  if ((!same_mode || !same_owner) && ::fchmod(fd, model_->st_mode) != 0)
+    fail("setting the permissions of a new file for", errno);
 }
 
-void Replacement::remove_leftovers(const Forget& forget) const noexcept {
-  std::error_code error;
-  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.size() != prefix_.size() + random_letters || !name.starts_with(prefix_)) continue;
-    const int fd = ::open(entry->path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) continue;
-    const Descriptor file(fd);
-    struct stat status {};
-    if (hold(fd) != Held::here || ::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    forget(status.st_ino);
-    ::unlink(entry->path().c_str());
-  }
+void Replacement::write(std::span<const std::byte> content) {
+  const Transfer done = write_fully(*make_posix_storage(file_, path_), content, 0);
+  if (done.error != 0) fail("writing", done.error);
 }
 
-std::uint64_t Replacement::inode() const {
-  struct stat status {};
-  if (::fstat(file_->number(), &status) != 0) fail("looking at '" + path_ + "'", target_);
-  return status.st_ino;
+void Replacement::sync() {
+  if (uninterrupted([&] { return ::fsync(file_->number()); }) != 0) fail("syncing", errno);
 }
 
-void Replacement::commit() {
-  if (::fsync(file_->number()) != 0) fail("syncing '" + path_ + "'", target_);
-  if (::rename(path_.c_str(), target_.c_str()) != 0)
-    fail("renaming '" + path_ + "' to '" + target_ + "'", target_);
+/// Some file systems say only when a file is closed that a write went wrong; closing a copy of the
+/// number leaves it locked.
+void Replacement::commit_as(const std::string& name) {
+  const int copy = ::fcntl(file_->number(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0 || ::close(copy) != 0) fail("writing", errno);
+  if (::rename(path_.c_str(), name.c_str()) != 0) fail("replacing", errno);
   file_.reset();
 }
 
@@ -184,6 +233,49 @@ void Replacement::sync_folder() const {
                   "' is in place, but syncing its folder failed: " + text_of_errno(number) +
                   "; a crash of the machine may bring back the file that it replaced",
               target_, -1, number);
+}
+
+void Replacement::fail(const std::string& what, int number) const {
+  throw Error(what + " '" + target_ + "': " + text_of_errno(number) + "; it is left as it was",
+              target_, -1, number);
+}
+
+void replace_file(const std::string& path, std::span<const std::byte> content,
+                  const ReplacementOptions& options) {
+  Replacement file(path, options);
+  file.write(content);
+  file.commit();
+}
+
+std::string find_replaceable(const std::string& path) {
+  fs::path target = path;
+  std::error_code error;
+  for (int i = 0; i < most_links && fs::is_symlink(target, error); ++i) {
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) break;
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  struct stat status {};
+  if (::stat(target.c_str(), &status) != 0) {
+    if (errno != ENOENT) throw_open_error(target.string(), OpenFlag::replace, errno);
+    return target.string();
+  }
+  const auto file = open_descriptor(target.string(), OpenFlag::read_write);
+  if (::fstat(file->number(), &status) != 0)
+    throw_open_error(target.string(), OpenFlag::replace, errno);
+  if (!S_ISREG(status.st_mode))
+    throw Error(
+        "'" + target.string() + "' is a device, which no file can replace; open it without replace",
+        target.string(), -1, EINVAL);
+  return target.string();
+}
+
+void remove_leftovers(const std::string& target, const Forget& forget) {
+  remove_all(folder_of(target), prefix_of(target), forget);
+}
+
+void remove_leftovers_in(const std::string& folder) {
+  remove_all(folder, {}, {});
 }
 
 }  // namespace penstock

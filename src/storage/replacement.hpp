@@ -1,60 +1,92 @@
-// Replacement: a new file that takes the place of an old one, as a whole or not at all.
+// Replacement: a new file that takes the place of another, or of none, as a whole or not at all.
+// Whatever replaces a file in Penstock does it this way.
 //
-//   1. It is made beside the old one, as ".NAME.penstock-XXXXXX", with its permissions.
-//   2. A lock on a byte far behind its data says that somebody writes it. A file of such a name
-//      without this lock is left over from a process that was killed: the next replacement of the
-//      same file removes it.
-//   3. commit(), once all data is on the device, renames it, which the file system does in one
-//      step.
-//   4. Without a commit the destructor removes it.
+//   1. It is made beside the other, as ".NAME.penstock-" and 32 letters that nobody can guess,
+//   where
+//      nothing has that name yet. It has the permissions of the other one.
+//   2. The descriptor that it was made with holds a lock on a byte far behind its data, until it is
+//      in place: somebody writes it.
+//   3. commit() renames it, which the file system does in one step.
+//   4. Without a commit the destructor removes it. What a process that was killed has left behind
+//      is removed by remove_leftovers().
 //
-// Symbolic links are followed: the file that they lead to is replaced. Other hard links to the old
-// file keep its content.
+// A file of such a name is left over where its lock is free and this process would see it held. The
+// first letters of the name say where the lock was taken: in which mount, since which start of the
+// machine. Locks of one mount are seen by all its processes. Those of another are not always: of
+// another host, for one, or of another FUSE mount; its files stay. But on a file system that one
+// machine alone has, no writer has survived a new start of the machine.
 #pragma once
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace penstock {
 
+class Descriptor;
+
+struct ReplacementOptions {
+  std::string like = {};       // whose permissions it gets; empty: those of the file it replaces
+  bool makes_folders = false;  // that it needs
+};
+
 class Replacement {
  public:
-  /// Called with the inode of a file that is left over, before that is removed.
-  using Forget = std::function<void(std::uint64_t inode)>;
-
-  /// Throws Error(storage); then there is no new file.
-  Replacement(const std::string& target, const Forget& forget);
+  /// `target`: what it replaces; a link there is replaced itself. Throws Error(storage); then there
+  /// is no new file, as after all that follows, and `target` is as it was.
+  explicit Replacement(std::string target, const ReplacementOptions& options = {});
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
   ~Replacement();
 
   /// Of the new file, until commit().
   const std::string& path() const noexcept { return path_; }
-  std::uint64_t inode() const;
-  /// Throws Error(storage); the old file is then as it was.
-  void commit();
-  /// After commit(): returns when the new name is on the device. Throws Error(storage).
+  std::uint64_t inode() const noexcept { return made_.st_ino; }
+  /// From its first byte on.
+  void write(std::span<const std::byte> content);
+  /// Returns when its bytes are on the device.
+  void sync();
+  void commit() { commit_as(target_); }
+  /// In the place of another one in the same folder.
+  void commit_as(const std::string& name);
+  /// After commit(): returns when the new name is on the device.
   void sync_folder() const;
 
  private:
-  struct NewFile;  // holds its lock
-  void look_at_old();
-  void remove_leftovers(const Forget& forget) const noexcept;
+  void look_at_model(const std::string& path, bool is_target);
+  void find_place(bool makes_folders);
   void make();
+  bool is_held();
   void take_over_permissions();
+  [[noreturn]] void fail(const std::string& what, int number) const;
 
   std::string target_, folder_, prefix_, path_;
-  std::optional<struct stat> old_;  // nothing: there is no old file
-  std::unique_ptr<NewFile> file_;   // null: committed
-  int process_;                     // that made it: a forked child removes nothing
+  std::optional<struct stat> model_;  // whose permissions it gets
+  struct stat made_ {};
+  std::shared_ptr<Descriptor> file_;  // holds its lock; null: committed
+  int process_;                       // that made it: a forked child removes nothing
 };
 
-/// For messages: what became of a file that was to be replaced.
-std::string left_as_it_was(const std::string& path);
+/// All of it at once. Not on the device yet.
+void replace_file(const std::string& path, std::span<const std::byte> content,
+                  const ReplacementOptions& options = {});
+
+/// Where symbolic links at `path` lead: the file that a program wants replaced, there or not.
+/// Throws Error(storage) for what could not be written in place either, as a folder or a protected
+/// file.
+std::string find_replaceable(const std::string& path);
+
+/// Called with the inode of a file that is left over, before that is removed.
+using Forget = std::function<void(std::uint64_t inode)>;
+/// Removes what is left over of replacements of this file.
+void remove_leftovers(const std::string& target, const Forget& forget = {});
+/// The same of all files in a folder.
+void remove_leftovers_in(const std::string& folder);
 
 }  // namespace penstock

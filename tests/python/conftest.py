@@ -1,6 +1,7 @@
 """Running tests' scripts under mpiexec, with a time limit and no stray ranks."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -45,6 +46,21 @@ def run_once(folder, command, timeout):
         output, _ = process.communicate()
         pytest.fail(f"{' '.join(command)} did not end within {timeout} s:\n{output}")
     return process.returncode, output
+
+
+def left_over(path):
+    """What a program that is killed while it makes a new file for `path` leaves beside it."""
+    import penstock as ps
+
+    there = set(os.listdir(path.parent))
+    try:
+        with ps.open(path, "w", shape=3, dtype="f8", container="raw", replace=True):
+            (name,) = set(os.listdir(path.parent)) - there
+            raise KeyError
+    except KeyError:
+        pass
+    (path.parent / name).write_text("of a program that was killed")
+    return path.parent / name
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 import json
 import os
+import stat
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from conftest import left_over
 from scripts import HEAD
 
 
@@ -94,6 +96,14 @@ def test_where_the_system_refuses_the_old_record_stays(f):
         f.attrs["a"] = 2
     assert f.attrs == {"a": 1}
     assert sorted(os.listdir(os.path.dirname(f.path))) == ["f.npy", "f.npy.attrs.json", "f.npy.kept"]
+
+
+def test_a_record_has_the_mode_of_its_file_and_leaves_nothing_behind(f, tmp_path):
+    left_over(tmp_path / "f.npy.attrs.json")
+    os.chmod(f.path, 0o640)
+    f.attrs["a"] = 1
+    assert stat.S_IMODE(os.stat(f.path + ".attrs.json").st_mode) == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["f.npy", "f.npy.attrs.json"]
 
 
 def test_ranks_change_them_together(mpirun):

@@ -13,7 +13,7 @@ import numpy as np
 import penstock as ps
 import pytest
 
-from conftest import environment, find_mpiexec, kill_session
+from conftest import environment, find_mpiexec, kill_session, left_over
 from scripts import HEAD
 
 RANKS = (1, 3, 4)
@@ -302,9 +302,8 @@ def test_permissions_links_and_leftovers(tmp_path):
     os.chmod(real, 0o640)
     link.symlink_to("elsewhere/real.npy")
     os.link(real, hard)
-    stale = folder / ".real.npy.penstock-abc012"
-    stale.write_text("of a run that was killed")
-    others = [folder / ".real.npy.penstock-abc0123", folder / ".another.npy.penstock-abc012"]
+    stale = left_over(real)
+    others = [folder / (stale.name + "3"), folder / stale.name.replace("real", "another")]
     for other in others:
         other.write_text("not its own")
     with ps.open(link, "w", shape=3, dtype="f8", replace=True) as first:
@@ -322,6 +321,18 @@ def test_permissions_links_and_leftovers(tmp_path):
     (tmp_path / "dangling.npy").symlink_to("elsewhere/made.npy")
     ps.save(tmp_path / "dangling.npy", np.ones(3), replace=True)
     assert (tmp_path / "dangling.npy").is_symlink() and np.load(folder / "made.npy")[0] == 1
+
+
+def test_no_link_is_followed_beside_the_file(tmp_path):
+    path, victim = tmp_path / "f.npy", tmp_path / "victim"
+    victim.write_text("precious")
+    with ps.open(path, "w", shape=3, dtype="f8", replace=True) as f:
+        (new,) = leftovers(tmp_path)
+        os.symlink(victim, f"{path}.attrs.json.{(tmp_path / new).stat().st_ino}")
+        f.attrs["a"] = 1
+    assert victim.read_text() == "precious" and not leftovers(tmp_path)
+    with ps.open(path) as f:
+        assert f.attrs == {"a": 1}
 
 
 def test_a_forked_child_removes_nothing(tmp_path):

@@ -1,6 +1,8 @@
 """Zarr arrays of one process: zarr-python reads what Penstock writes, and the other way round."""
 
 import json
+import os
+import stat
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from conftest import left_over
 
 zarr = pytest.importorskip("zarr", minversion="3.0")
 
@@ -75,7 +78,7 @@ def test_zarr_python_reads_what_is_written(tmp_path, layout, dtype, codec, data)
         section = tuple(data.draw(indices(n)) for n in shape)
         np.testing.assert_array_equal(f.read(asked(section)), model[in_numpy(section)])
     np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], model)
-    assert not list(path.rglob("*.partial"))
+    assert not list(path.rglob(".*"))
 
 
 @FUZZ
@@ -278,3 +281,55 @@ def test_other_refusals(tmp_path, made):
         ps.open(made, shape=(5,))
     with ps.open(made, "r+") as f, pytest.raises(ps.ArgumentError, match="no size to set"):
         f.truncate(3)
+
+
+@pytest.mark.parametrize("mode", ["r+", "w"])
+@pytest.mark.parametrize("codec", ["", "zstd"])
+def test_no_link_is_followed_beside_the_files(tmp_path, mode, codec):
+    path, victim = tmp_path / "a.zarr", tmp_path / "victim"
+    how = {"shape": (8, 8), "dtype": "f8", "chunks": (4, 4), "compressors": codec}
+    victim.write_text("precious")
+    with ps.open(path, "w", **how) as f:
+        f[...] = 1
+    for file in [path / "zarr.json", *(path / "c").glob("*/*")]:
+        for name in (f"{file.name}.partial", f".{file.name}.partial", f"{file.name}.tmp"):
+            (file.parent / name).symlink_to(victim)
+    (path / "c" / "1" / "1").unlink()
+    (path / "c" / "1" / "1").symlink_to(victim)  # the chunk itself: replaced, not followed
+    with ps.open(path, mode, **how) as f:
+        f[...] = 2
+        f.attrs["a"] = 1
+    assert victim.read_text() == "precious" and not (path / "c" / "1" / "1").is_symlink()
+    np.testing.assert_array_equal(zarr.open_array(path, mode="r")[...], 2)
+
+
+def test_files_that_are_replaced_keep_their_mode(tmp_path):
+    path = tmp_path / "a.zarr"
+    with ps.open(path, "w", shape=(8,), dtype="f8", chunks=4) as f:
+        f[...] = 1
+    modes = {path / "zarr.json": 0o640, path / "c" / "0": 0o604}
+    for file, mode in modes.items():
+        os.chmod(file, mode)
+    with ps.open(path, "r+") as f:
+        f[...] = 2
+        f.attrs["a"] = 1
+    assert {file: stat.S_IMODE(file.stat().st_mode) for file in modes} == modes
+
+
+def test_what_killed_programs_have_left_goes(tmp_path):
+    path = tmp_path / "a.zarr"
+    with ps.open(path, "w", shape=(8, 8), dtype="f8", chunks=(4, 4)) as f:
+        f[...] = 1
+    stale = [left_over(path / "zarr.json"), left_over(path / "c" / "0" / "0"), left_over(path / "c" / "1" / "1")]
+    with ps.open(path, "r+") as f:
+        assert f[0, 0] == 1 and all(file.exists() for file in stale)
+        f[0, 7] = 2
+        f.sync()
+        assert [file.exists() for file in stale] == [True, False, True]
+        f.attrs["a"] = 1
+        f[7, 0] = 2
+    assert not any(file.exists() for file in stale)
+    left_over(path / "c" / "0" / "0"), left_over(path / "zarr.json")
+    with ps.open(path, "w", shape=(8, 8), dtype="f8", chunks=(4, 4)) as f:
+        f[...] = 3
+    assert not list(path.rglob(".*"))

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,9 +35,6 @@ class ChunkFile {
   std::pair<std::uint64_t, std::uint64_t> identity_;
 };
 
-/// Puts a whole file in the place of the old one, or of none: who reads meets the old or the new
-/// one, also after a crash. Makes the folders that it needs.
-void replace_file(const std::string& path, std::span<const std::byte> content);
 /// Also where it is not there.
 void remove_chunk_file(const std::string& path);
 /// Onto the device; nothing where it is not there. Files and folders alike.

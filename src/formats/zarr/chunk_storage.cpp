@@ -8,6 +8,7 @@
 
 #include "base/extent.hpp"
 #include "formats/zarr/chunk_codec.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
 namespace {
@@ -116,6 +117,7 @@ class ChunkStorage : public Storage {
   std::shared_ptr<const Decoded> decoded(const std::shared_ptr<ChunkFile>& file,
                                          const ShardIndex* index, std::int64_t chunk);
   void note_written(std::int64_t shard);
+  void put(const std::string& path, std::span<const std::byte> content);
 
   const zarr::Array array_;
   const std::string folder_;
@@ -124,6 +126,7 @@ class ChunkStorage : public Storage {
   std::mutex mutex_;
   std::shared_ptr<const Decoded> last_;
   std::set<std::int64_t> unsynced_;  // shards
+  std::set<std::string> tidy_;       // folders without what killed processes have left
 };
 
 std::int64_t ChunkStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
@@ -149,6 +152,15 @@ void ChunkStorage::write_piece(std::int64_t shard, Extent piece, PartsCursor& me
 void ChunkStorage::note_written(std::int64_t shard) {
   const std::lock_guard guard(mutex_);
   unsynced_.insert(shard);
+}
+
+void ChunkStorage::put(const std::string& path, std::span<const std::byte> content) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::unique_lock lock(mutex_);
+  const bool first = tidy_.insert(folder).second;
+  lock.unlock();
+  if (first) remove_leftovers_in(folder);
+  replace_file(path, content, {.makes_folders = true});
 }
 
 /// A chunk of which a part is replaced.
@@ -178,7 +190,7 @@ void ChunkStorage::write_chunk(std::int64_t shard, Extent piece, PartsCursor& me
     elements = own;
   }
   if (codec_.is_all_fill(elements)) remove_chunk_file(path);
-  else replace_file(path, codec_.encode(elements, coded));
+  else put(path, codec_.encode(elements, coded));
 }
 
 /// What is stored of a chunk of which some bytes are replaced: nothing where it is all fill value.
@@ -226,7 +238,7 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
   const Bytes table = index.encoded();
   if (index.is_at_end()) content.insert(content.end(), table.begin(), table.end());
   else std::ranges::copy(table, content.begin());
-  replace_file(path, content);
+  put(path, content);
 }
 
 void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {

@@ -3,8 +3,8 @@
 // change of all of it. So a chunk must have one writer at a time, which FileUnits::indivisible
 // says to the engine; and accesses of whole chunks are the cheap ones.
 //
-// The files of chunks are replaced as a whole, see replace_file. One that is not there holds the
-// fill value; one that would hold nothing else is not kept.
+// The files of chunks are replaced as a whole (storage/replacement.hpp). One that is not there
+// holds the fill value; one that would hold nothing else is not kept.
 //
 // What goes wrong with a chunk is thrown, in words that name its file; the numbers that a Storage
 // returns have no place for that.

@@ -14,6 +14,7 @@
 #include "formats/zarr/chunk_storage.hpp"
 #include "formats/zarr/chunked_dataset.hpp"
 #include "mpi/launch.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
 namespace {
@@ -128,6 +129,8 @@ std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
     groups_->make_folders();
     if (::mkdir(path().c_str(), 0777) != 0 && errno != EEXIST)
       throw_errno("cannot make the folder", path(), -errno);
+    remove_leftovers(path() + metadata);
+    is_tidy_ = true;
     look_at_old();
   } else if (!array_) {
     find_array();
@@ -195,7 +198,7 @@ void ZarrContents::make_anew() {
     OldChunks old(path(), old_array(path()));
     try {
       groups_->tell();
-      replace_file(path() + metadata, std::as_bytes(std::span(text_)));
+      write_metadata(text_);
     } catch (...) {
       old.bring_back();
       throw;
@@ -222,9 +225,14 @@ void ZarrContents::become(const std::vector<std::int64_t>& shape) {
   array_->grid.shape = shape;
 }
 
+void ZarrContents::write_metadata(const std::string& text) {
+  if (!std::exchange(is_tidy_, true)) remove_leftovers(path() + metadata);
+  replace_file(path() + metadata, std::as_bytes(std::span(text)));
+}
+
 void ZarrContents::seal(Storage&) {
   text_ = zarr::document_of(*array_);
-  replace_file(path() + metadata, std::as_bytes(std::span(text_)));
+  write_metadata(text_);
 }
 
 /// Steps that are not sealed yet stay untold.
@@ -232,8 +240,7 @@ void ZarrContents::set_attributes(const std::string& json) {
   zarr::Array changed = *array_;
   changed.attributes = json;
   if (!sealed_shape().empty()) changed.grid.shape = sealed_shape();
-  const std::string text = zarr::document_of(changed);
-  replace_file(path() + metadata, std::as_bytes(std::span(text)));
+  write_metadata(zarr::document_of(changed));
 }
 
 void ZarrContents::mark_attributes(const std::string& json) {

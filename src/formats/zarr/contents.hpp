@@ -44,10 +44,12 @@ class ZarrContents final : public ArrayContents {
   void find_array();
   void check_given() const;
   void look_at_old() const;
+  void write_metadata(const std::string& text);
 
   std::optional<zarr::Array> array_;
   std::optional<ZarrGroups> groups_;  // of a new array; on rank 0
   std::string text_;                  // of zarr.json
+  bool is_tidy_ = false;              // nothing of a killed process is beside zarr.json
   std::shared_ptr<std::atomic<std::int64_t>> reach_ =
       std::make_shared<std::atomic<std::int64_t>>(0);
 };

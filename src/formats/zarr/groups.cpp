@@ -9,6 +9,7 @@
 #include "base/failure.hpp"
 #include "formats/zarr/array.hpp"
 #include "formats/zarr/chunk_files.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
 namespace {
