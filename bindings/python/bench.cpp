@@ -48,29 +48,29 @@ class Race {
   void engine(const std::vector<std::int64_t>& shape, std::int64_t element_size,
               const std::map<std::string, std::string>& hints, std::optional<Section> section,
               std::optional<Array> source, std::optional<Array> target) {
-    Engine::Request request{
+    Engine::SectionAndMemory wanted{
         {shape, element_size, "", Order::c, 0, Container::raw}, {}, section, {}, {}};
-    request.hints.set(hints);
+    wanted.hints.set(hints);
     if (section) {
-      request.source = view_of<WriteView>(*source, element_size);
-      request.target = view_of<ReadView>(*target, element_size);
+      wanted.source = view_of<WriteView>(*source, element_size);
+      wanted.target = view_of<ReadView>(*target, element_size);
       pinned_.push_back(std::move(*source));
       pinned_.push_back(std::move(*target));
     }
-    methods_.push_back(std::make_unique<Engine>(comm_, std::move(request)));
+    methods_.push_back(std::make_unique<Engine>(comm_, std::move(wanted)));
   }
 
   /// `interior`: where the section begins in the memory, whose shape is `outer`.
   void mpi_io(const std::vector<std::int64_t>& shape, std::int64_t element_size,
               const std::optional<Section>& section, const std::vector<std::int64_t>& outer,
               const std::vector<std::int64_t>& interior, Array source, Array target) {
-    MpiIo::Request request{
+    MpiIo::TypesAndMemory wanted{
         element_size == 4 ? MPI_INT : MPI_DOUBLE, {}, {}, source.data(), target.data()};
     if (section) {
-      request.file = file_type_of(*section, shape, request.element);
-      request.memory = memory_type_of(outer, section->shape(), interior, request.element);
+      wanted.file = file_type_of(*section, shape, wanted.element);
+      wanted.memory = memory_type_of(outer, section->shape(), interior, wanted.element);
     }
-    methods_.push_back(std::make_unique<MpiIo>(comm_, std::move(request)));
+    methods_.push_back(std::make_unique<MpiIo>(comm_, std::move(wanted)));
     pinned_.push_back(std::move(source));
     pinned_.push_back(std::move(target));
   }

@@ -57,13 +57,13 @@ void Rod::close() {
 }
 
 void Engine::open(const std::string& path, bool create) {
-  file_.emplace(ArrayFile::open(comm_, path, create ? Mode::create : Mode::read_write,
-                                request_.spec, request_.hints));
+  file_.emplace(ArrayFile::open(comm_, path, create ? Mode::create : Mode::read_write, wanted_.spec,
+                                wanted_.hints));
 }
 
 void Engine::write() {
   std::optional<Part<WriteView>> part;  // made anew with each call, as a program does
-  if (request_.section) part.emplace(*request_.section, request_.source);
+  if (wanted_.section) part.emplace(*wanted_.section, wanted_.source);
   file_->write(part ? std::span<const Part<WriteView>>(&*part, 1)
                     : std::span<const Part<WriteView>>());
   remember();
@@ -71,7 +71,7 @@ void Engine::write() {
 
 void Engine::read() {
   std::optional<Part<ReadView>> part;
-  if (request_.section) part.emplace(*request_.section, request_.target);
+  if (wanted_.section) part.emplace(*wanted_.section, wanted_.target);
   file_->read(part ? std::span<const Part<ReadView>>(&*part, 1)
                    : std::span<const Part<ReadView>>());
   remember();
@@ -94,19 +94,19 @@ void Engine::close() {
 void MpiIo::open(const std::string& path, bool create) {
   const int mode = MPI_MODE_RDWR | (create ? MPI_MODE_CREATE : 0);
   check(MPI_File_open(comm_, path.c_str(), mode, MPI_INFO_NULL, &file_), "MPI_File_open");
-  const auto& view = request_.file;
-  check(MPI_File_set_view(file_, view ? view->displacement : 0, request_.element,
-                          view ? view->type.get() : request_.element, "native", MPI_INFO_NULL),
+  const auto& view = wanted_.file;
+  check(MPI_File_set_view(file_, view ? view->displacement : 0, wanted_.element,
+                          view ? view->type.get() : wanted_.element, "native", MPI_INFO_NULL),
         "MPI_File_set_view");
 }
 
 void MpiIo::write() {
-  check(MPI_File_write_at_all(file_, 0, request_.source, count(), memory_type(), MPI_STATUS_IGNORE),
+  check(MPI_File_write_at_all(file_, 0, wanted_.source, count(), memory_type(), MPI_STATUS_IGNORE),
         "MPI_File_write_at_all");
 }
 
 void MpiIo::read() {
-  check(MPI_File_read_at_all(file_, 0, request_.target, count(), memory_type(), MPI_STATUS_IGNORE),
+  check(MPI_File_read_at_all(file_, 0, wanted_.target, count(), memory_type(), MPI_STATUS_IGNORE),
         "MPI_File_read_at_all");
 }
 

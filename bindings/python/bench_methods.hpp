@@ -56,14 +56,14 @@ class Rod final : public Method {
 /// Penstock: what a program in C++ does.
 class Engine final : public Method {
  public:
-  struct Request {
+  struct SectionAndMemory {
     ArraySpec spec;
     Hints hints;
     std::optional<Section> section;  ///< none: this rank wants nothing
     WriteView source;
     ReadView target;
   };
-  Engine(MPI_Comm comm, Request request) : comm_(comm), request_(std::move(request)) {}
+  Engine(MPI_Comm comm, SectionAndMemory wanted) : comm_(comm), wanted_(std::move(wanted)) {}
   void open(const std::string& path, bool create) override;
   void write() override;
   void read() override;
@@ -76,7 +76,7 @@ class Engine final : public Method {
   void remember();
 
   MPI_Comm comm_;
-  Request request_;
+  SectionAndMemory wanted_;
   std::optional<ArrayFile> file_;
   Statistics last_call_;
   std::string carried_out_by_;
@@ -86,27 +86,27 @@ class Engine final : public Method {
 /// is set as a part of opening, like a program does that writes step after step.
 class MpiIo final : public Method {
  public:
-  struct Request {
+  struct TypesAndMemory {
     MPI_Datatype element;
     std::optional<FileType> file;    ///< none: this rank wants nothing
     std::optional<Datatype> memory;  ///< none where file is none
     const void* source;
     void* target;
   };
-  MpiIo(MPI_Comm comm, Request request) : comm_(comm), request_(std::move(request)) {}
+  MpiIo(MPI_Comm comm, TypesAndMemory wanted) : comm_(comm), wanted_(std::move(wanted)) {}
   void open(const std::string& path, bool create) override;
   void write() override;
   void read() override;
   void close() override;
 
  private:
-  int count() const noexcept { return request_.memory ? 1 : 0; }
+  int count() const noexcept { return wanted_.memory ? 1 : 0; }
   MPI_Datatype memory_type() const noexcept {
-    return request_.memory ? request_.memory->get() : request_.element;
+    return wanted_.memory ? wanted_.memory->get() : wanted_.element;
   }
 
   MPI_Comm comm_;
-  Request request_;
+  TypesAndMemory wanted_;
   MPI_File file_ = MPI_FILE_NULL;
 };
 

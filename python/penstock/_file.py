@@ -115,9 +115,9 @@ class Array:
         Raises:
             ArgumentError, SectionError, DisagreementError, StateError: As `write_begin`.
         """
-        prepared = self._requests.read(out, section, method, hints)
-        arrays, sections, *rest = prepared.request
-        return Handle(self._inner.read_begin(arrays, sections, tellable(background), *rest), prepared.result)
+        arguments = self._requests.read(out, section, method, hints)
+        arrays, sections, *rest = arguments.request
+        return Handle(self._inner.read_begin(arrays, sections, tellable(background), *rest), arguments.result)
 
     @overload
     def read(self, section: None, out: None = None, method: Optional[str] = None, **hints: Any) -> None: ...
@@ -148,9 +148,9 @@ class Array:
             ArgumentError, SectionError, DisagreementError, StateError, StorageError: As `write`. What
                 ``out`` holds is then not defined.
         """
-        prepared = self._requests.read(out, section, method, hints)
-        self._inner.read(*prepared.request)
-        return prepared.result()
+        arguments = self._requests.read(out, section, method, hints)
+        self._inner.read(*arguments.request)
+        return arguments.result()
 
     def __getitem__(self, index: Union[Index, list[Any], None]) -> Any:
         """Reads ``f[index]`` as NumPy means it. Collective.

@@ -16,7 +16,7 @@ from ._values import assigned, check_conversion, converted_to_file, tellable
 
 
 @dataclass
-class Prepared:
+class CallArguments:
     """One call's arrays and sections, its settings, and what is wrong with them."""
 
     arrays: list[np.ndarray] = field(default_factory=list)
@@ -74,18 +74,18 @@ class Requests:
         entries = section if isinstance(section, tuple) else (section,)
         return (self.shape[0] - 1, *entries) if self.order == "C" else (*entries, self.shape[-1] - 1)
 
-    def write(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any]) -> Prepared:
+    def write(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any]) -> CallArguments:
         return self._prepare(memory, section, method, hints, self._to_write)
 
-    def assign(self, value: Any, index: Any) -> Prepared:
+    def assign(self, value: Any, index: Any) -> CallArguments:
         """``f[index] = value``: what fits is repeated, and converted where nothing is lost."""
         return self._prepare(value, index, None, {}, self._to_assign)
 
-    def read(self, out: Any, section: Any, method: Optional[str], hints: Mapping[str, Any]) -> Prepared:
+    def read(self, out: Any, section: Any, method: Optional[str], hints: Mapping[str, Any]) -> CallArguments:
         return self._prepare(out, section, method, hints, self._to_read)
 
     def _prepare(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any],
-                 one: Callable[[Any, Any], _Part]) -> Prepared:
+                 one: Callable[[Any, Any], _Part]) -> CallArguments:
         """Never raises: a rank that found a fault must still take part in the call."""
         settings: dict[str, str] = {}
         try:
@@ -100,13 +100,13 @@ class Requests:
             parts = [None if entry is None else one(array, entry) for array, entry in zip(given, wanted)]
             there = [part for part in parts if part is not None]
             values = [None if part is None else part.value for part in parts]
-            return Prepared([memory for part in there for memory in part.memory],
-                            [section for part in there for section in part.sections], settings, None,
-                            values if many else values[0], [part.fill for part in there if part.fill is not None])
+            return CallArguments([memory for part in there for memory in part.memory],
+                                 [section for part in there for section in part.sections], settings, None,
+                                 values if many else values[0], [part.fill for part in there if part.fill is not None])
         except SectionError as error:
-            return Prepared(settings=settings, problem=("section", tellable(error)))
+            return CallArguments(settings=settings, problem=("section", tellable(error)))
         except Exception as error:
-            return Prepared(settings=settings, problem=("argument", tellable(error)))
+            return CallArguments(settings=settings, problem=("argument", tellable(error)))
 
     def _call_settings(self, method: Optional[str], hints: Mapping[str, Any]) -> dict[str, str]:
         key = (method, *hints.items())

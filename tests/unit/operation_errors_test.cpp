@@ -81,7 +81,8 @@ void expect_no_stray_bytes(Storage& storage, const Model& wanted, const Requests
   std::vector<std::byte> there(file_bytes);
   read_fully(storage, there, 0);
   std::set<std::int64_t> asked;
-  for (const Request& request : requests) asked.insert(request.file.begin(), request.file.end());
+  for (const RankRequest& request : requests)
+    asked.insert(request.file.begin(), request.file.end());
   for (std::int64_t i = 0; i < file_bytes; ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (failed && asked.contains(i)) continue;

@@ -27,12 +27,12 @@ inline FileUnits units() {
 }
 
 /// What one rank asks for, and its memory.
-struct Request {
+struct RankRequest {
   Places file, memory;
   std::vector<std::byte> bytes;
   Nest file_nest, memory_nest;
 
-  Request(Random& r, int number) {
+  RankRequest(Random& r, int number) {
     Drawn drawn = draw_ascending(r, static_cast<int>(r.in(1, 3)));
     const std::int64_t by = r.in(0, 400) * r.in(0, 8);
     file_nest = drawn.nest.moved(by);
@@ -58,7 +58,7 @@ struct Request {
   std::byte& at(std::size_t i) { return bytes[static_cast<std::size_t>(memory[i])]; }
 };
 
-using Requests = std::vector<Request>;
+using Requests = std::vector<RankRequest>;
 using Operations = std::vector<std::shared_ptr<Operation>>;
 
 inline Requests draw(Random& r, int ranks) {
@@ -72,7 +72,7 @@ struct Model {
   std::vector<std::byte> bytes = std::vector<std::byte>(file_bytes);
 
   void write(Requests& requests) {
-    for (Request& request : requests)
+    for (RankRequest& request : requests)
       for (std::size_t i = 0; i < request.file.size(); ++i)
         bytes[static_cast<std::size_t>(request.file[i])] = request.at(i);
   }
@@ -82,7 +82,7 @@ struct Model {
     for (std::size_t i = 0; i < there.size(); ++i)
       ASSERT_EQ(static_cast<int>(there[i]), static_cast<int>(bytes[i])) << "at offset " << i;
   }
-  void expect_in(Request& request) const {
+  void expect_in(RankRequest& request) const {
     for (std::size_t i = 0; i < request.file.size(); ++i)
       ASSERT_EQ(static_cast<int>(request.at(i)),
                 static_cast<int>(bytes[static_cast<std::size_t>(request.file[i])]))

@@ -26,7 +26,7 @@ TEST_F(Simulated, ExchangesAgreeWithTheModelInAnyOrder) {
     expect_no_errors(begun);
     model.write(out);
     model.expect_in(*shared);
-    for (Request& request : in) model.expect_in(request);
+    for (RankRequest& request : in) model.expect_in(request);
     ASSERT_EQ(ranks.left_over(), 0u) << "messages that nobody has received";
     if (HasFailure()) return;
   }
@@ -47,7 +47,7 @@ TEST_F(Simulated, TheSameWithAThreadForEachRank) {
     expect_no_errors(begun);
     model.write(out);
     model.expect_in(*shared);
-    for (Request& request : in) model.expect_in(request);
+    for (RankRequest& request : in) model.expect_in(request);
     if (HasFailure()) return;
   }
 }
@@ -128,7 +128,7 @@ TEST_F(Simulated, OperationsInFlightEndInAnyOrder) {
     for (Call& call : calls) {
       if (call.direction == Direction::write) model.write(call.requests);
       else
-        for (Request& request : call.requests) model.expect_in(request);
+        for (RankRequest& request : call.requests) model.expect_in(request);
     }
     for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).io.buffered->drain();
     model.expect_in(*shared);
@@ -179,7 +179,7 @@ TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
     ASSERT_TRUE(ranks.run(r, [&] { return all_ended(begun); })) << "nothing moves any more";
     expect_no_errors(begun);
     std::map<std::int64_t, std::vector<std::byte>> candidates;
-    for (Request& request : requests)
+    for (RankRequest& request : requests)
       for (std::size_t i = 0; i < request.file.size(); ++i)
         candidates[request.file[i]].push_back(request.at(i));
     std::vector<std::byte> there(file_bytes);
@@ -205,7 +205,7 @@ TEST_F(Simulated, IndependentOperationsNeedNobody) {
       Hints hints = draw_hints(r, layout);
       hints.active_buffer_size = r.in(0, 1) * 5000;
       const auto background = r.in(0, 1) == 0 ? std::nullopt : std::optional(Background::storage);
-      std::vector<Request> one;
+      std::vector<RankRequest> one;
       one.emplace_back(r, call);
       const bool writes = r.in(0, 1) == 0;
       const auto operation =
@@ -295,7 +295,8 @@ TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
 /// Bytes of the file that some rank asks for.
 std::int64_t distinct_bytes(const Requests& requests) {
   std::set<std::int64_t> places;
-  for (const Request& request : requests) places.insert(request.file.begin(), request.file.end());
+  for (const RankRequest& request : requests)
+    places.insert(request.file.begin(), request.file.end());
   return static_cast<std::int64_t>(places.size());
 }
 

@@ -9,7 +9,7 @@ namespace penstock::dropin {
 namespace {
 
 /// Never deleted, and used again: a handle that was closed is told from an open one.
-struct Slot {
+struct HandleEntry {
   std::uint64_t mark = 0;
   int index = 0;
   std::shared_ptr<MpiFile> file;
@@ -18,49 +18,49 @@ constexpr std::uint64_t open_mark = 0x70656e73746f636bULL;
 /// Fortran's numbers begin above all that MPI libraries use for MPI_FILE_NULL.
 constexpr int first_index = 4096;
 
-class Slots {
+class HandleTable {
  public:
-  Slot* take(std::shared_ptr<MpiFile> file) {
+  HandleEntry* take(std::shared_ptr<MpiFile> file) {
     const std::lock_guard guard(mutex_);
     if (free_.empty()) {
-      slots_.push_back({0, first_index + static_cast<int>(slots_.size()), nullptr});
-      free_.push_back(&slots_.back());
+      entries_.push_back({0, first_index + static_cast<int>(entries_.size()), nullptr});
+      free_.push_back(&entries_.back());
     }
-    Slot* const slot = free_.back();
+    HandleEntry* const entry = free_.back();
     free_.pop_back();
-    slot->file = std::move(file);
-    slot->mark = open_mark;
-    return slot;
+    entry->file = std::move(file);
+    entry->mark = open_mark;
+    return entry;
   }
-  void give(Slot* slot) {
+  void give(HandleEntry* entry) {
     const std::lock_guard guard(mutex_);
-    slot->mark = 0;
-    slot->file.reset();
-    free_.push_back(slot);
+    entry->mark = 0;
+    entry->file.reset();
+    free_.push_back(entry);
   }
-  Slot* at(int index) {
+  HandleEntry* at(int index) {
     const std::lock_guard guard(mutex_);
     const int place = index - first_index;
-    const bool there = place >= 0 && static_cast<std::size_t>(place) < slots_.size();
-    return there ? &slots_[static_cast<std::size_t>(place)] : nullptr;
+    const bool there = place >= 0 && static_cast<std::size_t>(place) < entries_.size();
+    return there ? &entries_[static_cast<std::size_t>(place)] : nullptr;
   }
-  static Slots& of_process() {
-    static auto* const slots = new Slots;
-    return *slots;
+  static HandleTable& of_process() {
+    static auto* const table = new HandleTable;
+    return *table;
   }
 
  private:
   std::mutex mutex_;
-  std::deque<Slot> slots_;
-  std::vector<Slot*> free_;
+  std::deque<HandleEntry> entries_;
+  std::vector<HandleEntry*> free_;
 };
 
-Slot* slot_of(MPI_File handle) noexcept {
+HandleEntry* entry_of(MPI_File handle) noexcept {
   if (handle == MPI_FILE_NULL || handle == nullptr) return nullptr;
-  auto* const slot = reinterpret_cast<Slot*>(handle);
-  return reinterpret_cast<std::uintptr_t>(slot) % alignof(Slot) == 0 &&
-                 reinterpret_cast<std::uintptr_t>(slot) > 65536 && slot->mark == open_mark
-             ? slot
+  auto* const entry = reinterpret_cast<HandleEntry*>(handle);
+  return reinterpret_cast<std::uintptr_t>(entry) % alignof(HandleEntry) == 0 &&
+                 reinterpret_cast<std::uintptr_t>(entry) > 65536 && entry->mark == open_mark
+             ? entry
              : nullptr;
 }
 
@@ -73,26 +73,26 @@ int null_index() noexcept {
 }  // namespace
 
 MPI_File make_handle(std::shared_ptr<MpiFile> file) {
-  return reinterpret_cast<MPI_File>(Slots::of_process().take(std::move(file)));
+  return reinterpret_cast<MPI_File>(HandleTable::of_process().take(std::move(file)));
 }
 
 std::shared_ptr<MpiFile> file_of(MPI_File handle) noexcept {
-  Slot* const slot = slot_of(handle);
-  return slot != nullptr ? slot->file : nullptr;
+  HandleEntry* const entry = entry_of(handle);
+  return entry != nullptr ? entry->file : nullptr;
 }
 
 void free_handle(MPI_File handle) noexcept {
-  if (Slot* const slot = slot_of(handle)) Slots::of_process().give(slot);
+  if (HandleEntry* const entry = entry_of(handle)) HandleTable::of_process().give(entry);
 }
 
 int to_fortran(MPI_File handle) noexcept {
-  Slot* const slot = slot_of(handle);
-  return slot != nullptr ? slot->index : null_index();
+  HandleEntry* const entry = entry_of(handle);
+  return entry != nullptr ? entry->index : null_index();
 }
 
 MPI_File from_fortran(int index) noexcept {
-  Slot* const slot = Slots::of_process().at(index);
-  return slot != nullptr ? reinterpret_cast<MPI_File>(slot) : MPI_FILE_NULL;
+  HandleEntry* const entry = HandleTable::of_process().at(index);
+  return entry != nullptr ? reinterpret_cast<MPI_File>(entry) : MPI_FILE_NULL;
 }
 
 }  // namespace penstock::dropin
