@@ -185,6 +185,9 @@ install_test_libraries() {
   [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
   # Several hosts on one machine (make test-hosts) are for those who may make them.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
+  # Page caches of several hosts on one machine (test_client_caches.py), for those who may mount FUSE file systems.
+  command -v bindfs >/dev/null && command -v strace >/dev/null || (apt_install bindfs fuse3 strace) 2>>"$log" ||
+    say "going on without bindfs, fuse3 and strace (test_client_caches)"
   # The Fortran interface, and wrappers (mpifort) that call gfortran by this name: Debian's libraries bring only gfortran-12.
   command -v gfortran >/dev/null || (apt_install gfortran) 2>>"$log" || say "going on without gfortran (Fortran)"
   # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.

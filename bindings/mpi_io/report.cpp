@@ -209,10 +209,10 @@ void FileReport::tell(ByteFile& file, const std::string& amode) const {
   const Totals all = add_up(mine, comm);
   if (comm.rank() != 0) return;
   const double ranks = comm.size();
-  Told::of_process().add("penstock: " + file.path() + " (" + amode + ", " +
-                         std::to_string(comm.size()) + " ranks, " + file.device() + ")\n" +
-                         calls_text(all, ranks) + plans_text() + storage_text(all, ranks) +
-                         slow_text(all, ranks));
+  Told::of_process().add(
+      "penstock: " + file.path() + " (" + amode + ", " + std::to_string(comm.size()) + " ranks, " +
+      file.device() + ")\n" + "  file system: " + describe_caches(file.file_system()) + "\n" +
+      calls_text(all, ranks) + plans_text() + storage_text(all, ranks) + slow_text(all, ranks));
 }
 
 }  // namespace penstock

@@ -307,6 +307,9 @@ nb::dict facts_of(const FileSystemFacts& facts) {
   d["block_size"] = facts.block_size;
   d["stripe_size"] = facts.stripe_size;
   d["direct_alignment"] = facts.direct_alignment;
+  d["caches_agree"] = facts.caches_agree;
+  d["several_caches"] = facts.several_caches;
+  d["locks_exclude"] = facts.locks_exclude;
   return d;
 }
 

@@ -288,8 +288,10 @@ class OpenFile:
     def file_system(self) -> dict[str, Any]:
         """What the file system told at open, sizes in bytes.
 
-        A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell) and
-        direct_alignment (0: direct I/O does not work).
+        A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell),
+        direct_alignment (0: direct I/O does not work), caches_agree (what one host writes, the page
+        caches of others show), several_caches (they do not, and the ranks have several: accesses go
+        past them) and locks_exclude (of several caches: locks of one host keep others out).
         """
         return self._inner.file_system
 

@@ -10,40 +10,49 @@
 #include <penstock/costs.hpp>
 #include <penstock/file_system.hpp>
 
+#include "storage/client_caches.hpp"
+
 namespace penstock {
 
 struct Announcement {
   Costs costs;  // all ranks plan with the same
   std::array<std::int64_t, 3> numbers;
-  std::string type, path, contents;  // path: of the file that is open
+  std::string type, path;  // path: of the file that is open
+  /// What rank 0 has open, and in which page cache: where caches may not agree.
+  std::string identity, page_cache;
+  std::string contents;
 
-  static Announcement of(const Costs& costs, const FileSystemFacts& facts, std::string path,
-                         std::string contents) {
-    return {costs,
-            {facts.block_size, facts.stripe_size, facts.direct_alignment},
-            facts.type,
-            std::move(path),
-            std::move(contents)};
+  static Announcement of(const Costs& costs, const FileSystemFacts& facts, std::string path) {
+    return {costs,      {facts.block_size, facts.stripe_size, facts.direct_alignment},
+            facts.type, std::move(path),
+            {},         {},
+            {}};
   }
   std::string packed() const {
     std::string text(sizeof costs + sizeof numbers, '\0');
     std::memcpy(text.data(), &costs, sizeof costs);
     std::memcpy(text.data() + sizeof costs, numbers.data(), sizeof numbers);
-    return text + type + '\0' + path + '\0' + contents;
+    for (const std::string* part : {&type, &path, &identity, &page_cache})
+      text.append(*part).push_back('\0');
+    return text + contents;
   }
   static Announcement unpacked(const std::string& text) {
     static_assert(std::is_trivially_copyable_v<Costs>);
     Announcement a;
     std::memcpy(&a.costs, text.data(), sizeof a.costs);
     std::memcpy(a.numbers.data(), text.data() + sizeof a.costs, sizeof a.numbers);
-    const std::size_t begin = sizeof a.costs + sizeof a.numbers, type_end = text.find('\0', begin);
-    a.type = text.substr(begin, type_end - begin);
-    const std::size_t path_end = text.find('\0', type_end + 1);
-    a.path = text.substr(type_end + 1, path_end - type_end - 1);
-    a.contents = text.substr(path_end + 1);
+    std::size_t begin = sizeof a.costs + sizeof a.numbers;
+    for (std::string* part : {&a.type, &a.path, &a.identity, &a.page_cache}) {
+      const std::size_t end = text.find('\0', begin);
+      *part = text.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    a.contents = text.substr(begin);
     return a;
   }
-  FileSystemFacts facts() const { return {type, numbers[0], numbers[1], numbers[2]}; }
+  FileSystemFacts facts() const {
+    return {type, numbers[0], numbers[1], numbers[2], caches_agree(type)};
+  }
 };
 
 }  // namespace penstock

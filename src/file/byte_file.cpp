@@ -126,6 +126,8 @@ void ByteFile::sync() {
   agree_on_change(channel, error);
   bring_up_to_date(channel, /*on_device=*/true);
   buffered_->mark_synced();
+  // Others may have the file open by themselves.
+  if (!facts_.caches_agree && !facts_.several_caches) storage_->forget_cached();
 }
 
 /// What the file says of itself is written after all that it says is there.

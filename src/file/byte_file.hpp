@@ -14,6 +14,7 @@
 #include <penstock/first_rank.hpp>
 
 #include "base/failure.hpp"
+#include "file/announcement.hpp"
 #include "file/contents.hpp"
 #include "file/device.hpp"
 #include "file/in_flight.hpp"
@@ -132,8 +133,11 @@ class ByteFile {
   void check(Contents& contents);
   void agree_to_open(Contents& contents);
   void open_storage(Contents& contents, OpenFlag flag);
-  void open_on_first(const Channel& channel, Contents& contents);
-  void open_on_others(const Channel& channel, Contents& contents);
+  Announcement open_on_first(const Channel& channel, Contents& contents);
+  bool open_on_others(const Channel& channel, Contents& contents, const Announcement& announced);
+  void open_as_announced(Contents& contents, const Announcement& announced);
+  bool has_page_cache(const std::string& page_cache) const;
+  void go_past_caches(const Channel& channel, const Contents& contents);
   void find_buffered(const Contents& contents);
   void change(const Channel& channel, Contents& contents);
   void complete(const Contents& contents);

@@ -2,7 +2,8 @@
 //   1. at the entrance of their group: what all must pass alike, and in which lane they go on
 //   2. when rank 0 has opened it: what the file system is, and what is in the file
 //   3. when the others have: whether it is the same file; nothing in it has changed before
-//   4. where the file has to be changed, when rank 0 has done that
+//   4. where the ranks have several page caches, which do not agree: how to go past them
+//   5. where the file has to be changed, when rank 0 has done that
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "mpi/drive.hpp"
 #include "mpi/finalize.hpp"
 #include "plan/hint_table.hpp"
+#include "storage/client_caches.hpp"
 #include "storage/facts.hpp"
 
 namespace penstock {
@@ -72,6 +74,14 @@ void remove_file(const std::string& path) {
   if (real) std::remove(real.get());
 }
 
+void tell_inexact(const std::string& path, const std::string& type) {
+  std::fprintf(stderr,
+               "penstock: '%s' is on %s, where the page caches of hosts do not agree and accesses "
+               "cannot go past them: bytes of one page that ranks of several hosts write at the "
+               "same time may be lost; see docs/decisions/0010-client-caches.md\n",
+               path.c_str(), type.c_str());
+}
+
 /// Rank 0 has it open, and this rank does not find it.
 Error elsewhere(const std::string& path) {
   std::error_code error;
@@ -103,8 +113,8 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
       comm_.rank() == 0 && flag_ >= OpenFlag::create && !replaces() && !is_there(path_);
   try {
     const Channel channel{comm_, path_, {CallKind::open}, comm_.calls()};
-    open_on_first(channel, contents);
-    open_on_others(channel, contents);
+    const Announcement announced = open_on_first(channel, contents);
+    if (open_on_others(channel, contents, announced)) go_past_caches(channel, contents);
     if (contents.changes() && writable()) change(channel, contents);
     complete(contents);
   } catch (...) {
@@ -142,6 +152,7 @@ void ByteFile::complete(const Contents& contents) {
   file_.emplace(*storage_, comm_, background_, buffered_, cache_speed_, std::move(units),
                 machine());
   file_->listener = listener_;
+  file_->io.locks_work = facts_.locks_exclude;
   if (Team* const team = comm_.team()) {
     buffered_->publish(team->own_mailbox().pending);
     for (int local_rank = 0; local_rank < team->size(); ++local_rank)
@@ -178,38 +189,47 @@ void ByteFile::open_storage(Contents& contents, OpenFlag flag) {
 }
 
 /// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
-void ByteFile::open_on_first(const Channel& channel, Contents& contents) {
+Announcement ByteFile::open_on_first(const Channel& channel, Contents& contents) {
   std::string told;
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
       if (replaces()) make_replacement();
       open_storage(contents, replaces() ? OpenFlag::read_write : flag_);
-      contents.find(*storage_);
       // Facts only help to choose: where they cannot be had, a file works without.
       attempt([&] { facts_ = find_facts(open_path_); });
+      contents.find(*storage_);
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
       costs_.maps_files = !contents.has_own_storage() && maps_files(hints_, facts_.type);
-      told = Announcement::of(costs_, facts_, open_path_, contents.told()).packed();
+      Announcement announcement = Announcement::of(costs_, facts_, open_path_);
+      if (!facts_.caches_agree && !comm_.alone()) {
+        announcement.identity = find_identity(open_path_);
+        announcement.page_cache = find_page_cache(open_path_);
+      }
+      announcement.contents = contents.told();
+      told = announcement.packed();
     });
   drive(comm_, agree_and_tell(channel, error, told));
-  if (comm_.rank() == 0) return;
-  const Announcement announced = Announcement::unpacked(told);
+  if (comm_.rank() == 0) return {};
+  Announcement announced = Announcement::unpacked(told);
   costs_ = announced.costs;
   facts_ = announced.facts();
   if (replaces()) open_path_ = announced.path;
   contents.be_told(announced.contents);
+  return announced;
 }
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before
-/// all ranks know that they have the same one.
-void ByteFile::open_on_others(const Channel& channel, Contents& contents) {
+/// all ranks know that they have the same one. Whether ranks have several page caches, which do not
+/// agree.
+bool ByteFile::open_on_others(const Channel& channel, Contents& contents,
+                              const Announcement& announced) {
   std::string identity;
+  Demand demand;  // joining keeps the largest number of words
   std::optional<Error> error = attempt([&] {
-    if (comm_.rank() != 0)
-      open_storage(contents, writable() ? OpenFlag::read_write : OpenFlag::read);
+    if (comm_.rank() != 0) open_as_announced(contents, announced);
   });
   if (error && error->error_number() == ENOENT) error = elsewhere(path_);
   if (!error)
@@ -217,10 +237,45 @@ void ByteFile::open_on_others(const Channel& channel, Contents& contents) {
       identity = find_identity(open_path_);
       find_buffered(contents);
       check_hints(hints_, contents.units().grain, comm_.size());
+      if (!facts_.caches_agree && comm_.rank() != 0)
+        demand.words = has_page_cache(announced.page_cache) ? 0 : 1;
     });
   const std::vector<Common> common{{"which file '" + path_ + "' is", identity}};
-  const Entry entry{common, {}, error};
-  drive(comm_, agree_on_entry(channel, entry));
+  const Entry entry{common, demand, error};
+  return drive(comm_, agree_on_entry(channel, entry)).words != 0;
+}
+
+/// This host may know the path from before rank 0 made the file, or put it there.
+void ByteFile::open_as_announced(Contents& contents, const Announcement& announced) {
+  const OpenFlag flag = writable() ? OpenFlag::read_write : OpenFlag::read;
+  const std::optional<Error> error = attempt([&] { open_storage(contents, flag); });
+  if (error && (facts_.caches_agree || error->error_number() != ENOENT)) throw Error(*error);
+  if (!error && (facts_.caches_agree || find_identity(open_path_) == announced.identity)) return;
+  look_anew(open_path_);
+  open_storage(contents, flag);
+}
+
+bool ByteFile::has_page_cache(const std::string& page_cache) const {
+  return !page_cache.empty() && find_page_cache(open_path_) == page_cache;
+}
+
+/// What a rank has read of the file before, the others' header for one, was read when it was
+/// opened.
+void ByteFile::go_past_caches(const Channel& channel, const Contents& contents) {
+  constexpr Extent probe{(std::int64_t{1} << 62) - 2, (std::int64_t{1} << 62) - 1};
+  facts_.several_caches = true;
+  bool exact = false;
+  storage_ = go_past_cache(std::move(storage_), exact);
+  if (!costs_.device_tells)
+    costs_ = Costs::assumed(/*page_cache=*/false).with_copies(costs_.copy_byte, costs_.run);
+  int code = 0;
+  std::unique_ptr<RangeLock> held;
+  if (comm_.rank() == 0 && writable()) held = storage_->lock(probe, LockKind::shared, code);
+  const bool inexact = drive(comm_, any_rank(channel, !exact));
+  if (inexact && comm_.rank() == 0) tell_inexact(path_, facts_.type);
+  if (!writable() || contents.has_own_storage()) return;
+  const bool excludes = comm_.rank() == 0 ? held != nullptr : is_locked(open_path_, probe.begin);
+  facts_.locks_exclude = !drive(comm_, any_rank(channel, !excludes));
 }
 
 /// Another handle of this process may have something of the file in its active buffer: it is

@@ -72,6 +72,9 @@ class BlockStorage : public Storage {
  public:
   BlockStorage(BlockFile file, std::string path);
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
+  /// Of what is not whole blocks.
+  bool bypass_cache(bool past) override { return buffered_->bypass_cache(past); }
+  void forget_cached() override { buffered_->forget_cached(); }
   std::int64_t size() override { return buffered_->size(); }
   std::int64_t resize(std::int64_t bytes) override { return buffered_->resize(bytes); }
   std::int64_t allocate(std::int64_t bytes) override { return buffered_->allocate(bytes); }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/buffer.hpp"
+#include "storage/client_caches.hpp"
 #include "storage/posix.hpp"
 
 namespace penstock {
@@ -81,11 +82,9 @@ DirectAlignment find_direct_alignment(int fd) {
 }
 
 bool is_shared_by_hosts(const std::string& type) {
-  constexpr std::array<const char*, 14> types{"nfs",  "lustre", "gpfs", "fuse",   "cifs",
-                                              "smb2", "smb",    "ceph", "beegfs", "orangefs",
-                                              "gfs2", "ocfs2",  "afs",  "9p"};
-  return type.starts_with("0x") || type == "unknown" ||
-         std::ranges::find(types, type) != types.end();
+  constexpr std::array<const char*, 6> coherent{"lustre", "gpfs", "ceph",
+                                                "beegfs", "gfs2", "ocfs2"};
+  return !caches_agree(type) || std::ranges::find(coherent, type) != coherent.end();
 }
 
 namespace {
@@ -116,6 +115,9 @@ FileSystemFacts find_facts(const std::string& path) {
   const Descriptor file(open_to_look(path));
   FileSystemFacts facts;
   facts.type = find_file_system_type(file.number());
+  facts.caches_agree = caches_agree(facts.type);
+  // Where caches do not agree, this host may have an old size of the file for a while.
+  if (!facts.caches_agree) static_cast<void>(server_size(file.number()));
   struct stat status {};
   if (::fstat(file.number(), &status) == 0) facts.block_size = status.st_blksize;
   facts.stripe_size = find_stripe_size(file.number(), facts.type, facts.block_size);

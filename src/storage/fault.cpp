@@ -126,6 +126,8 @@ class FaultStorage : public Storage {
   }
   bool read_ahead(Extent range) override { return inner_->read_ahead(range); }
   bool is_cached(std::int64_t offset) override { return inner_->is_cached(offset); }
+  bool bypass_cache(bool past) override { return inner_->bypass_cache(past); }
+  void forget_cached() override { inner_->forget_cached(); }
   std::int64_t size() override {
     const int fault = next(op_size);
     return fault > 0 ? -fault : inner_->size();

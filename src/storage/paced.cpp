@@ -166,6 +166,8 @@ class PacedStorage : public Storage {
     if (writes) clock_->writing.fetch_sub(1, std::memory_order_relaxed);
     return moved;
   }
+  bool bypass_cache(bool past) override { return inner_->bypass_cache(past); }
+  void forget_cached() override { inner_->forget_cached(); }
   std::int64_t size() override { return inner_->size(); }
   std::int64_t resize(std::int64_t bytes) override { return inner_->resize(bytes); }
   std::int64_t allocate(std::int64_t bytes) override { return inner_->allocate(bytes); }

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <penstock/error.hpp>
 
+#include "storage/client_caches.hpp"
 #include "storage/mapped.hpp"
 
 namespace penstock {
@@ -71,7 +73,16 @@ class PosixStorage : public Storage {
                          range.length());
     }));
   }
+  /// Of a file that is open: whoever serves it has not been told, and asks for no alignment, which
+  /// clients of network file systems do not either.
+  bool bypass_cache(bool past) override {
+    asks_server_ = true;
+    const int flags = ::fcntl(fd(), F_GETFL);
+    return ::fcntl(fd(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+  }
+  void forget_cached() override { penstock::forget_cached(fd()); }
   std::int64_t size() override {
+    if (asks_server_) return server_size(fd());
     struct stat status {};
     const std::int64_t code = result(::fstat(fd(), &status));
     return code < 0 ? code : status.st_size;
@@ -103,6 +114,7 @@ class PosixStorage : public Storage {
   std::shared_ptr<Descriptor> file_;
   std::string path_;
   MappedFile mapped_;
+  std::atomic<bool> asks_server_ = false;
 };
 
 const char* advice(int number, OpenFlag flag) {

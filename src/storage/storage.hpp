@@ -103,6 +103,13 @@ class Storage {
   /// Replaces a range within the file by zeros and frees its space on the device (punches a hole).
   /// 0, or -errno; -EOPNOTSUPP where the kind of storage or the file system cannot do that.
   virtual std::int64_t drop(Extent) { return -EOPNOTSUPP; }
+  /// From now on reads and writes go past this host's page cache, at any offset, and size() asks
+  /// the server; `past` false: through it again. False: reads and writes go through it all the
+  /// same.
+  virtual bool bypass_cache(bool /*past*/) { return false; }
+  /// What this host's page cache has of the file, and has written, is forgotten: the next read, and
+  /// size(), get what other hosts have written by now. For file systems whose caches do not agree.
+  virtual void forget_cached() {}
   virtual std::int64_t size() = 0;                      ///< bytes, or -errno
   virtual std::int64_t resize(std::int64_t bytes) = 0;  ///< 0, or -errno
   /// Makes the file at least so long, with space for all of it, where the file system can. 0, or

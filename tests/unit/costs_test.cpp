@@ -76,14 +76,20 @@ TEST(CostsTest, FilesOfLocalFileSystemsAreMappedWhereNothingIsBefore) {
 
 TEST(CostsTest, AreAnnouncedWithTheFile) {
   const Costs costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
-  const FileSystemFacts facts{"ext4", 4096, 0, 512};
-  const std::string contents("a\0b", 3);
-  const Announcement heard = Announcement::unpacked(
-      Announcement::of(costs, facts, "./.f.penstock-abc", contents).packed());
+  const FileSystemFacts facts{"nfs", 4096, 0, 512};
+  Announcement told = Announcement::of(costs, facts, "./.f.penstock-abc");
+  told.identity = "inode 7";
+  told.page_cache = "kernel 5";
+  told.contents = std::string("a\0b", 3);
+  const Announcement heard = Announcement::unpacked(told.packed());
   EXPECT_EQ(heard.costs, costs);
-  EXPECT_EQ(heard.facts().type, "ext4");
+  EXPECT_EQ(heard.facts().type, "nfs");
+  EXPECT_FALSE(heard.facts().caches_agree);
+  EXPECT_EQ(heard.path, "./.f.penstock-abc");
+  EXPECT_EQ(heard.identity, "inode 7");
+  EXPECT_EQ(heard.page_cache, "kernel 5");
   EXPECT_EQ(heard.facts().direct_alignment, 512);
-  EXPECT_EQ(heard.contents, contents);
+  EXPECT_EQ(heard.contents, told.contents);
 }
 
 TEST(HeaderTest, WhatRankZeroFoundTravels) {

@@ -9,8 +9,10 @@
 
 #include <penstock/error.hpp>
 
+#include "storage/client_caches.hpp"
 #include "storage/facts.hpp"
 #include "storage/storage.hpp"
+#include "storage_byte_model.hpp"
 #include "storage_temp_folder.hpp"
 
 namespace penstock {
@@ -72,6 +74,57 @@ TEST(LustreStripes, OfWhatIsNotAPlainLayout) {
   Bytes cut = lustre_attribute(0x0bd10bd0);
   cut.resize(27);
   EXPECT_EQ(lustre_stripe_size(cut), 0);
+}
+
+TEST(ClientCaches, AgreeWhereTheFileSystemSaysSo) {
+  for (const char* const type :
+       {"ext4", "xfs", "btrfs", "tmpfs", "lustre", "gpfs", "beegfs", "ceph"})
+    EXPECT_TRUE(caches_agree(type)) << type;
+  for (const char* const type : {"nfs", "fuse", "cifs", "smb2", "9p", "afs", "unknown", "0x1234"})
+    EXPECT_FALSE(caches_agree(type)) << type;
+}
+
+TEST(ClientCaches, AreToldApartByKernelAndMount) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  open_posix(path, OpenFlag::create);
+  EXPECT_FALSE(find_page_cache(path).empty());
+  EXPECT_EQ(find_page_cache(path), find_page_cache(folder.file(".")));
+  EXPECT_NE(find_page_cache(path), find_page_cache("/proc"));
+  EXPECT_EQ(find_page_cache(folder.file("none")), "");
+}
+
+TEST(ClientCaches, LookingAnewMakesNothing) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  look_anew(path);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  open_posix(path, OpenFlag::create);
+  look_anew(path);
+  EXPECT_TRUE(std::filesystem::is_regular_file(path));
+}
+
+TEST(ClientCaches, LocksAreSeenByOthers) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  const auto storage = open_posix(path, OpenFlag::create);
+  int error = 0;
+  auto lock = storage->lock({5, 6}, LockKind::shared, error);
+  EXPECT_TRUE(is_locked(path, 5));
+  EXPECT_FALSE(is_locked(path, 6));
+  lock.reset();
+  EXPECT_FALSE(is_locked(path, 5));
+}
+
+/// What goes past the cache of a file here may need an alignment; the bytes are right all the same.
+TEST(ClientCaches, FilesOfThisFileSystemPastTheCache) {
+  const TempFolder folder;
+  const std::string path = folder.file("file");
+  open_posix(path, OpenFlag::create);
+  bool exact = false;
+  const auto storage = go_past_cache(open_posix(path, OpenFlag::read_write), exact);
+  test::ByteModel model(*storage, 100000, 20000, /*seed=*/1);
+  for (int i = 0; i < 300 && !testing::Test::HasFatalFailure(); ++i) model.step();
 }
 
 bool run(const std::string& command) {

@@ -27,7 +27,10 @@ std::shared_ptr<ChunkFile> ChunkFile::open(const std::string& path) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw_errno("looking at the chunk", path, -errno);
   file->size_ = status.st_size;
-  file->identity_ = {status.st_dev, status.st_ino};
+  // Another host may have made a file that has the number of the one before.
+  file->identity_ = {status.st_dev, status.st_ino,
+                     static_cast<std::uint64_t>(status.st_mtim.tv_sec),
+                     static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
   return file;
 }
 

@@ -1,6 +1,7 @@
 // The files of chunks in an array's folder. All throw Error(storage) with the file's name.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace penstock {
 
-/// A file of a chunk or shard, open for reading. While it is open no other file gets its identity.
+/// A file of a chunk or shard, open for reading. While it is open no other file of this host gets
+/// its identity.
 class ChunkFile {
  public:
   /// Null: it is not there.
@@ -32,7 +34,7 @@ class ChunkFile {
   int fd_;
   std::string path_;
   std::int64_t size_ = 0;
-  std::pair<std::uint64_t, std::uint64_t> identity_;
+  std::array<std::uint64_t, 4> identity_{};
 };
 
 /// Also where it is not there.

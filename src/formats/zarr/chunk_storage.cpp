@@ -8,6 +8,7 @@
 
 #include "base/extent.hpp"
 #include "formats/zarr/chunk_codec.hpp"
+#include "storage/client_caches.hpp"
 #include "storage/replacement.hpp"
 
 namespace penstock {
@@ -90,6 +91,13 @@ class ChunkStorage : public Storage {
       : array_(array), folder_(std::move(folder)), codec_(array_), reach_(std::move(reach)) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
+  /// Files of chunks are never changed, but replaced: what other hosts do not see at once is that
+  /// there is another one.
+  bool bypass_cache(bool past) override {
+    anew_ = past;
+    return true;
+  }
+  void forget_cached() override { anew_ = true; }
   std::int64_t size() override { return *reach_; }
   /// Chunks that nobody has written need no files.
   std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }
@@ -103,7 +111,11 @@ class ChunkStorage : public Storage {
   const std::string& path() const override { return folder_; }
 
  private:
-  std::string path_of(std::int64_t shard) const { return folder_ + "/" + array_.key_of(shard); }
+  std::string path_of(std::int64_t shard) const {
+    std::string path = folder_ + "/" + array_.key_of(shard);
+    if (anew_) look_anew(path);
+    return path;
+  }
   void write_piece(std::int64_t shard, Extent piece, PartsCursor& memory);
   void write_chunk(std::int64_t shard, Extent piece, PartsCursor& memory);
   void write_shard(std::int64_t shard, Extent piece, PartsCursor& memory);
@@ -123,6 +135,7 @@ class ChunkStorage : public Storage {
   const std::string folder_;
   const ChunkCodec codec_;
   const std::shared_ptr<const std::atomic<std::int64_t>> reach_;
+  std::atomic<bool> anew_ = false;  // the kernel may know old files
   std::mutex mutex_;
   std::shared_ptr<const Decoded> last_;
   std::set<std::int64_t> unsynced_;  // shards

@@ -1,0 +1,121 @@
+// Ranks on hosts whose page caches do not agree: what one host has cached stays as it is, and what
+// it writes goes to the server in whole pages.
+#include "storage/client_caches.hpp"
+#include "operations_support.hpp"
+#include "support/own_caches.hpp"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+std::byte byte_at(Storage& storage, std::int64_t offset) {
+  std::byte byte{};
+  EXPECT_EQ(storage.read_some({&byte, 1}, offset), 1);
+  return byte;
+}
+
+void put(Storage& storage, std::int64_t offset, std::byte byte) {
+  EXPECT_EQ(storage.write_some({&byte, 1}, offset), 1);
+}
+
+/// What the other tests stand on.
+TEST(OwnCaches, ShowWhatWasThereAndWriteWholePages) {
+  const std::shared_ptr<Storage> server = make_shared_storage(1000);
+  const auto a = with_own_cache(server, {}), b = with_own_cache(server, {});
+  EXPECT_EQ(byte_at(*b, 5), std::byte{0});
+  put(*a, 5, std::byte{1});
+  EXPECT_EQ(byte_at(*server, 5), std::byte{0});
+  a->sync();
+  EXPECT_EQ(byte_at(*server, 5), std::byte{1});
+  EXPECT_EQ(byte_at(*b, 5), std::byte{0}) << "b has it cached";
+  put(*b, 6, std::byte{2});
+  b->sync();
+  EXPECT_EQ(byte_at(*server, 5), std::byte{0}) << "b has written its page back";
+  a->forget_cached();
+  EXPECT_EQ(byte_at(*a, 6), std::byte{2});
+}
+
+/// Accesses that may have any alignment, and that may have none: these go through the cache.
+class PastOwnCaches : public testing::TestWithParam<PastCacheAccess> {};
+
+TEST_P(PastOwnCaches, EachReadGetsWhatWasWrittenBefore) {
+  const std::shared_ptr<Storage> server = make_shared_storage(1000);
+  bool exact = false;
+  const OwnCache cache{64, GetParam()};
+  const auto a = go_past_cache(with_own_cache(server, cache), exact);
+  const auto b = go_past_cache(with_own_cache(server, cache), exact);
+  EXPECT_EQ(exact, GetParam() != PastCacheAccess::none);
+  for (int i = 1; i < 50; ++i) {
+    put(i % 2 == 0 ? *a : *b, 7 * i, static_cast<std::byte>(i));
+    for (int k = 1; k <= i; ++k) {
+      ASSERT_EQ(byte_at(*a, 7 * k), static_cast<std::byte>(k));
+      ASSERT_EQ(byte_at(*b, 7 * k), static_cast<std::byte>(k));
+    }
+  }
+  put(*a, 2000, std::byte{9});
+  EXPECT_EQ(byte_at(*b, 2000), std::byte{9}) << "b had an older size";
+}
+
+TEST_P(PastOwnCaches, RequestsThatAreUnderWayTogetherToo) {
+  const std::shared_ptr<Storage> server = make_shared_storage(100);
+  bool exact = false;
+  const OwnCache cache{64, GetParam()};
+  const auto a = go_past_cache(with_own_cache(server, cache), exact);
+  const auto b = go_past_cache(with_own_cache(server, cache), exact);
+  EXPECT_EQ(byte_at(*b, 3), std::byte{0});
+  std::byte out[2] = {std::byte{3}, std::byte{4}}, in[2] = {};
+  Submission writes(*a), reads(*b);
+  writes.add(Direction::write, {&out[0], 1}, 3);
+  writes.add(Direction::write, {&out[1], 1}, 400);
+  writes.run();
+  reads.add(Direction::read, {&in[0], 1}, 3);
+  reads.add(Direction::read, {&in[1], 1}, 400);
+  reads.run();
+  EXPECT_EQ(reads.first_failure(), reads.size());
+  EXPECT_EQ(in[0], std::byte{3});
+  EXPECT_EQ(in[1], std::byte{4});
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PastOwnCaches,
+                         testing::Values(PastCacheAccess::any, PastCacheAccess::aligned,
+                                         PastCacheAccess::none));
+
+struct SeveralHosts : Simulated {
+  SimulatedRanks::MakeStorage hosts(const OwnCache& cache) {
+    return [this, cache](int) {
+      bool exact = false;
+      return go_past_cache(with_own_cache(shared, cache), exact);
+    };
+  }
+};
+
+/// Collective calls, buffered or not, with holes that are read and written back, and independent
+/// ones between them.
+TEST_F(SeveralHosts, CallsAgreeWithTheModel) {
+  for (unsigned seed = 1; seed <= times_cases * 60; ++seed) {
+    Random r{std::mt19937_64(seed)};
+    const Layout layout = draw_layout(r, 6);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimulatedRanks ranks(layout, hosts({64, PastCacheAccess::any}), units());
+    for (int call = 0; call < 5; ++call) {
+      Hints hints = draw_hints(r, layout);
+      hints.active_buffer_size = r.in(0, 1) * 5000;
+      const Direction direction = r.in(0, 1) == 0 ? Direction::read : Direction::write;
+      Requests requests = draw(r, layout.ranks);
+      Operations begun;
+      begin_all(ranks, requests, direction, hints, begun);
+      ASSERT_TRUE(ranks.run(r, [&] { return all_ended(begun); })) << "nothing moves any more";
+      expect_no_errors(begun);
+      if (direction == Direction::write) model.write(requests);
+      else
+        for (Request& request : requests) model.expect_in(request);
+      if (HasFailure()) return;
+    }
+    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).buffered->drain();
+    model.expect_in(*shared);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
