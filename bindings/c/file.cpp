@@ -112,9 +112,8 @@ int penstock_open(MPI_Comm comm, const char* path, const char* mode, const penst
   return guarded([&] {
     Opening opening;
     const auto fault = fault_of([&] { opening = opening_of(path, mode, array, hints, file); });
-    if (fault) ArrayFile::take_part_in_open_with_error(comm, *fault);
-    *file = new penstock_file(
-        ArrayFile::open(comm, opening.path, opening.mode, opening.spec, opening.hints));
+    *file = new penstock_file(ArrayFile::open(comm, opening.path, opening.mode, opening.spec,
+                                              opening.hints, fault ? &*fault : nullptr));
   });
 }
 
@@ -198,8 +197,7 @@ int penstock_set_attributes(penstock_file* file, const char* json) {
   return guarded([&] {
     ArrayFile& array = given(file, "file").array;
     const auto fault = fault_of([&] { given(json, "the text of the attributes"); });
-    if (fault) array.take_part_in_set_attributes_with_error(*fault);
-    else array.set_attributes(json);
+    array.set_attributes(text_or(json, ""), fault ? &*fault : nullptr);
   });
 }
 

@@ -27,32 +27,36 @@ namespace {
 /// Dense memory whose size nobody knows: it is as large as the section needs.
 constexpr std::size_t any_size = PTRDIFF_MAX;
 
-/// What a call asks for, as it was passed. `in_step`: parts are of one step, without the slowest
+/// What a call is given, as it was passed. `in_step`: parts are of one step, without the slowest
 /// dimension.
-struct Asked {
+struct PassedArguments {
   int count;
   const penstock_part* parts;
   const char* hints;
   bool in_step = false;
 };
 
-/// The same in the terms of the library; or what is wrong with it.
+/// The same in the terms of the library; or what is wrong with it. `early`: what is already known
+/// to be.
 template <class View>
-struct Request {
-  Request(const ArrayFile& file, const Asked& asked) {
+struct CheckedArguments {
+  CheckedArguments(const ArrayFile& file, const PassedArguments& passed,
+                   const std::optional<Error>& early = {}) {
     fault = fault_of([&] {
-      if (asked.count < 0)
+      if (early) throw Error(*early);
+      if (passed.count < 0)
         throw Error(ErrorClass::argument, "the count of parts must not be negative, but is " +
-                                              std::to_string(asked.count));
-      if (asked.count > 0) given(asked.parts, "parts");
-      hints = penstock::c::with_settings(file.hints(), asked.hints);
-      for (int i = 0; i < asked.count; ++i) add(file.spec(), asked.parts[i], asked.in_step);
+                                              std::to_string(passed.count));
+      if (passed.count > 0) given(passed.parts, "parts");
+      hints = penstock::c::with_settings(file.hints(), passed.hints);
+      for (int i = 0; i < passed.count; ++i) add(file.spec(), passed.parts[i], passed.in_step);
     });
   }
 
   std::vector<Part<View>> parts;
   Hints hints;
   std::optional<Error> fault;
+  const Error* found() const { return fault ? &*fault : nullptr; }
 
  private:
   void add(const penstock::ArraySpec& spec, const penstock_part& part, bool in_step) {
@@ -97,35 +101,35 @@ template <class View>
 constexpr bool is_read = std::is_same_v<View, ReadView>;
 
 template <class View>
-int transfer(penstock_file* file, const Asked& asked) {
+int transfer(penstock_file* file, const PassedArguments& passed) {
   return guarded([&] {
     ArrayFile& array = given(file, "file").array;
-    const Request<View> request(array, asked);
-    if (request.fault) return array.take_part_with_error(is_read<View>, *request.fault);
-    if constexpr (is_read<View>) array.read(request.parts, &request.hints);
-    else array.write(request.parts, &request.hints);
+    const CheckedArguments<View> arguments(array, passed);
+    if constexpr (is_read<View>) array.read(arguments.parts, &arguments.hints, arguments.found());
+    else array.write(arguments.parts, &arguments.hints, arguments.found());
   });
 }
 
 template <class View>
-Handle begun(ArrayFile& array, const Asked& asked, const char* background, bool has_place) {
+Handle begun(ArrayFile& array, const PassedArguments& passed, const char* background,
+             bool has_place) {
   std::optional<Background> mode;
-  std::optional<Error> fault = fault_of(
-      [&] { mode = penstock::parse_background(background != nullptr ? background : "storage"); });
-  const Request<View> request(array, asked);
-  if (!fault) fault = request.fault;
-  if (!fault && !has_place) fault = Error(ErrorClass::argument, "the place for the handle is NULL");
-  if (fault) return array.take_part_in_begin_with_error(is_read<View>, mode, *fault);
-  if constexpr (is_read<View>) return array.read_begin(request.parts, *mode, &request.hints);
-  else return array.write_begin(request.parts, *mode, &request.hints);
+  const auto early = fault_of([&] {
+    mode = penstock::parse_background(background != nullptr ? background : "storage");
+    if (!has_place) throw Error(ErrorClass::argument, "the place for the handle is NULL");
+  });
+  const CheckedArguments<View> arguments(array, passed, early);
+  if constexpr (is_read<View>)
+    return array.read_begin(arguments.parts, mode, &arguments.hints, arguments.found());
+  else return array.write_begin(arguments.parts, mode, &arguments.hints, arguments.found());
 }
 
 template <class View>
-int begin(penstock_file* file, const Asked& asked, const char* background,
+int begin(penstock_file* file, const PassedArguments& passed, const char* background,
           penstock_handle** handle) {
   if (handle != nullptr) *handle = nullptr;
   return guarded([&] {
-    Handle half = begun<View>(given(file, "file").array, asked, background, handle != nullptr);
+    Handle half = begun<View>(given(file, "file").array, passed, background, handle != nullptr);
     if (handle != nullptr) *handle = new penstock_handle{std::move(half)};
     else half.wait();  // with "all" the error comes here
   });
@@ -170,9 +174,8 @@ int penstock_append_parts(penstock_file* file, int count, const penstock_part* p
                           const char* hints) {
   return guarded([&] {
     ArrayFile& array = given(file, "file").array;
-    const Request<WriteView> request(array, {count, parts, hints, /*in_step=*/true});
-    if (request.fault) array.take_part_in_append_with_error(*request.fault);
-    else array.append(request.parts, &request.hints);
+    const CheckedArguments<WriteView> arguments(array, {count, parts, hints, /*in_step=*/true});
+    array.append(arguments.parts, &arguments.hints, arguments.found());
   });
 }
 

@@ -16,8 +16,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 /// A request, and what it takes to bring it to its end.
-struct MpiFile::Prepared {
-  Request request;
+struct MpiFile::AccessToBegin {
+  ByteRequest request;
   PendingAccess transfer;
   std::int64_t etypes = 0;
 };
@@ -102,9 +102,9 @@ std::int64_t MpiFile::take_ordered(std::int64_t etypes) {
   return before[1] + before[0];
 }
 
-MpiFile::Prepared MpiFile::prepare(const DataAccess& access) {
-  Prepared prepared;
-  Request& request = prepared.request;
+MpiFile::AccessToBegin MpiFile::prepare(const DataAccess& access) {
+  AccessToBegin prepared;
+  ByteRequest& request = prepared.request;
   const bool writes = access.writes();
   request.company = prepared.transfer.company_ = access.company;
   request.hints = &call_hints_[writes][access.company == Company::independent];
@@ -129,7 +129,7 @@ MpiFile::Prepared MpiFile::prepare(const DataAccess& access) {
   return prepared;
 }
 
-void MpiFile::fill_in(Prepared& prepared, const DataAccess& access, std::int64_t offset,
+void MpiFile::fill_in(AccessToBegin& prepared, const DataAccess& access, std::int64_t offset,
                       std::int64_t bytes) {
   if (bytes == 0) return;
   const std::shared_ptr<const TypeLayout> layout = layout_of(access.type);
@@ -183,7 +183,7 @@ bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
 void MpiFile::access(const DataAccess& access, MPI_Status* status) {
   if (move_simply(access, status)) return;
   const auto began = std::chrono::steady_clock::now();
-  Prepared prepared = prepare(access);
+  AccessToBegin prepared = prepare(access);
   if (prepared.request.error && access.company == Company::independent)
     throw Error(*prepared.request.error);
   prepared.transfer.begun = bytes_->transfer(std::move(prepared.request));
@@ -198,7 +198,7 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
 
 PendingAccess MpiFile::begin(const DataAccess& access) {
   const auto began = std::chrono::steady_clock::now();
-  Prepared prepared = prepare(access);
+  AccessToBegin prepared = prepare(access);
   if (access.company == Company::collective) {
     prepared.transfer.begun = bytes_->post(std::move(prepared.request));
     prepared.transfer.seconds_ = seconds_since(began);
@@ -229,7 +229,7 @@ std::int64_t MpiFile::end(PendingAccess& transfer) {
 
 void MpiFile::begin_split(const char* name, const DataAccess& access) {
   const auto began = std::chrono::steady_clock::now();
-  Prepared prepared = prepare(access);
+  AccessToBegin prepared = prepare(access);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
   prepared.transfer.seconds_ = seconds_since(began);
   split_.emplace(name, access.buffer, std::move(prepared.transfer));

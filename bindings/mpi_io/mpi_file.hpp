@@ -112,7 +112,7 @@ class MpiFile {
   void end_split(const char* name, const void* buffer, MPI_Status* status);
 
  private:
-  struct Prepared;
+  struct AccessToBegin;
   struct Split {
     std::string name;
     const void* buffer;
@@ -120,8 +120,8 @@ class MpiFile {
   };
 
   void check(const DataAccess& access) const;
-  Prepared prepare(const DataAccess& access);
-  void fill_in(Prepared& prepared, const DataAccess& access, std::int64_t offset,
+  AccessToBegin prepare(const DataAccess& access);
+  void fill_in(AccessToBegin& prepared, const DataAccess& access, std::int64_t offset,
                std::int64_t bytes);
   std::int64_t take_offset(const DataAccess& access, std::int64_t etypes);
   std::int64_t take_ordered(std::int64_t etypes);

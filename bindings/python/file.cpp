@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <optional>
 
 #include "module.hpp"
@@ -72,16 +73,16 @@ Hints merged(const Hints& hints, const HintText& text) {
 
 using Problem = std::optional<std::pair<std::string, std::string>>;
 
-/// What a call asks for, in the terms of the library; or what is wrong with it.
+/// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
 template <class View>
-struct Request {
+struct PinnedArguments {
   std::vector<Pinned> pinned;
   std::vector<Part<View>> parts;
   Hints hints;
-  std::optional<Error> error;
+  std::optional<Error> fault;
 
-  Request(Hints of_file, nb::list arrays, nb::list sections, const HintText& text,
-          const Problem& problem)
+  PinnedArguments(Hints of_file, nb::list arrays, nb::list sections, const HintText& text,
+                  const Problem& problem)
       : hints(std::move(of_file)) {
     try {
       if (problem)
@@ -90,28 +91,26 @@ struct Request {
       hints = merged(hints, text);
       parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, pinned);
     } catch (const Error& found) {
-      error = found;
+      fault = found;
     }
   }
+  const Error* found() const { return fault ? &*fault : nullptr; }
 };
 
 template <class View, class Array>
 void transfer(Array& file, nb::list arrays, nb::list sections, const HintText& hints,
               const Problem& problem) {
-  constexpr bool reads = std::is_same_v<View, ReadView>;
-  const Request<View> request(file.hints(), arrays, sections, hints, problem);
+  const PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
   nb::gil_scoped_release without_gil;
-  if (request.error) return file.take_part_with_error(reads, *request.error);
-  if constexpr (reads) file.read(request.parts, &request.hints);
-  else file.write(request.parts, &request.hints);
+  if constexpr (std::is_same_v<View, ReadView>) file.read(given.parts, &given.hints, given.found());
+  else file.write(given.parts, &given.hints, given.found());
 }
 
 void append(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
             const Problem& problem) {
-  const Request<WriteView> request(file.hints(), arrays, sections, hints, problem);
+  const PinnedArguments<WriteView> given(file.hints(), arrays, sections, hints, problem);
   nb::gil_scoped_release without_gil;
-  if (request.error) return file.take_part_in_append_with_error(*request.error);
-  file.append(request.parts, &request.hints);
+  file.append(given.parts, &given.hints, given.found());
 }
 
 /// A handle and the memory that its operation may still use.
@@ -137,16 +136,15 @@ std::optional<Background> background_of(const std::string& name, Problem& proble
 template <class View, class Array>
 PinnedHandle* begin(Array& file, nb::list arrays, nb::list sections, const std::string& background,
                     const HintText& hints, Problem problem) {
-  constexpr bool reads = std::is_same_v<View, ReadView>;
   const std::optional<Background> mode = background_of(background, problem);
-  Request<View> request(file.hints(), arrays, sections, hints, problem);
+  PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
   const auto begun = [&] {
     const nb::gil_scoped_release without_gil;
-    if (request.error) return file.take_part_in_begin_with_error(reads, mode, *request.error);
-    if constexpr (reads) return file.read_begin(request.parts, *mode, &request.hints);
-    else return file.write_begin(request.parts, *mode, &request.hints);
+    if constexpr (std::is_same_v<View, ReadView>)
+      return file.read_begin(given.parts, mode, &given.hints, given.found());
+    else return file.write_begin(given.parts, mode, &given.hints, given.found());
   };
-  return new PinnedHandle(begun(), std::move(request.pinned));
+  return new PinnedHandle(begun(), std::move(given.pinned));
 }
 
 /// The members of a ChunkSpec in their order.
@@ -166,34 +164,42 @@ ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
           spec.dimension_names, spec.attributes};
 }
 
+/// `parse`: makes the spec of what the program gave. `problem`: what the package has found wrong.
+template <class File, class Spec>
+File* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
+             const HintText& hints, const std::optional<std::string>& problem,
+             const std::function<Spec()>& parse) {
+  const std::string path(name.c_str(), name.size());
+  Mode parsed_mode = Mode::read;
+  Spec spec;
+  Hints parsed;
+  std::optional<Error> fault;
+  try {
+    if (problem) throw Error(ErrorClass::argument, *problem);
+    parsed_mode = parse_mode(mode);
+    spec = parse();
+    parsed.set(hints);
+  } catch (const Error& error) {
+    fault = error;
+  }
+  const Error* const found = fault ? &*fault : nullptr;
+  nb::gil_scoped_release without_gil;
+  if (comm_address == 0) return new File(File::open(path, parsed_mode, spec, parsed, found));
+  const MPI_Comm comm = *reinterpret_cast<MPI_Comm*>(comm_address);
+  return new File(File::open(comm, path, parsed_mode, spec, parsed, found));
+}
+
 ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                      const std::vector<std::int64_t>& shape, const std::string& dtype,
                      std::int64_t element_size, const std::string& order, std::int64_t offset,
                      const std::string& container, const HintText& hints,
                      const ChunkArguments& chunks, const std::optional<std::string>& problem) {
-  const std::string path(name.c_str(), name.size());
-  const bool alone = comm_address == 0;
-  const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
-  Mode parsed_mode = Mode::read;
-  ArraySpec spec;
-  Hints parsed;
-  std::optional<Error> error;
-  try {
-    if (problem) throw Error(ErrorClass::argument, *problem);
-    parsed_mode = parse_mode(mode);
-    spec = {shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
+  return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
+    ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
     spec.chunks = chunk_spec_of(chunks);
     if (!order.empty()) spec.order = parse_order(order);
-    parsed.set(hints);
-  } catch (const Error& found) {
-    const std::string place = path.empty() ? "" : "'" + path + "', ";
-    error = Error(found.error_class(), place + "open: " + found.what());
-  }
-  nb::gil_scoped_release without_gil;
-  if (error && alone) throw Error(*error);
-  if (error) ArrayFile::take_part_in_open_with_error(comm, *error);
-  return new ArrayFile(alone ? ArrayFile::open(path, parsed_mode, spec, parsed)
-                             : ArrayFile::open(comm, path, parsed_mode, spec, parsed));
+    return spec;
+  });
 }
 
 using CommonText = std::vector<std::pair<std::string, std::string>>;
@@ -264,29 +270,14 @@ FieldsFile* open_fields(std::uintptr_t comm_address, const nb::bytes& name, cons
                         const std::vector<GivenField>& fields, const std::string& order,
                         std::int64_t offset, const HintText& hints,
                         const std::optional<std::string>& problem) {
-  const std::string path(name.c_str(), name.size());
-  const bool alone = comm_address == 0;
-  const MPI_Comm comm = alone ? MPI_COMM_NULL : *reinterpret_cast<MPI_Comm*>(comm_address);
-  Mode parsed_mode = Mode::read;
-  FieldsSpec spec;
-  Hints parsed;
-  std::optional<Error> error;
-  try {
-    if (problem) throw Error(ErrorClass::argument, *problem);
-    parsed_mode = parse_mode(mode);
+  return opened<FieldsFile, FieldsSpec>(comm_address, name, mode, hints, problem, [&] {
+    FieldsSpec spec;
     spec.offset = offset;
     for (const auto& [field, shape, dtype, at] : fields)
       spec.fields.push_back({field, shape, dtype, at});
     if (!order.empty()) spec.order = parse_order(order);
-    parsed.set(hints);
-  } catch (const Error& found) {
-    error = found;
-  }
-  nb::gil_scoped_release without_gil;
-  if (error && alone) throw Error(*error);
-  if (error) ArrayFile::take_part_in_open_with_error(comm, *error);
-  return new FieldsFile(alone ? FieldsFile::open(path, parsed_mode, spec, parsed)
-                              : FieldsFile::open(comm, path, parsed_mode, spec, parsed));
+    return spec;
+  });
 }
 
 /// What an array in a file and a field of one have in common.
@@ -374,8 +365,8 @@ void bind_file(nb::module_& m) {
   file.def("truncate",
            [](ArrayFile& file, std::int64_t bytes, const std::optional<std::string>& problem) {
              const nb::gil_scoped_release without_gil;
-             if (!problem) return file.truncate(bytes);
-             file.take_part_in_truncate_with_error(Error(ErrorClass::argument, *problem));
+             const Error error(ErrorClass::argument, problem.value_or(""));
+             file.truncate(bytes, problem ? &error : nullptr);
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
@@ -384,8 +375,8 @@ void bind_file(nb::module_& m) {
       .def("set_attributes",
            [](ArrayFile& file, const std::string& json, const std::optional<std::string>& problem) {
              const nb::gil_scoped_release without_gil;
-             if (!problem) return file.set_attributes(json);
-             file.take_part_in_set_attributes_with_error(Error(ErrorClass::argument, *problem));
+             const Error error(ErrorClass::argument, problem.value_or(""));
+             file.set_attributes(json, problem ? &error : nullptr);
            })
       .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
       .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })

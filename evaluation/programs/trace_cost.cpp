@@ -155,7 +155,7 @@ class Worker {
   static void transfer(ps::ByteFile& file, std::span<std::byte> memory, std::int64_t offset,
                        ps::Direction direction) {
     const auto bytes = static_cast<std::int64_t>(memory.size());
-    ps::Request request;
+    ps::ByteRequest request;
     request.access.direction = direction;
     request.access.file = ps::Footprint({ps::FilePattern(ps::Nest::run(offset, bytes))});
     request.access.memory = {ps::MemoryMap(memory.data(), ps::Nest::run(0, bytes))};

@@ -91,16 +91,21 @@ struct Part {
 /// argument, section and state for what one rank passed, disagreement where ranks passed different
 /// values or are in different calls (in both cases the file is as it was), storage where the
 /// operating system refused.
+///
+/// `found`, of many of them, is for bindings: what this rank has found wrong with its arguments. It
+/// takes part in the call with that in place of a request, and all ranks throw it; a handle that
+/// such a call returns (of a begin with Background::all) throws it in wait().
 class PENSTOCK_EXPORT ArrayFile {
  public:
   /// Collective over `comm`. The file holds, or will hold, what `spec` says. Throws Error: argument
   /// for values that no file takes, format if the file holds something else, storage if the system
   /// refuses, disagreement if ranks passed different values. No file is changed then.
   static ArrayFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
-                        const ArraySpec& spec = {}, const Hints& hints = {});
+                        const ArraySpec& spec = {}, const Hints& hints = {},
+                        const Error* found = nullptr);
   /// This process alone; MPI need not be running.
   static ArrayFile open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec = {},
-                        const Hints& hints = {});
+                        const Hints& hints = {}, const Error* found = nullptr);
   ArrayFile(ArrayFile&&) noexcept;
   ArrayFile& operator=(ArrayFile&&) noexcept;
   /// Lets go of the file, alone; close() is the collective way. What could not be written is said
@@ -114,20 +119,24 @@ class PENSTOCK_EXPORT ArrayFile {
   /// With active_buffer_size = 0 the data is in the file on return, as after POSIX write. What goes
   /// wrong in the background is thrown by the next call on this file.
   /// `call_hints`: settings for this call in place of the file's; all of them count.
-  void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
+  void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr,
+             const Error* found = nullptr);
   /// Collective, as write. On return the memory of the parts is filled; if it throws, its content
   /// is not defined. No byte is fetched from a device twice, however many ranks ask.
-  void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr);
+  void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr,
+            const Error* found = nullptr);
 
   /// The same in two halves, with something else in between. Several may be in flight; calls of one
   /// file are carried out in the order in which they began. The memory of `parts` must stay until
   /// Handle::copied() or wait(). Errors: of arguments here, or with Background::all by wait().
+  /// No background: which one was asked for is not known, as `found` says.
   Handle write_begin(std::span<const Part<WriteView>> parts,
-                     Background background = Background::storage,
-                     const Hints* call_hints = nullptr);
+                     std::optional<Background> background = Background::storage,
+                     const Hints* call_hints = nullptr, const Error* found = nullptr);
   /// The same of a read. Reads queue up behind the writes and reads before them.
   Handle read_begin(std::span<const Part<ReadView>> parts,
-                    Background background = Background::storage, const Hints* call_hints = nullptr);
+                    std::optional<Background> background = Background::storage,
+                    const Hints* call_hints = nullptr, const Error* found = nullptr);
   /// Of one section from dense memory, in the file's order.
   template <class T>
   Handle write_begin(const std::vector<T>& data, const Section& section,
@@ -167,22 +176,6 @@ class PENSTOCK_EXPORT ArrayFile {
     read(std::span<T>(data), section, hints);
   }
 
-  /// For bindings that find a fault before the call: this rank takes part in the collective call
-  /// with `error` in place of a request, and all ranks throw it.
-  void take_part_with_error(bool reading, const Error& error);
-  /// Of a begin with Background::all there is a handle: its wait() throws.
-  /// No background: what was asked for is not known.
-  Handle take_part_in_begin_with_error(bool reading, std::optional<Background> background,
-                                       const Error& error);
-  /// Of a truncate: all ranks throw it.
-  void take_part_in_truncate_with_error(const Error& error);
-  /// Of an append: all ranks throw it.
-  void take_part_in_append_with_error(const Error& error);
-  /// Of a set_attributes: all ranks throw it.
-  void take_part_in_set_attributes_with_error(const Error& error);
-  /// Of an open: all ranks throw it.
-  [[noreturn]] static void take_part_in_open_with_error(MPI_Comm comm, const Error& error);
-
   /// Collective over `comm`, before a file is opened: rank 0 does something for all. Returns what
   /// the task's work returned, on every rank. `found`: what this rank has found wrong with its
   /// arguments; then nobody does anything. Throws Error, the same class with the same words on
@@ -201,14 +194,16 @@ class PENSTOCK_EXPORT ArrayFile {
   /// Collective. The file counts as closed at once; its data is in the file after the handle's
   /// wait(). A handle that goes without it waits for this rank's own data.
   Handle close_begin();
-  std::int64_t file_size();           ///< collective; bytes, with all that was written
-  void truncate(std::int64_t bytes);  ///< collective; longer too, with zeros
+  std::int64_t file_size();  ///< collective; bytes, with all that was written
+  /// Collective; longer too, with zeros.
+  void truncate(std::int64_t bytes, const Error* found = nullptr);
   /// Collective: the array becomes one step longer along its slowest dimension, and the parts are
   /// written; their sections are of the longer array, whose new index is the extent before. The
   /// file must have been opened with `unlimited` there. Where it throws, the shape is as it was. An
   /// .npy header and zarr.json say the new extent from the next sync() or close() on, so that
   /// whoever reads the file after a crash finds what was there at the last sync.
-  void append(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr);
+  void append(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr,
+              const Error* found = nullptr);
 
   /// Collective. The record of attributes, a JSON object: that of a Zarr array, else as it is
   /// written beside the file (its path and ".attrs.json"). Empty where there is none. An array at
@@ -216,7 +211,7 @@ class PENSTOCK_EXPORT ArrayFile {
   std::string attributes();
   /// Collective: replaces the record as a whole. A crash leaves the old one or the new one. Throws
   /// Error(argument) unless it is a JSON object, as far as there is a JSON library.
-  void set_attributes(const std::string& json);
+  void set_attributes(const std::string& json, const Error* found = nullptr);
 
   /// Not collective: this rank lets go of the file, as its destructor does.
   void abandon() noexcept;

@@ -32,7 +32,7 @@ struct FieldsSpec {
 /// A field of an open file: what it is, and collective calls as those of ArrayFile. A value that
 /// refers to the file and keeps it. One that the file does not have can be had, too: its calls take
 /// part in what the other ranks do, and throw Error(argument) on all of them, with the names that
-/// there are.
+/// there are. `found` is for bindings, as that of ArrayFile.
 ///
 /// Memory may have elements of another type, which are converted one by one: see `converts`. A call
 /// that converts needs memory for the section in the field's type. In a write, a number that the
@@ -49,38 +49,41 @@ class PENSTOCK_EXPORT Field {
   const Hints& hints() const;  ///< effective values of its file
 
   /// Collective, see ArrayFile::write. All ranks name the same field. Memory has its elements.
-  void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr) {
-    write(parts, std::string(), call_hints);
+  void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr,
+             const Error* found = nullptr) {
+    write(parts, std::string(), call_hints, found);
   }
   /// Collective, see ArrayFile::read.
-  void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr) {
-    read(parts, std::string(), call_hints);
+  void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr,
+            const Error* found = nullptr) {
+    read(parts, std::string(), call_hints, found);
   }
   /// Collective, see ArrayFile::write_begin.
   Handle write_begin(std::span<const Part<WriteView>> parts,
-                     Background background = Background::storage,
-                     const Hints* call_hints = nullptr) {
-    return write_begin(parts, std::string(), background, call_hints);
+                     std::optional<Background> background = Background::storage,
+                     const Hints* call_hints = nullptr, const Error* found = nullptr) {
+    return write_begin(parts, std::string(), background, call_hints, found);
   }
   /// Collective, see ArrayFile::read_begin.
   Handle read_begin(std::span<const Part<ReadView>> parts,
-                    Background background = Background::storage,
-                    const Hints* call_hints = nullptr) {
-    return read_begin(parts, std::string(), background, call_hints);
+                    std::optional<Background> background = Background::storage,
+                    const Hints* call_hints = nullptr, const Error* found = nullptr) {
+    return read_begin(parts, std::string(), background, call_hints, found);
   }
   /// The same from memory with elements of `memory_dtype`. Empty: the field's own.
   void write(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
-             const Hints* call_hints = nullptr);
+             const Hints* call_hints = nullptr, const Error* found = nullptr);
   /// The same into memory with elements of `memory_dtype`.
   void read(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
-            const Hints* call_hints = nullptr);
+            const Hints* call_hints = nullptr, const Error* found = nullptr);
   /// The same from memory with elements of `memory_dtype`.
   Handle write_begin(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
-                     Background background = Background::storage,
-                     const Hints* call_hints = nullptr);
+                     std::optional<Background> background = Background::storage,
+                     const Hints* call_hints = nullptr, const Error* found = nullptr);
   /// The same into memory with elements of `memory_dtype`: Handle::wait() converts.
   Handle read_begin(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
-                    Background background = Background::storage, const Hints* call_hints = nullptr);
+                    std::optional<Background> background = Background::storage,
+                    const Hints* call_hints = nullptr, const Error* found = nullptr);
 
   /// One section from dense memory, in the file's order.
   template <class T>
@@ -120,12 +123,6 @@ class PENSTOCK_EXPORT Field {
     return read_begin(std::span<const Part<ReadView>>(&part, 1), dtype_of<T>(), background, hints);
   }
 
-  /// For bindings that find a fault before the call, see ArrayFile::take_part_with_error.
-  void take_part_with_error(bool reading, const Error& error);
-  /// Of a begin, see ArrayFile::take_part_in_begin_with_error.
-  Handle take_part_in_begin_with_error(bool reading, std::optional<Background> background,
-                                       const Error& error);
-
   class State;
 
  private:
@@ -150,10 +147,11 @@ class PENSTOCK_EXPORT FieldsFile {
   /// (two of one name, overlapping ones), format for a file that is too short for them,
   /// disagreement if ranks passed different fields.
   static FieldsFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
-                         const FieldsSpec& spec, const Hints& hints = {});
+                         const FieldsSpec& spec, const Hints& hints = {},
+                         const Error* found = nullptr);
   /// This process alone; MPI need not be running.
   static FieldsFile open(const std::filesystem::path& path, Mode mode, const FieldsSpec& spec,
-                         const Hints& hints = {});
+                         const Hints& hints = {}, const Error* found = nullptr);
 
   Field operator[](const std::string& name) const;  ///< not collective
   std::vector<std::string> names() const;           ///< in the order in which they were given

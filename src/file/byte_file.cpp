@@ -22,7 +22,7 @@ namespace {
 /// Of a call that begins to read or write.
 class WatchedBegin {
  public:
-  WatchedBegin(Listener* listener, const Request& request, std::int64_t call)
+  WatchedBegin(Listener* listener, const ByteRequest& request, std::int64_t call)
       : watched_(listener,
                  request.access.writes() ? Phase::begin_write_call : Phase::begin_read_call, call) {
     const Footprint& file = request.access.file;
@@ -35,12 +35,12 @@ class WatchedBegin {
 
 }  // namespace
 
-Call ByteFile::call_of(const Request& request, std::optional<Background> background) const {
+Call ByteFile::call_of(const ByteRequest& request, std::optional<Background> background) const {
   const CallKind kind = Operation::kind(request.access.direction, background);
   return {kind, request.company == Company::collective ? file_->calls + 1 : 0};
 }
 
-std::shared_ptr<InFlight::Begun> ByteFile::transfer(Request request) {
+std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
   require_open();
   const InCall in(comm_, path_, call_of(request, std::nullopt));
   const Hints& hints = hints_of(request);
@@ -50,7 +50,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::transfer(Request request) {
   return done;
 }
 
-std::shared_ptr<InFlight::Begun> ByteFile::begin(Request request, Background background) {
+std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background background) {
   require_open();
   const InCall in(comm_, path_, call_of(request, background));
   const WatchedBegin watched(listener_, request, in.call().number);
@@ -62,7 +62,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::begin(Request request, Background bac
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> ByteFile::post(Request request) {
+std::shared_ptr<InFlight::Begun> ByteFile::post(ByteRequest request) {
   require_open();
   const InCall in(comm_, path_, call_of(request, Background::storage));
   const WatchedBegin watched(listener_, request, in.call().number);

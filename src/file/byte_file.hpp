@@ -41,11 +41,11 @@ class ByteFile {
   ~ByteFile() { abandon(); }
 
   /// A read or a write; what it has come to. Collective, unless the request needs no other rank.
-  std::shared_ptr<Begun> transfer(Request request);
-  std::shared_ptr<Begun> begin(Request request, Background background);
+  std::shared_ptr<Begun> transfer(ByteRequest request);
+  std::shared_ptr<Begun> begin(ByteRequest request, Background background);
   /// The same without waiting for other ranks, see InFlight. Not collective to that extent: all
   /// ranks begin their calls in the same order, but at any time.
-  std::shared_ptr<Begun> post(Request request);
+  std::shared_ptr<Begun> post(ByteRequest request);
   /// Takes part in whatever begins on the other ranks with an error.
   [[noreturn]] void refuse_begin(const Error& error);
   void end(Begun& begun);
@@ -149,8 +149,8 @@ class ByteFile {
   void put_in_place(const Channel& channel);
   void agree_on_change(const Channel& channel, const std::optional<Error>& error);
 
-  Call call_of(const Request& request, std::optional<Background> background) const;
-  const Hints& hints_of(const Request& request) const noexcept {
+  Call call_of(const ByteRequest& request, std::optional<Background> background) const;
+  const Hints& hints_of(const ByteRequest& request) const noexcept {
     return request.hints != nullptr ? *request.hints : hints_;
   }
   void meet(const Channel& channel, const std::vector<Common>& common = {},

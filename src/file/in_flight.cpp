@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-std::shared_ptr<InFlight::Begun> InFlight::add(Request request, const Hints& hints,
+std::shared_ptr<InFlight::Begun> InFlight::add(ByteRequest request, const Hints& hints,
                                                std::optional<Background> background) {
   auto begun = std::make_shared<Begun>();
   begun->operation =
@@ -78,7 +78,7 @@ void InFlight::go_on_until(Over&& over) {
   }
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::run(Request request, const Hints& hints) {
+std::shared_ptr<InFlight::Begun> InFlight::run(ByteRequest request, const Hints& hints) {
   thread_->drain();
   auto begun = add(std::move(request), hints, std::nullopt);
   go_on_until([&] { return begun->operation->has_ended(); });
@@ -86,7 +86,7 @@ std::shared_ptr<InFlight::Begun> InFlight::run(Request request, const Hints& hin
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::begin(Request request, Hints hints,
+std::shared_ptr<InFlight::Begun> InFlight::begin(ByteRequest request, Hints hints,
                                                  Background background) {
   if (background == Background::none) hints.active_buffer_size = 0;
   thread_->drain();
@@ -102,7 +102,7 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(Request request, Hints hints,
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::post(Request request, const Hints& hints) {
+std::shared_ptr<InFlight::Begun> InFlight::post(ByteRequest request, const Hints& hints) {
   thread_->drain();
   auto begun = add(std::move(request), hints, Background::storage);
   go_on();

@@ -50,7 +50,7 @@ void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
     longer = contents_->reshaped(contents_->longer());
   });
   const Dataset& dataset = longer ? *longer->dataset : *dataset_;
-  Request request =
+  ByteRequest request =
       DatasetCalls(file_, dataset)
           .request(Direction::write,
                    ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
@@ -99,12 +99,15 @@ void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found
 }
 
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
-                          const ArraySpec& spec, const Hints& hints) {
+                          const ArraySpec& spec, const Hints& hints, const Error* found) {
+  if (found != nullptr)
+    on_first_rank(comm, path.c_str(), {}, found);  // nothing but to throw it everywhere
   return ArrayFile(
       std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
 }
 ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
-                          const Hints& hints) {
+                          const Hints& hints, const Error* found) {
+  if (found != nullptr) on_first_rank(path.c_str(), {}, found);
   return ArrayFile(
       std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
 }
@@ -118,44 +121,25 @@ ArrayFile& ArrayFile::operator=(ArrayFile&& other) noexcept {
 
 ArrayFile::~ArrayFile() = default;
 
-void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints) {
-  impl_->calls().transfer(Direction::write, ArrayCall<WriteView>{parts, hints});
+void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints,
+                      const Error* found) {
+  impl_->calls().transfer(Direction::write, ArrayCall<WriteView>{parts, hints, found});
 }
-void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints) {
-  impl_->calls().transfer(Direction::read, ArrayCall<ReadView>{parts, hints});
+void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints,
+                     const Error* found) {
+  impl_->calls().transfer(Direction::read, ArrayCall<ReadView>{parts, hints, found});
 }
-Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts, Background background,
-                              const Hints* hints) {
-  const ArrayCall<WriteView> call{parts, hints};
+Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts,
+                              std::optional<Background> background, const Hints* hints,
+                              const Error* found) {
+  const ArrayCall<WriteView> call{parts, hints, found};
   return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::write, background, call));
 }
-Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts, Background background,
-                             const Hints* hints) {
-  const ArrayCall<ReadView> call{parts, hints};
+Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts,
+                             std::optional<Background> background, const Hints* hints,
+                             const Error* found) {
+  const ArrayCall<ReadView> call{parts, hints, found};
   return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::read, background, call));
-}
-Handle ArrayFile::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
-                                                const Error& error) {
-  if (!background) impl_->bytes().refuse_begin(error);
-  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
-  return handle_of(
-      impl_, impl_->bytes(),
-      impl_->calls().begin(reading ? Direction::read : Direction::write, *background, nothing));
-}
-void ArrayFile::take_part_with_error(bool reading, const Error& error) {
-  const ArrayCall<ReadView> nothing{{}, nullptr, &error};
-  impl_->calls().transfer(reading ? Direction::read : Direction::write, nothing);
-}
-void ArrayFile::take_part_in_open_with_error(MPI_Comm comm, const Error& error) {
-  Communicator own(comm);
-  const std::string path;  // what it was may be what is wrong
-  const Channel channel{own, path, {CallKind::open}};
-  const InCall in(own, path, channel.call);
-  own.connect();
-  const std::vector<Common> nothing;
-  const Entry entry{nothing, {}, error};
-  drive(own, agree_on_opening(channel, entry));
-  throw Error(error);
 }
 std::string ArrayFile::on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
                                      const FirstRankTask& task, const Error* found) {
@@ -168,20 +152,15 @@ std::string ArrayFile::on_first_rank(const std::filesystem::path& path, const Fi
 std::string ArrayFile::on_first_rank(const FirstRankTask& task, const Error* found) {
   return impl_->bytes().on_first_rank(task, found);
 }
-void ArrayFile::append(std::span<const Part<WriteView>> parts, const Hints* hints) {
-  impl_->append({parts, hints});
-}
-void ArrayFile::take_part_in_append_with_error(const Error& error) {
-  impl_->append({{}, nullptr, &error});
+void ArrayFile::append(std::span<const Part<WriteView>> parts, const Hints* hints,
+                       const Error* found) {
+  impl_->append({parts, hints, found});
 }
 std::string ArrayFile::attributes() {
   return impl_->attributes();
 }
-void ArrayFile::set_attributes(const std::string& json) {
-  impl_->set_attributes(json);
-}
-void ArrayFile::take_part_in_set_attributes_with_error(const Error& error) {
-  impl_->set_attributes({}, &error);
+void ArrayFile::set_attributes(const std::string& json, const Error* found) {
+  impl_->set_attributes(json, found);
 }
 void ArrayFile::abandon() noexcept {
   impl_->bytes().abandon();
@@ -202,15 +181,13 @@ Handle ArrayFile::close_begin() {
 std::int64_t ArrayFile::file_size() {
   return impl_->bytes().size();
 }
-void ArrayFile::truncate(std::int64_t bytes) {
+void ArrayFile::truncate(std::int64_t bytes, const Error* found) {
   std::optional<Error> error;
-  if (spec().container == Container::zarr)
+  if (found != nullptr) error = *found;
+  else if (spec().container == Container::zarr)
     error.emplace(ErrorClass::argument, "'" + impl_->bytes().path() +
                                             "' is a Zarr array, whose chunks have no size to set");
   impl_->bytes().truncate(bytes, error);
-}
-void ArrayFile::take_part_in_truncate_with_error(const Error& error) {
-  impl_->bytes().truncate(0, error);
 }
 
 const ArraySpec& ArrayFile::spec() const {

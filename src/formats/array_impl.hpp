@@ -30,7 +30,7 @@ class ArrayFile::Impl {
   void append(const ArrayCall<WriteView>& call);
   std::string attributes();
   /// `found`: what is wrong with it already.
-  void set_attributes(const std::string& json, const Error* found = nullptr);
+  void set_attributes(const std::string& json, const Error* found);
 
  private:
   /// Of an array that becomes longer.

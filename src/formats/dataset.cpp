@@ -80,10 +80,10 @@ void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& 
 }
 
 template <class View>
-Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) const {
+ByteRequest DatasetCalls::request(Direction direction, const ArrayCall<View>& call) const {
   file_.require_open();
-  Request request;
-  request.hints = call.hints;
+  ByteRequest request;
+  if (call.found == nullptr) request.hints = call.hints;  // else they may not be the program's
   request.access.direction = direction;
   request.access.region = region_;
   request.access.keeps = call.keeps;
@@ -104,7 +104,7 @@ Request DatasetCalls::request(Direction direction, const ArrayCall<View>& call) 
   return request;
 }
 
-void DatasetCalls::transfer(Request request) {
+void DatasetCalls::transfer(ByteRequest request) {
   const auto done = file_.transfer(std::move(request));
   last_method_ = done->operation->plan().method;
 }
@@ -115,18 +115,22 @@ void DatasetCalls::transfer(Direction direction, const ArrayCall<View>& call) {
 }
 
 template <class View>
-std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction direction, Background background,
+std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction direction,
+                                                     std::optional<Background> background,
                                                      const ArrayCall<View>& call) {
-  auto begun = file_.begin(request(direction, call), background);
+  if (!background)
+    file_.refuse_begin(call.found != nullptr ? *call.found
+                                             : Error(ErrorClass::argument, "background is none"));
+  auto begun = file_.begin(request(direction, call), *background);
   if (background != Background::all) last_method_ = begun->operation->plan().method;
   return begun;
 }
 
 template void DatasetCalls::transfer(Direction, const ArrayCall<ReadView>&);
 template void DatasetCalls::transfer(Direction, const ArrayCall<WriteView>&);
-template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, Background,
+template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, std::optional<Background>,
                                                               const ArrayCall<ReadView>&);
-template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, Background,
+template std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction, std::optional<Background>,
                                                               const ArrayCall<WriteView>&);
 
 }  // namespace penstock

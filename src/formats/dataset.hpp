@@ -74,13 +74,14 @@ class DatasetCalls {
 
   template <class View>
   void transfer(Direction direction, const ArrayCall<View>& call);
+  /// No background: it is not known, as `call.found` says.
   template <class View>
-  std::shared_ptr<ByteFile::Begun> begin(Direction direction, Background background,
+  std::shared_ptr<ByteFile::Begun> begin(Direction direction, std::optional<Background> background,
                                          const ArrayCall<View>& call);
   /// What this rank asks for, and what is wrong with it.
   template <class View>
-  Request request(Direction direction, const ArrayCall<View>& call) const;
-  void transfer(Request request);
+  ByteRequest request(Direction direction, const ArrayCall<View>& call) const;
+  void transfer(ByteRequest request);
   Method last_method() const noexcept { return last_method_; }
 
  private:

@@ -49,7 +49,8 @@ void BackgroundFile::set(ps::Hints& hints) const {
   hints.device = device;
 }
 
-void BackgroundFile::put(int rank, std::int64_t call, const Request& request, Memories* memories) {
+void BackgroundFile::put(int rank, std::int64_t call, const ModelRequest& request,
+                         Memories* memories) {
   std::int64_t k = 0;
   for (std::size_t p = 0; p < request.parts(); ++p) {
     const std::vector<std::int64_t> places = request.places(array, p);
@@ -64,7 +65,7 @@ void BackgroundFile::put(int rank, std::int64_t call, const Request& request, Me
   }
 }
 
-std::vector<Bytes> BackgroundFile::expected(const Request& request,
+std::vector<Bytes> BackgroundFile::expected(const ModelRequest& request,
                                             const Memories& memories) const {
   std::vector<Bytes> expected;
   for (std::size_t p = 0; p < memories.size(); ++p) {
@@ -105,7 +106,7 @@ Requests random_sections(Random& r, const ModelArray& array, int ranks, bool apa
   Requests requests(static_cast<std::size_t>(ranks));
   const std::int64_t rows = array.shape[0], columns = array.shape[1];
   if (!apart) {
-    for (Request& request : requests)
+    for (ModelRequest& request : requests)
       if (!r.chance(15)) request.sections = {grid(random_range(r, rows), random_range(r, columns))};
     return requests;
   }

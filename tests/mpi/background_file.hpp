@@ -46,9 +46,9 @@ struct BackgroundFile {
   void set(ps::Hints& hints) const;
 
   /// A rank's write, in the model; and in the memories, where there are some.
-  void put(int rank, std::int64_t call, const Request& request, Memories* memories);
+  void put(int rank, std::int64_t call, const ModelRequest& request, Memories* memories);
   /// What the memories of a read must hold after it.
-  std::vector<Bytes> expected(const Request& request, const Memories& memories) const;
+  std::vector<Bytes> expected(const ModelRequest& request, const Memories& memories) const;
   void compare(const Bytes& got, const Bytes& expected, const std::string& what) const;
   void compare(const Memories& got, const std::vector<Bytes>& expected,
                const std::string& what) const;

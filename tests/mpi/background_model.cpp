@@ -112,12 +112,12 @@ class CaseRun {
     return random_sections(r_, file.array, size_, apart);
   }
 
-  const Request& own(const Requests& requests) const {
+  const ModelRequest& own(const Requests& requests) const {
     return requests[static_cast<std::size_t>(rank_)];
   }
 
   /// Where patterns are asked for, each rank has memory of its own form.
-  std::shared_ptr<Memories> memories_of(const BackgroundFile& file, const Request& request) {
+  std::shared_ptr<Memories> memories_of(const BackgroundFile& file, const ModelRequest& request) {
     const std::int64_t size = file.array.element_size;
     if (!in_bytes_) return std::make_shared<Memories>(dense_memories(request, size));
     Random own{std::mt19937_64(r_.engine() + static_cast<std::uint64_t>(rank_))};

@@ -45,10 +45,10 @@ class ByteFiles : public ::testing::Test {
 };
 
 /// `bytes` in memory as one run, at each of `count` places in the file.
-ps::Request request(ps::Direction direction, Bytes& bytes, std::int64_t offset, std::int64_t run,
-                    std::int64_t step, ps::Company company) {
+ps::ByteRequest request(ps::Direction direction, Bytes& bytes, std::int64_t offset,
+                        std::int64_t run, std::int64_t step, ps::Company company) {
   const auto size = static_cast<std::int64_t>(bytes.size());
-  ps::Request request;
+  ps::ByteRequest request;
   request.company = company;
   request.access.direction = direction;
   if (bytes.empty()) return request;
@@ -148,11 +148,12 @@ TEST_F(ByteFiles, AtomicAccessesAreWholeOrNot) {
   constexpr std::int64_t count = 50000;
   for (int round = 0; round < 20; ++round) {
     Bytes data = filled(count, 1 + rank());
-    ps::Request write = request(ps::Direction::write, data, 0, 64, 80, ps::Company::independent);
+    ps::ByteRequest write =
+        request(ps::Direction::write, data, 0, 64, 80, ps::Company::independent);
     write.access.atomic = true;
     file->transfer(std::move(write));
     Bytes back = filled(count, 0);
-    ps::Request read = request(ps::Direction::read, back, 0, 64, 80, ps::Company::independent);
+    ps::ByteRequest read = request(ps::Direction::read, back, 0, 64, 80, ps::Company::independent);
     read.access.atomic = true;
     file->transfer(std::move(read));
     EXPECT_NE(back.front(), std::byte{0});

@@ -40,7 +40,7 @@ std::vector<std::int64_t> places_in(const ModelArray& array, const ps::Section& 
 }
 
 template <class View>
-std::vector<ps::Part<View>> parts_of(const Request& request, Memories& memories) {
+std::vector<ps::Part<View>> parts_of(const ModelRequest& request, Memories& memories) {
   std::vector<ps::Part<View>> parts;
   for (std::size_t p = 0; p < memories.size(); ++p)
     parts.push_back(
@@ -51,8 +51,8 @@ std::vector<ps::Part<View>> parts_of(const Request& request, Memories& memories)
 template <class View>
 std::shared_ptr<ps::InFlight::Begun> carry_out_sections(ps::ArrayFile::Impl& file,
                                                         ps::Direction direction,
-                                                        const Request& request, Memories& memories,
-                                                        const ps::Hints& hints,
+                                                        const ModelRequest& request,
+                                                        Memories& memories, const ps::Hints& hints,
                                                         std::optional<ps::Background> background) {
   const auto parts = parts_of<View>(request, memories);
   const ps::ArrayCall<View> call{parts, &hints};
@@ -62,7 +62,7 @@ std::shared_ptr<ps::InFlight::Begun> carry_out_sections(ps::ArrayFile::Impl& fil
 }
 
 /// `start`: where the array begins in the file.
-ps::Access access_of(ps::Direction direction, const Request& request, Memories& memories,
+ps::Access access_of(ps::Direction direction, const ModelRequest& request, Memories& memories,
                      std::int64_t start) {
   ps::Access access;
   access.direction = direction;
@@ -90,11 +90,11 @@ std::string text_of(const ps::test::Drawn& drawn) {
 
 }  // namespace
 
-std::vector<std::int64_t> Request::places(const ModelArray& array, std::size_t part) const {
+std::vector<std::int64_t> ModelRequest::places(const ModelArray& array, std::size_t part) const {
   return patterns.empty() ? places_in(array, sections[part]) : patterns[part].places;
 }
 
-std::string Request::text(std::size_t part) const {
+std::string ModelRequest::text(std::size_t part) const {
   return patterns.empty() ? sections[part].to_string() : text_of(patterns[part]);
 }
 
@@ -156,26 +156,26 @@ void Memory::find_places() {
   }
 }
 
-Memories draw_memories(Random& r, const Request& request, std::int64_t element_size) {
+Memories draw_memories(Random& r, const ModelRequest& request, std::int64_t element_size) {
   Memories memories;
   for (const auto& section : request.sections) memories.emplace_back(r, section, element_size);
   for (const auto& pattern : request.patterns) memories.emplace_back(r, pattern);
   return memories;
 }
 
-Memories dense_memories(const Request& request, std::int64_t element_size) {
+Memories dense_memories(const ModelRequest& request, std::int64_t element_size) {
   Memories memories;
   for (const auto& section : request.sections) memories.emplace_back(section, element_size);
   return memories;
 }
 
 std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Direction direction,
-                                               const Request& request, Memories& memories,
+                                               const ModelRequest& request, Memories& memories,
                                                const ps::Hints& hints,
                                                std::optional<ps::Background> background) {
   if (!request.patterns.empty()) {
     ps::Access access = access_of(direction, request, memories, file.data_offset());
-    ps::Request bytes{std::move(access), std::nullopt, &hints};
+    ps::ByteRequest bytes{std::move(access), std::nullopt, &hints};
     if (background) return file.bytes().begin(std::move(bytes), *background);
     file.bytes().transfer(std::move(bytes));
     return nullptr;

@@ -19,7 +19,7 @@ struct ModelArray {
 };
 
 /// Parts: sections of the array; or nested patterns of its bytes, of an array of single bytes.
-struct Request {
+struct ModelRequest {
   std::vector<ps::Section> sections;
   std::vector<ps::test::Drawn> patterns;
 
@@ -29,7 +29,7 @@ struct Request {
   /// A part, for people.
   std::string text(std::size_t part) const;
 };
-using Requests = std::vector<Request>;  // of all ranks
+using Requests = std::vector<ModelRequest>;  // of all ranks
 
 /// One request for each rank.
 Requests requests_of(const ps::test::RankPatterns& patterns);
@@ -56,13 +56,13 @@ struct Memory {
 };
 using Memories = std::vector<Memory>;
 
-Memories draw_memories(Random& r, const Request& request, std::int64_t element_size);
+Memories draw_memories(Random& r, const ModelRequest& request, std::int64_t element_size);
 /// Of sections.
-Memories dense_memories(const Request& request, std::int64_t element_size);
+Memories dense_memories(const ModelRequest& request, std::int64_t element_size);
 
 /// Reads or writes what is asked for. With a background it begins, and is returned; else it is a
 /// blocking call.
 std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Direction direction,
-                                               const Request& request, Memories& memories,
+                                               const ModelRequest& request, Memories& memories,
                                                const ps::Hints& hints,
                                                std::optional<ps::Background> background);

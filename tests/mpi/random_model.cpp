@@ -75,12 +75,12 @@ class CaseRun {
     quiet_barrier(comm_);
   }
 
-  const Request& own(const Requests& of_all) const {
+  const ModelRequest& own(const Requests& of_all) const {
     return of_all[static_cast<std::size_t>(rank_)];
   }
 
   void do_write(ps::ArrayFile::Impl& file, Random& r) {
-    const Request& request = own(c_.writes);
+    const ModelRequest& request = own(c_.writes);
     Memories memories = draw_memories(r, request, c_.array.element_size);
     for (std::size_t p = 0; p < memories.size(); ++p)
       for (std::size_t k = 0; k < memories[p].places.size(); ++k)
@@ -92,8 +92,8 @@ class CaseRun {
     file.bytes().size();  // what is buffered is in the file then
   }
 
-  static void transfer(ps::ArrayFile::Impl& file, ps::Direction direction, const Request& request,
-                       Memories& memories, const ps::Hints& hints,
+  static void transfer(ps::ArrayFile::Impl& file, ps::Direction direction,
+                       const ModelRequest& request, Memories& memories, const ps::Hints& hints,
                        std::optional<ps::Background> mode) {
     const auto begun = carry_out(file, direction, request, memories, hints, mode);
     if (begun) file.bytes().end(*begun);
@@ -136,7 +136,7 @@ class CaseRun {
     const std::int64_t size = c_.array.element_size;
     Writers writers(static_cast<std::size_t>(c_.array.bytes() / size));
     for (int rank = 0; rank < size_; ++rank) {
-      const Request& request = c_.writes[static_cast<std::size_t>(rank)];
+      const ModelRequest& request = c_.writes[static_cast<std::size_t>(rank)];
       for (std::size_t p = 0; p < request.parts(); ++p) {
         std::int64_t k = 0;
         for (const std::int64_t place : request.places(c_.array, p)) {
@@ -169,7 +169,7 @@ class CaseRun {
   }
 
   void do_read(ps::ArrayFile::Impl& file, Random& r) {
-    const Request& request = own(c_.reads);
+    const ModelRequest& request = own(c_.reads);
     Memories memories = draw_memories(r, request, c_.array.element_size);
     transfer(file, ps::Direction::read, request, memories, c_.read_hints, c_.read_mode);
     check_memory(file, c_.read_hints);

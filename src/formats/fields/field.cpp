@@ -4,10 +4,6 @@
 namespace penstock {
 namespace {
 
-Direction direction_of(bool reading) {
-  return reading ? Direction::read : Direction::write;
-}
-
 [[noreturn]] void refuse_types(const FieldSpec& field, const std::string& memory, bool reading) {
   throw Error(ErrorClass::argument,
               reading ? "field '" + field.name + "' has elements of " + field.dtype +
@@ -32,10 +28,11 @@ void FieldMemory<View>::deliver() const {
 }
 
 Field::State::State(std::shared_ptr<FieldsFile::Impl> file, const FieldSpec& spec)
-    : file_(std::move(file)), spec_(spec), dataset_(file_->layout(spec)) {
-  auto region = std::make_shared<const Region>(spec.name, file_->layout(spec).units());
-  calls_.emplace(file_->bytes(), *dataset_, std::move(region));
-}
+    : file_(std::move(file)),
+      spec_(spec),
+      dataset_(file_->layout(spec)),
+      calls_(file_->bytes(), dataset_,
+             std::make_shared<const Region>(spec.name, file_->layout(spec).units())) {}
 
 const FieldSpec& Field::State::spec() const {
   if (fault_) throw Error(*fault_);
@@ -43,19 +40,19 @@ const FieldSpec& Field::State::spec() const {
 }
 const Dataset& Field::State::dataset() const {
   if (fault_) throw Error(*fault_);
-  return *dataset_;
+  return dataset_;
 }
 
 /// Its elements in the field's type, in memory that `memory` has.
 template <class View>
 void Field::State::add_converted(FieldMemory<View>& memory, const Part<View>& part) const {
-  part.section.check(dataset_->shape());
+  part.section.check(dataset_.shape());
   if (part.section.empty()) return;
-  const std::int64_t size = dataset_->element_size();
+  const std::int64_t size = dataset_.element_size();
   const std::int64_t bytes = part.section.element_count() * size;
   typename FieldMemory<View>::Converted one{
-      part, memory_strides(*dataset_, part, memory.memory.size),
-      dense_strides(part.section.shape(), size, dataset_->order()),
+      part, memory_strides(dataset_, part, memory.memory.size),
+      dense_strides(part.section.shape(), size, dataset_.order()),
       std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes))};
   if constexpr (std::is_same_v<View, WriteView>)
     if (!convert(part.section.shape(), {part.memory.data, one.strides, memory.memory},
@@ -70,60 +67,42 @@ void Field::State::add_converted(FieldMemory<View>& memory, const Part<View>& pa
 }
 
 template <class View>
-FieldMemory<View> Field::State::prepare(std::span<const Part<View>> parts,
-                                        const std::string& dtype) const {
+FieldMemory<View> Field::State::prepare(const FieldCall<View>& call) const {
   constexpr bool reading = std::is_same_v<View, ReadView>;
+  if (fault_) throw Error(*fault_);
+  if (call.found != nullptr) throw Error(*call.found);
   FieldMemory<View> memory;
-  const std::string own = with_byte_order(dtype);
+  const std::string own = with_byte_order(call.dtype);
   if (own.empty() || own == spec_.dtype) {
-    memory.parts.assign(parts.begin(), parts.end());
+    memory.parts.assign(call.parts.begin(), call.parts.end());
     return memory;
   }
   if (!(reading ? converts(spec_.dtype, own) : converts(own, spec_.dtype)))
     refuse_types(spec_, own, reading);
   memory.memory = *element_kind(own);
   memory.field = *element_kind(spec_.dtype);
-  for (const Part<View>& part : parts) add_converted(memory, part);
+  for (const Part<View>& part : call.parts) add_converted(memory, part);
   return memory;
 }
 
 template <class View>
-void Field::State::transfer(Direction direction, std::span<const Part<View>> parts,
-                            const std::string& dtype, const Hints* hints) {
-  if (fault_) return take_part(direction, *fault_);
+void Field::State::transfer(Direction direction, const FieldCall<View>& call) {
   FieldMemory<View> memory;
-  const std::optional<Error> found = attempt([&] { memory = prepare(parts, dtype); });
-  calls_->transfer(direction, ArrayCall<View>{memory.parts, hints, found ? &*found : nullptr});
+  const std::optional<Error> found = attempt([&] { memory = prepare(call); });
+  calls_.transfer(direction, ArrayCall<View>{memory.parts, call.hints, found ? &*found : nullptr});
   memory.deliver();
 }
 
 template <class View>
-Handle Field::State::begin(Direction direction, std::span<const Part<View>> parts,
-                           const std::string& dtype, Background background, const Hints* hints) {
-  if (fault_) return take_part_in_begin(direction, background, *fault_);
+Handle Field::State::begin(Direction direction, std::optional<Background> background,
+                           const FieldCall<View>& call) {
   const auto memory = std::make_shared<FieldMemory<View>>();
-  const std::optional<Error> found = attempt([&] { *memory = prepare(parts, dtype); });
+  const std::optional<Error> found = attempt([&] { *memory = prepare(call); });
   auto begun =
-      calls_->begin(direction, background,
-                    ArrayCall<View>{memory->parts, hints, found ? &*found : nullptr, memory});
+      calls_.begin(direction, background,
+                   ArrayCall<View>{memory->parts, call.hints, found ? &*found : nullptr, memory});
   if (memory->converted.empty()) return handle_of(file_, file_->bytes(), std::move(begun));
   return handle_of(file_, file_->bytes(), std::move(begun), [memory] { memory->deliver(); });
-}
-
-void Field::State::take_part(Direction direction, const Error& error) {
-  Request request;
-  request.access.direction = direction;
-  request.error = fault_ ? *fault_ : error;
-  file_->bytes().transfer(std::move(request));
-}
-
-Handle Field::State::take_part_in_begin(Direction direction, std::optional<Background> background,
-                                        const Error& error) {
-  if (!background) file_->bytes().refuse_begin(error);
-  Request request;
-  request.access.direction = direction;
-  request.error = fault_ ? *fault_ : error;
-  return handle_of(file_, file_->bytes(), file_->bytes().begin(std::move(request), *background));
 }
 
 const FieldSpec& Field::spec() const {
@@ -149,27 +128,24 @@ Method Field::last_method() const {
 }
 
 void Field::write(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
-                  const Hints* call_hints) {
-  state_->transfer(Direction::write, parts, memory_dtype, call_hints);
+                  const Hints* hints, const Error* found) {
+  state_->transfer(Direction::write, FieldCall<WriteView>{parts, memory_dtype, hints, found});
 }
 void Field::read(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
-                 const Hints* call_hints) {
-  state_->transfer(Direction::read, parts, memory_dtype, call_hints);
+                 const Hints* hints, const Error* found) {
+  state_->transfer(Direction::read, FieldCall<ReadView>{parts, memory_dtype, hints, found});
 }
 Handle Field::write_begin(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
-                          Background background, const Hints* call_hints) {
-  return state_->begin(Direction::write, parts, memory_dtype, background, call_hints);
+                          std::optional<Background> background, const Hints* hints,
+                          const Error* found) {
+  const FieldCall<WriteView> call{parts, memory_dtype, hints, found};
+  return state_->begin(Direction::write, background, call);
 }
 Handle Field::read_begin(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
-                         Background background, const Hints* call_hints) {
-  return state_->begin(Direction::read, parts, memory_dtype, background, call_hints);
-}
-void Field::take_part_with_error(bool reading, const Error& error) {
-  state_->take_part(direction_of(reading), error);
-}
-Handle Field::take_part_in_begin_with_error(bool reading, std::optional<Background> background,
-                                            const Error& error) {
-  return state_->take_part_in_begin(direction_of(reading), background, error);
+                         std::optional<Background> background, const Hints* hints,
+                         const Error* found) {
+  const FieldCall<ReadView> call{parts, memory_dtype, hints, found};
+  return state_->begin(Direction::read, background, call);
 }
 
 }  // namespace penstock

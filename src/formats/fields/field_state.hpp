@@ -34,6 +34,15 @@ class FieldsFile::Impl {
   ByteFile file_;
 };
 
+/// What a program passes to a read or a write.
+template <class View>
+struct FieldCall {
+  std::span<const Part<View>> parts;
+  const std::string& dtype;  // of memory; empty: the field's
+  const Hints* hints;
+  const Error* found;  // by a binding
+};
+
 /// The parts of a call in the field's type, and the program's own where elements are converted.
 template <class View>
 struct FieldMemory {
@@ -55,34 +64,33 @@ class Field::State {
   State(std::shared_ptr<FieldsFile::Impl> file, const FieldSpec& spec);
   /// A field that there is not.
   State(std::shared_ptr<FieldsFile::Impl> file, Error fault)
-      : file_(std::move(file)), fault_(std::move(fault)) {}
+      : file_(std::move(file)),
+        fault_(std::move(fault)),
+        dataset_(ArrayLayout{}),
+        calls_(file_->bytes(), dataset_) {}
 
   template <class View>
-  void transfer(Direction direction, std::span<const Part<View>> parts, const std::string& dtype,
-                const Hints* hints);
+  void transfer(Direction direction, const FieldCall<View>& call);
   template <class View>
-  Handle begin(Direction direction, std::span<const Part<View>> parts, const std::string& dtype,
-               Background background, const Hints* hints);
-  void take_part(Direction direction, const Error& error);
-  Handle take_part_in_begin(Direction direction, std::optional<Background> background,
-                            const Error& error);
+  Handle begin(Direction direction, std::optional<Background> background,
+               const FieldCall<View>& call);
 
   const FieldSpec& spec() const;
   const Dataset& dataset() const;
   const Hints& hints() const { return file_->bytes().hints(); }
-  Method last_method() const { return calls_ ? calls_->last_method() : Method::automatic; }
+  Method last_method() const { return calls_.last_method(); }
 
  private:
   template <class View>
-  FieldMemory<View> prepare(std::span<const Part<View>> parts, const std::string& dtype) const;
+  FieldMemory<View> prepare(const FieldCall<View>& call) const;
   template <class View>
   void add_converted(FieldMemory<View>& memory, const Part<View>& part) const;
 
   std::shared_ptr<FieldsFile::Impl> file_;
   std::optional<Error> fault_;
   FieldSpec spec_;
-  std::optional<ContiguousDataset> dataset_;
-  std::optional<DatasetCalls> calls_;
+  ContiguousDataset dataset_;
+  DatasetCalls calls_;
 };
 
 }  // namespace penstock

@@ -27,12 +27,14 @@ std::string FieldsFile::Impl::names() const {
 }
 
 FieldsFile FieldsFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
-                            const FieldsSpec& spec, const Hints& hints) {
+                            const FieldsSpec& spec, const Hints& hints, const Error* found) {
+  if (found != nullptr) ArrayFile::on_first_rank(comm, path.c_str(), {}, found);
   return FieldsFile(
       std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
 }
 FieldsFile FieldsFile::open(const std::filesystem::path& path, Mode mode, const FieldsSpec& spec,
-                            const Hints& hints) {
+                            const Hints& hints, const Error* found) {
+  if (found != nullptr) ArrayFile::on_first_rank(path.c_str(), {}, found);
   return FieldsFile(
       std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
 }
