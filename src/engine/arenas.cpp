@@ -37,9 +37,7 @@ Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string&
   for (int local_rank = 0; local_rank < team.size() && all; ++local_rank) {
     const LentFile& file = team.mailbox(local_rank).arena;
     const bool lent = file.descriptor >= 0;
-    bases.push_back(local_rank == team.rank() ? own.arena_base()
-                    : lent                    ? map_once(file)
-                                              : nullptr);
+    bases.push_back(local_rank == team.rank() ? own.arena_base() : lent ? map_once(file) : nullptr);
     if (bases.back() != nullptr) continue;
     all = false;
     why = std::string("cannot reach the active buffer of another rank: ") +

@@ -114,8 +114,8 @@ Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinB
     if (doubling.outside) transit.send(partner, bytes);
     transit.receive(partner, bytes.size());
     {
-      const Awaited awaited(channel, doubling.outside ? std::vector<int>()
-                                                      : std::vector<int>{doubling.partner});
+      const Awaited awaited(
+          channel, doubling.outside ? std::vector<int>() : std::vector<int>{doubling.partner});
       co_await until(expect, is_over);
     }
     if (doubling.outside) {
