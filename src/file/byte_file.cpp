@@ -119,7 +119,7 @@ void ByteFile::sync() {
     if (!writable()) return;
     ++counts_.other_calls;
     const Watched access(listener_, Phase::file_sync);
-    const Showing showing(file_->shown_access(), -1);
+    const Showing showing(file_->io.shown_access(), -1);
     const std::int64_t code = storage_->sync();
     if (code < 0) throw_errno("syncing", path_, code);
   });

@@ -109,10 +109,10 @@ TEST_F(SeveralHosts, CallsAgreeWithTheModel) {
       expect_no_errors(begun);
       if (direction == Direction::write) model.write(requests);
       else
-        for (Request& request : requests) model.expect_in(request);
+        for (RankRequest& request : requests) model.expect_in(request);
       if (HasFailure()) return;
     }
-    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).buffered->drain();
+    for (int rank = 0; rank < ranks.size(); ++rank) ranks.file(rank).io.buffered->drain();
     model.expect_in(*shared);
     if (HasFailure()) return;
   }
