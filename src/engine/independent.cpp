@@ -192,7 +192,8 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
     if (!access.writes()) at_storage([&] { io->fill(); });
     copy_window(context, access, *io, window);
     if (buffered)
-      hand_over(context, std::move(io), static_cast<int>(hints.writers), context.machine.ranks);
+      hand_over(context, std::exchange(io, nullptr), static_cast<int>(hints.writers),
+                context.machine.ranks);
     else if (access.writes()) at_storage([&] { io->flush(); });
     // The next window begins with a wanted element: stretches that nobody wants cost nothing.
     at = wanted.next(window.end);

@@ -109,28 +109,29 @@ bool WindowQueue::goes_beside_others(Window& window) {
 
 void WindowQueue::fill_ahead(Window& window) {
   const bool beside = goes_beside_others(window);
-  window.lend(context_.buffered->queue(), /*fills=*/true, [&](std::shared_ptr<StorageJob> job) {
-    IoUnit unit;
-    unit.placement = context_.buffering.placement;
-    const auto finish = [&file = context_.io.file, job] {
-      job->end();
-      file.counts.add(job->io->take_counts());
-    };
-    if (beside) unit.finish = finish;
-    unit.work = [&call = context_.io, writers = writers_, job, beside, finish] {
-      const Permit permit(call, writers);
-      job->begin();
-      if (!beside) finish();
-    };
-    return context_.buffered->submit(std::move(unit));
-  });
+  window.lend(context_.buffered->queue(), /*fills=*/true,
+              [&](const std::shared_ptr<StorageJob>& job) {
+                IoUnit unit;
+                unit.placement = context_.buffering.placement;
+                const auto finish = [&file = context_.io.file, job] {
+                  job->end();
+                  file.counts.add(job->io->take_counts());
+                };
+                if (beside) unit.finish = finish;
+                unit.work = [&call = context_.io, writers = writers_, job, beside, finish] {
+                  const Permit permit(call, writers);
+                  job->begin();
+                  if (!beside) finish();
+                };
+                return context_.buffered->submit(std::move(unit));
+              });
 }
 
 void WindowQueue::lend_to_call_thread(Window& window, bool fills) {
   const bool beside = goes_beside_others(window);
   const std::chrono::microseconds delay = fills ? std::chrono::microseconds(0) : take_delay();
   IoQueue& queue = *context_.file.queue_of_calls;
-  window.lend(queue, fills, [&](std::shared_ptr<StorageJob> job) {
+  window.lend(queue, fills, [&](const std::shared_ptr<StorageJob>& job) {
     IoUnit unit;
     unit.placement = asked_placement_of(hints_);
     const auto finish = [&failed = failed_, job] {
