@@ -37,6 +37,18 @@ TEST(ActiveBuffer, PeakCountsFromItsRestart) {
   EXPECT_EQ(buffer.peak(), 64);
 }
 
+TEST(ActiveBuffer, WhatIsGivenBackJoinsWhatIsFreeBesideIt) {
+  for (const bool forwards : {true, false}) {
+    ActiveBuffer buffer;
+    Memory first = buffer.take(MiB, 8 * MiB), second = buffer.take(MiB, 8 * MiB);
+    const Memory last = buffer.take(MiB, 8 * MiB);
+    const std::byte* const begin = first.data();
+    (forwards ? first : second).release();
+    (forwards ? second : first).release();
+    EXPECT_EQ(buffer.take(2 * MiB, 8 * MiB).data(), begin);
+  }
+}
+
 TEST(ActiveBuffer, WhereNothingIsQueuedThereIsNothingToWaitFor) {
   ActiveBuffer buffer;
   const Memory kept = buffer.take(8 * KiB, 8 * KiB);

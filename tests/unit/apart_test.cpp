@@ -58,6 +58,15 @@ TEST(Apart, OfThousandsOfRanks) {
   EXPECT_EQ(apart(slabs), Apart::no);
 }
 
+TEST(Apart, TheLastOfARowMayMeetTheFirstOfAnother) {
+  const Nest row = Nest::repeat(Nest::run(0, 2), 3, 10);  // 0, 10, 20
+  const FilePattern rows(Nest::repeat(row, 2, 100));
+  const FilePattern before(Nest::repeat(row, 2, 100).moved(80));  // 180, 190, 200: not below 220
+  EXPECT_EQ(apart({rows, before}), Apart::no);                    // 100
+  const FilePattern between(Nest::repeat(row, 2, 100).moved(75));
+  EXPECT_EQ(apart({rows, between}), Apart::yes);
+}
+
 TEST(Apart, GivesUpInTime) {
   // No common step: nothing but looking at all of them tells.
   std::vector<std::int64_t> odd, even, lengths(100000, 1);

@@ -65,6 +65,17 @@ TEST(Domains, AlignedBoundsAreStripeMultiples) {
   for (std::int64_t a = 1; a < 5; ++a) EXPECT_EQ(d.hull(a).begin % 4096, 0);
 }
 
+/// No page is written in two rounds, and windows suit O_DIRECT.
+TEST(Domains, WindowsOfContiguousDomainsBeginAtPages) {
+  const ArrayLayout layout{{1000003}, 1, Order::c, 77};
+  for (const DomainRule rule : {DomainRule::static_, DomainRule::aligned}) {
+    const Domains d = Domains::cut(rule, layout.units(), layout.extent(), 5, 1 << 16, 4096);
+    for (std::int64_t a = 0; a < 5; ++a)
+      for (std::int64_t round = 1; round < d.rounds(a); ++round)
+        EXPECT_EQ(d.window(a, round).begin % 4096, 0) << "aggregator " << a;
+  }
+}
+
 TEST(Domains, BlockCyclicDealsBlocksInTurn) {
   const ArrayLayout layout{{100}, 1, Order::c, 0};
   const Domains d =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -385,6 +387,17 @@ TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
   EXPECT_TRUE(throttled.is_done(second));
 }
 
+TEST_F(IoQueueTest, AThrottledThreadIsWokenByWhoWaits) {
+  IoQueue throttled(memory, throttling, true, /*idle=*/1h);
+  throttling.throttles = 1;
+  const IoTicket ticket = submit_to(throttled, [] {});
+  std::this_thread::sleep_for(20ms);  // it sleeps by now
+  auto waiter = std::async(std::launch::async, [&] { throttled.wait(ticket); });
+  EXPECT_EQ(waiter.wait_for(20s), std::future_status::ready);
+  throttling.throttles = 0;
+  throttled.wake();
+}
+
 TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
   IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 1min);
   throttling.throttles = 1;
@@ -394,6 +407,22 @@ TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
   for (int i = 0; i < 500 && !throttled.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(throttled.is_done(ticket));
   EXPECT_TRUE(throttled.is_expedited());
+}
+
+bool takes_signals() {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return sigismember(&blocked, SIGUSR1) == 0 || sigismember(&blocked, SIGINT) == 0;
+}
+
+TEST_F(IoQueueTest, SignalsAreTheProgramsOwn) {
+  bool in_queue = true, in_worker = true;
+  queue.wait(submit([&] { in_queue = takes_signals(); }));
+  Worker worker;
+  worker.wait(worker.submit([&] { in_worker = takes_signals(); }, {}));
+  EXPECT_FALSE(in_queue);
+  EXPECT_FALSE(in_worker);
+  EXPECT_TRUE(takes_signals());
 }
 
 TEST_F(IoQueueTest, PlacementOfTheThread) {

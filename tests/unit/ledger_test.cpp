@@ -60,6 +60,20 @@ TEST(Ledger, TheFirstFailureTellsAllAndIsTakenOnce) {
   EXPECT_FALSE(ledger.take_failure());
 }
 
+TEST(Ledger, WhatWasDroppedIsToldOnce) {
+  Ledger ledger;
+  for (const bool drops : {true, false}) {
+    ledger.queued(1, write(2));
+    ledger.ended(write(2), false, no_space());
+    if (drops) {
+      ledger.queued(2, write(3));
+      ledger.ended(write(3), true, std::nullopt);
+    }
+    const std::string text = ledger.take_failure()->what();
+    EXPECT_EQ(text.find("were dropped") != std::string::npos, drops) << text;
+  }
+}
+
 TEST(Ledger, LostWritesAreKnownWhoeverHasTakenTheFailure) {
   Ledger ledger;
   for (const std::int64_t operation : {1, 2, 3}) ledger.queued(1, write(operation));

@@ -248,6 +248,9 @@ TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
   EXPECT_GT(resolve_hints({}, machine, 4).buffer_size, cached);
   machine.stripe_size = 1 << 20;
   EXPECT_EQ(resolve_hints({}, machine, 4).stripe_size, 1 << 20);
+  Hints asked;
+  asked.stripe_size = 3000;
+  EXPECT_EQ(resolve_hints(asked, machine, 4).stripe_size, 3000);
 }
 
 TEST(Plan, PredictionsGrowWithTheRequest) {
@@ -278,6 +281,20 @@ TEST(Plan, DemandJoinsAssociatively) {
   EXPECT_EQ(left.hulls, chain.hulls);
 }
 
+/// Only then may ranks write each for itself: the highest has to win where they overlap.
+TEST(Plan, DemandsAreOrderedWhereNoByteIsWantedTwice) {
+  const auto ordered = [](std::int64_t end, std::int64_t begin) {
+    const ArrayLayout bytes{{100}, 1, Order::c, 0};
+    const Section low{{0, end}}, high{{begin, 100}};
+    Demand all = Demand::of(lower(bytes, std::span(&low, 1)));
+    all.join(Demand::of(lower(bytes, std::span(&high, 1))));
+    return all.ordered;
+  };
+  EXPECT_TRUE(ordered(40, 50));
+  EXPECT_TRUE(ordered(50, 50));
+  EXPECT_FALSE(ordered(51, 50));
+}
+
 TEST(Plan, DynamicDomainsDivideTheBoundingSectionOnly) {
   const Demand demand =
       demand_of({Section{{1000, 1100}, {0, 50}}, Section{{1050, 1200}, {50, 100}}});
@@ -306,7 +323,9 @@ TEST(Plan, AggregatorsAreSpreadAndKnowThemselves) {
         ++found;
       }
       EXPECT_EQ(found, aggregators);
-      EXPECT_EQ(plan.rank_of(0), 0);
+      // Ranks of a node have neighbouring numbers: each node gets its share of the aggregators.
+      for (std::int64_t a = 0; a < aggregators; ++a)
+        EXPECT_EQ(plan.rank_of(a), a * ranks / aggregators);
     }
 }
 

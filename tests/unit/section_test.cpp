@@ -98,6 +98,14 @@ TEST(Section, IntersectionIsNeverDeniedWrongly) {
     }
 }
 
+TEST(Section, ExtentsThatTouchDoNotIntersect) {
+  const Section middle = Section::extents({{10, 12}, {18, 20}});
+  EXPECT_FALSE(middle.may_intersect(Section::extents({{0, 10}})));
+  EXPECT_TRUE(middle.may_intersect(Section::extents({{0, 11}})));
+  EXPECT_TRUE(middle.may_intersect(Section::extents({{19, 30}})));
+  EXPECT_FALSE(middle.may_intersect(Section::extents({{20, 30}})));
+}
+
 TEST(Section, CyclicSharesDoNotIntersect) {
   EXPECT_FALSE((Section{{0, 1000000007, 4}}).may_intersect(Section{{1, 1000000007, 4}}));
   EXPECT_FALSE((Section{{0, 100, 8, 2}}).may_intersect(Section{{2, 100, 8, 2}}));

@@ -4,6 +4,7 @@
 
 #include <penstock/statistics.hpp>
 
+#include "trace/recorder.hpp"
 #include "unit/member_count.hpp"
 
 using namespace penstock;
@@ -47,6 +48,22 @@ TEST(Statistics, SumsAndPeaks) {
   EXPECT_EQ(sum.buffer_peak, 5);
   more += sum;
   EXPECT_EQ(more.staging_peak, 5);
+}
+
+/// Of each phase that has a sum.
+TEST(Statistics, EachPhaseHasTheTimeOfItsSpans) {
+  const std::pair<Phase, double Statistics::*> sums[] = {
+      {Phase::plan, &Statistics::time_plan},       {Phase::exchange, &Statistics::time_exchange},
+      {Phase::copy, &Statistics::time_copy},       {Phase::storage, &Statistics::time_storage},
+      {Phase::wait, &Statistics::time_wait},       {Phase::room, &Statistics::time_room}};
+  for (const auto& [phase, sum] : sums) {
+    Recorder recorder;
+    const Span::Clock::time_point begin;
+    for (const int seconds : {1, 2})
+      recorder.add({0, phase, 0, -1, begin, begin + std::chrono::seconds(seconds)});
+    for (const auto& [other, seconds] : sums)
+      EXPECT_EQ(recorder.counts.*seconds, other == phase ? 3 : 0) << static_cast<int>(phase);
+  }
 }
 
 }  // namespace
