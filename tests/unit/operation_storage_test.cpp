@@ -1,0 +1,291 @@
+// What operations on simulated ranks ask of the storage: locks around what they change, memory that
+// suits O_DIRECT, nothing that was in a buffer before.
+#include <atomic>
+#include <map>
+
+#include "operations_support.hpp"
+#include "storage/fault.hpp"
+
+using namespace penstock;
+using namespace penstock::test;
+
+namespace {
+
+/// A view of storage that has locks, and keeps what it is asked for.
+class Observed final : public Storage {
+ public:
+  struct Write {
+    Extent range;
+    std::uintptr_t address;
+    std::optional<LockKind> lock;  // held around all of it
+  };
+  struct Log {
+    std::vector<Write> writes;
+    std::vector<Extent> reads_under_no_exclusive_lock;
+  };
+
+  Observed(std::shared_ptr<Storage> shared, Log& log)
+      : view_(view_of(std::move(shared))), log_(log) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    const Extent range{offset, offset + size_of(memory)};
+    if (direction == Direction::write)
+      log_.writes.push_back(
+          {range, reinterpret_cast<std::uintptr_t>(memory[0].iov_base), lock_around(range)});
+    else if (lock_around(range) != LockKind::exclusive)
+      log_.reads_under_no_exclusive_lock.push_back(range);
+    return view_->move_some(direction, memory, offset);
+  }
+  std::int64_t size() override { return view_->size(); }
+  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
+  std::int64_t sync() override { return 0; }
+  std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
+    error = 0;
+    return std::make_unique<Held>(held_, range, kind);
+  }
+  const std::string& path() const override { return view_->path(); }
+
+ private:
+  using Locks = std::multimap<std::int64_t, std::pair<Extent, LockKind>>;
+  struct Held : RangeLock {
+    Held(Locks& locks, Extent range, LockKind kind)
+        : locks(locks), at(locks.insert({range.begin, {range, kind}})) {}
+    ~Held() override { locks.erase(at); }
+    Locks& locks;
+    Locks::iterator at;
+  };
+  std::optional<LockKind> lock_around(Extent range) const {
+    for (const auto& [begin, held] : held_)
+      if (begin <= range.begin && held.first.end >= range.end) return held.second;
+    return std::nullopt;
+  }
+
+  std::unique_ptr<Storage> view_;
+  Log& log_;
+  Locks held_;
+};
+
+Hints unbuffered(Method method, std::int64_t buffer_size) {
+  Hints hints;
+  hints.method = method;
+  hints.buffer_size = buffer_size;
+  hints.pipeline = Pipeline::never;
+  hints.active_buffer_size = 0;
+  return hints;
+}
+
+/// Who reads, changes and writes back more than his own bytes holds an exclusive lock: other writes
+/// hold a shared one, so that they do not come between.
+TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
+  for (const Method method : {Method::direct, Method::sieved, Method::extended})
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+      Random r{std::mt19937_64(seed)};
+      Observed::Log log;
+      SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); },
+                           units());
+      Hints hints = unbuffered(method, r.in(16, 400));
+      hints.sieve_writes = seed % 2 == 0 ? SieveWrites::always : SieveWrites::automatic;
+      Requests requests = draw(r, 1);
+      Operations begun;
+      begin_all(ranks, requests, Direction::write, hints, begun);
+      ASSERT_TRUE(ranks.run());
+      expect_no_errors(begun);
+      for (const Observed::Write& write : log.writes) {
+        ASSERT_TRUE(write.lock) << "seed " << seed << ", no lock around offset "
+                                << write.range.begin;
+        if (method == Method::direct) ASSERT_EQ(*write.lock, LockKind::shared);
+      }
+      EXPECT_TRUE(log.reads_under_no_exclusive_lock.empty())
+          << "seed " << seed << ": holes are read, and written back, under no exclusive lock";
+    }
+}
+
+/// Runs far from each other, each longer than what one lock covers.
+TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
+  constexpr std::int64_t run = 3 << 20, runs = 4;
+  std::vector<std::byte> bytes(run * runs, std::byte{1});
+  shared = make_shared_storage(2 * run * runs);
+  Observed::Log log;
+  FileUnits all;
+  all.all = {0, 2 * run * runs};
+  SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
+  Access access;
+  access.direction = Direction::write;
+  access.file = Footprint({FilePattern(Nest::repeat(Nest::run(0, run), runs, 2 * run))});
+  access.memory.emplace_back(bytes.data(), Nest::run(0, run * runs));
+  const auto operation = ranks.begin(0, std::move(access), unbuffered(Method::direct, 4096));
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors({operation});
+  EXPECT_EQ(log.writes.size(), static_cast<std::size_t>(runs));
+  for (const Observed::Write& write : log.writes)
+    EXPECT_TRUE(write.lock) << "no lock around offset " << write.range.begin;
+}
+
+/// O_DIRECT moves whole blocks between the device and memory: large windows lie in memory as they do
+/// in the file.
+TEST_F(Simulated, LargeWindowsSuitDirectStorage) {
+  constexpr std::int64_t page = 4096, bytes = 2 << 20, odd = 77;
+  shared = make_shared_storage(bytes + odd);
+  FileUnits all;
+  all.all = {odd, bytes + odd};
+  for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4}) {
+    Observed::Log log;
+    SimulatedRanks ranks({2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
+    Hints hints = unbuffered(Method::extended, 600'000);
+    hints.exchange = exchange;
+    hints.aggregators = 2;
+    std::vector<std::byte> memory(bytes / 2, std::byte{1});
+    Operations begun;
+    for (int rank = 0; rank < 2; ++rank) {
+      Access access;
+      access.direction = Direction::write;
+      const Nest every_other = Nest::repeat(Nest::run(odd + rank * 1024, 1024), bytes / 2048, 2048);
+      access.file = Footprint({FilePattern(every_other)});
+      access.memory.emplace_back(memory.data(), Nest::run(0, bytes / 2));
+      begun.push_back(ranks.begin(rank, std::move(access), hints));
+    }
+    ASSERT_TRUE(ranks.run());
+    expect_no_errors(begun);
+    ASSERT_GE(log.writes.size(), 4u);
+    for (const Observed::Write& write : log.writes)
+      EXPECT_EQ(static_cast<std::int64_t>(write.address % page), write.range.begin % page)
+          << "offset " << write.range.begin;
+  }
+}
+
+TEST_F(Simulated, HolesBeyondTheEndOfTheFileBecomeZeros) {
+  for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4})
+    for (const std::int64_t length : {0, 1000, 1500}) {
+      shared = make_shared_storage(length);
+      Observed::Log log;
+      SimulatedRanks ranks({2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); },
+                           units());
+      Hints hints = unbuffered(Method::extended, 4000);
+      hints.exchange = exchange;
+      hints.sieve_writes = SieveWrites::always;
+      std::vector<std::byte> ones(file_bytes, std::byte{1});
+      const auto write = [&](std::int64_t step) {
+        Operations begun;
+        for (int rank = 0; rank < 2; ++rank) {
+          Access access;
+          access.direction = Direction::write;
+          const Nest nest = Nest::repeat(Nest::run(500 + rank * 1000, 10), 1000 / step, step);
+          access.file = Footprint({FilePattern(nest)});
+          access.memory.emplace_back(ones.data(), Nest::run(0, nest.size()));
+          begun.push_back(ranks.begin(rank, std::move(access), hints));
+        }
+        ASSERT_TRUE(ranks.run());
+        expect_no_errors(begun);
+      };
+      write(10);  // the staging memory is full of ones
+      ASSERT_EQ(shared->resize(length), 0);
+      write(20);
+      std::vector<std::byte> there(2490);
+      ASSERT_EQ(read_fully(*shared, there, 0).bytes, 2490);
+      for (std::int64_t i = std::max<std::int64_t>(length, 500); i < 2490; ++i)
+        ASSERT_EQ(static_cast<int>(there[static_cast<std::size_t>(i)]), i % 20 < 10 ? 1 : 0)
+            << "offset " << i << ", file of " << length;
+    }
+}
+
+/// What could not be read is not what somebody has read before.
+TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
+  for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4}) {
+    std::vector<std::byte> secret(3000, std::byte{0x5e});
+    ASSERT_EQ(write_fully(*shared, secret, 0).bytes, 3000);
+    SimulatedRanks ranks(
+        {2, 2}, [&](int) { return inject_faults(view_of(shared), "read@8+=EIO", 0); }, units());
+    Hints hints = unbuffered(Method::extended, 800);
+    hints.exchange = exchange;
+    std::vector<std::byte> into[2];
+    const auto read = [&](std::int64_t begin) {
+      Operations begun;
+      for (int rank = 0; rank < 2; ++rank) {
+        into[rank].assign(1500, std::byte{0x11});
+        Access access;
+        access.file = Footprint(
+            {FilePattern(Nest::repeat(Nest::run(begin + rank * 10, 10), 150, 20))});
+        access.memory.emplace_back(into[rank].data(), Nest::run(0, 1500));
+        begun.push_back(ranks.begin(rank, std::move(access), hints));
+      }
+      EXPECT_TRUE(ranks.run());
+      return begun;
+    };
+    bool failed = false;
+    for (int i = 0; i < 40 && !failed; ++i) {
+      // Nothing of the second half is 0x5e, and nothing of it is asked for before.
+      failed = read(i % 2 == 0 ? 0 : 3000)[0]->error().has_value();
+      if (i % 2 == 0) continue;
+      for (const auto& bytes : into)
+        EXPECT_EQ(std::ranges::count(bytes, std::byte{0x5e}), 0) << "read " << i;
+    }
+    EXPECT_TRUE(failed);
+  }
+}
+
+/// Chunks are changed as a whole: what is pending of one is all of it.
+TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
+  std::atomic<bool> open = false;
+  struct Held final : Storage {
+    Held(std::shared_ptr<Storage> shared, std::atomic<bool>& open)
+        : view(view_of(std::move(shared))), open(open) {}
+    std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+      if (direction == Direction::write) open.wait(false);
+      return view->move_some(direction, memory, offset);
+    }
+    std::int64_t size() override { return view->size(); }
+    std::int64_t resize(std::int64_t bytes) override { return view->resize(bytes); }
+    std::int64_t sync() override { return 0; }
+    std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+      error = 0;
+      return std::make_unique<RangeLock>();
+    }
+    const std::string& path() const override { return view->path(); }
+    std::unique_ptr<Storage> view;
+    std::atomic<bool>& open;
+  };
+  FileUnits chunks = units();
+  chunks.indivisible = 100;
+  SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Held>(shared, open); }, chunks);
+  Hints hints;
+  hints.buffer_size = 1000;
+  hints.active_buffer_size = 10000;
+  std::vector<std::byte> bytes(30, std::byte{1});
+  Access access;
+  access.direction = Direction::write;
+  access.file = Footprint({FilePattern::run({140, 170})});
+  access.memory.emplace_back(bytes.data(), Nest::run(0, 30));
+  const auto operation = ranks.begin(0, std::move(access), hints);
+  EXPECT_TRUE(ranks.run());
+  expect_no_errors({operation});
+  EXPECT_EQ(ranks.file(0).buffered->pending_hull(), (Extent{100, 200}));
+  open = true;
+  open.notify_all();
+  ranks.file(0).buffered->drain();
+}
+
+/// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
+TEST_F(Simulated, StagingMemoryOfANodeCounts) {
+  for (const Exchange exchange : {Exchange::node, Exchange::sparse}) {
+    SimulatedRanks ranks({2, 2}, views(), units());
+    Hints hints = unbuffered(Method::extended, 4096);
+    hints.exchange = exchange;
+    hints.aggregators = 1;
+    std::vector<std::byte> memory(1500);
+    Operations begun;
+    for (int rank = 0; rank < 2; ++rank) {
+      Access access;
+      access.direction = Direction::write;
+      access.file = Footprint({FilePattern(Nest::repeat(Nest::run(rank * 10, 10), 150, 20))});
+      access.memory.emplace_back(memory.data(), Nest::run(0, 1500));
+      begun.push_back(ranks.begin(rank, std::move(access), hints));
+    }
+    ASSERT_TRUE(ranks.run());
+    expect_no_errors(begun);
+    const std::int64_t peak = begun[0]->take_counts().staging_peak;
+    EXPECT_GE(peak, 1000);
+    EXPECT_LE(peak, 2 * hints.buffer_size);
+  }
+}
+
+}  // namespace
