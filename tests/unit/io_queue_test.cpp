@@ -388,7 +388,7 @@ TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
 }
 
 TEST_F(IoQueueTest, AThrottledThreadIsWokenByWhoWaits) {
-  IoQueue throttled(memory, throttling, true, /*idle=*/1h);
+  IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 1h);
   throttling.throttles = 1;
   const IoTicket ticket = submit_to(throttled, [] {});
   std::this_thread::sleep_for(20ms);  // it sleeps by now
@@ -407,22 +407,6 @@ TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
   for (int i = 0; i < 500 && !throttled.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(throttled.is_done(ticket));
   EXPECT_TRUE(throttled.is_expedited());
-}
-
-bool takes_signals() {
-  sigset_t blocked;
-  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-  return sigismember(&blocked, SIGUSR1) == 0 || sigismember(&blocked, SIGINT) == 0;
-}
-
-TEST_F(IoQueueTest, SignalsAreTheProgramsOwn) {
-  bool in_queue = true, in_worker = true;
-  queue.wait(submit([&] { in_queue = takes_signals(); }));
-  Worker worker;
-  worker.wait(worker.submit([&] { in_worker = takes_signals(); }, {}));
-  EXPECT_FALSE(in_queue);
-  EXPECT_FALSE(in_worker);
-  EXPECT_TRUE(takes_signals());
 }
 
 TEST_F(IoQueueTest, PlacementOfTheThread) {

@@ -258,10 +258,10 @@ TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
   const auto operation = ranks.begin(0, std::move(access), hints);
   EXPECT_TRUE(ranks.run());
   expect_no_errors({operation});
-  EXPECT_EQ(ranks.file(0).buffered->pending_hull(), (Extent{100, 200}));
+  EXPECT_EQ(ranks.file(0).io.buffered->pending_hull(), (Extent{100, 200}));
   open = true;
   open.notify_all();
-  ranks.file(0).buffered->drain();
+  ranks.file(0).io.buffered->drain();
 }
 
 /// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
