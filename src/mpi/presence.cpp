@@ -63,9 +63,10 @@ long parent_of(long process) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "re"), &std::fclose);
   if (file == nullptr) return 0;
   text[std::fread(text, 1, sizeof text - 1, file.get())] = '\0';
+  // "PROCESS (NAME) STATE PARENT ...", where the state is one letter.
   const char* const name_end = std::strrchr(text, ')');
-  long parent = 0;
-  return name_end != nullptr && std::sscanf(name_end, ") %*c %ld", &parent) == 1 ? parent : 0;
+  return name_end != nullptr && std::strlen(name_end) > 4 ? std::strtol(name_end + 4, nullptr, 10)
+                                                          : 0;
 }
 
 /// The launcher has started ranks itself, or a shell or debugger for each, which has started them.

@@ -81,8 +81,8 @@ TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
     for (unsigned seed = 1; seed <= 40; ++seed) {
       Random r{std::mt19937_64(seed)};
       Observed::Log log;
-      SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); },
-                           units());
+      SimulatedRanks ranks(
+          {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, units());
       Hints hints = unbuffered(method, r.in(16, 400));
       hints.sieve_writes = seed % 2 == 0 ? SieveWrites::always : SieveWrites::automatic;
       Requests requests = draw(r, 1);
@@ -93,7 +93,9 @@ TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
       for (const Observed::Write& write : log.writes) {
         ASSERT_TRUE(write.lock) << "seed " << seed << ", no lock around offset "
                                 << write.range.begin;
-        if (method == Method::direct) ASSERT_EQ(*write.lock, LockKind::shared);
+        if (method == Method::direct) {
+          ASSERT_EQ(*write.lock, LockKind::shared);
+        }
       }
       EXPECT_TRUE(log.reads_under_no_exclusive_lock.empty())
           << "seed " << seed << ": holes are read, and written back, under no exclusive lock";
@@ -108,7 +110,8 @@ TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
   Observed::Log log;
   FileUnits all;
   all.all = {0, 2 * run * runs};
-  SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
+  SimulatedRanks ranks(
+      {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
   Access access;
   access.direction = Direction::write;
   access.file = Footprint({FilePattern(Nest::repeat(Nest::run(0, run), runs, 2 * run))});
@@ -121,8 +124,8 @@ TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
     EXPECT_TRUE(write.lock) << "no lock around offset " << write.range.begin;
 }
 
-/// O_DIRECT moves whole blocks between the device and memory: large windows lie in memory as they do
-/// in the file.
+/// O_DIRECT moves whole blocks between the device and memory: large windows lie in memory as they
+/// do in the file.
 TEST_F(Simulated, LargeWindowsSuitDirectStorage) {
   constexpr std::int64_t page = 4096, bytes = 2 << 20, odd = 77;
   shared = make_shared_storage(bytes + odd);
@@ -130,7 +133,8 @@ TEST_F(Simulated, LargeWindowsSuitDirectStorage) {
   all.all = {odd, bytes + odd};
   for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4}) {
     Observed::Log log;
-    SimulatedRanks ranks({2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
+    SimulatedRanks ranks(
+        {2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
     Hints hints = unbuffered(Method::extended, 600'000);
     hints.exchange = exchange;
     hints.aggregators = 2;
@@ -158,8 +162,8 @@ TEST_F(Simulated, HolesBeyondTheEndOfTheFileBecomeZeros) {
     for (const std::int64_t length : {0, 1000, 1500}) {
       shared = make_shared_storage(length);
       Observed::Log log;
-      SimulatedRanks ranks({2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); },
-                           units());
+      SimulatedRanks ranks(
+          {2, 2}, [&](int) { return std::make_unique<Observed>(shared, log); }, units());
       Hints hints = unbuffered(Method::extended, 4000);
       hints.exchange = exchange;
       hints.sieve_writes = SieveWrites::always;
@@ -203,8 +207,8 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
       for (int rank = 0; rank < 2; ++rank) {
         into[rank].assign(1500, std::byte{0x11});
         Access access;
-        access.file = Footprint(
-            {FilePattern(Nest::repeat(Nest::run(begin + rank * 10, 10), 150, 20))});
+        access.file =
+            Footprint({FilePattern(Nest::repeat(Nest::run(begin + rank * 10, 10), 150, 20))});
         access.memory.emplace_back(into[rank].data(), Nest::run(0, 1500));
         begun.push_back(ranks.begin(rank, std::move(access), hints));
       }
@@ -246,7 +250,8 @@ TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
   };
   FileUnits chunks = units();
   chunks.indivisible = 100;
-  SimulatedRanks ranks({1, 1}, [&](int) { return std::make_unique<Held>(shared, open); }, chunks);
+  SimulatedRanks ranks(
+      {1, 1}, [&](int) { return std::make_unique<Held>(shared, open); }, chunks);
   Hints hints;
   hints.buffer_size = 1000;
   hints.active_buffer_size = 10000;

@@ -53,9 +53,9 @@ TEST(Statistics, SumsAndPeaks) {
 /// Of each phase that has a sum.
 TEST(Statistics, EachPhaseHasTheTimeOfItsSpans) {
   const std::pair<Phase, double Statistics::*> sums[] = {
-      {Phase::plan, &Statistics::time_plan},       {Phase::exchange, &Statistics::time_exchange},
-      {Phase::copy, &Statistics::time_copy},       {Phase::storage, &Statistics::time_storage},
-      {Phase::wait, &Statistics::time_wait},       {Phase::room, &Statistics::time_room}};
+      {Phase::plan, &Statistics::time_plan}, {Phase::exchange, &Statistics::time_exchange},
+      {Phase::copy, &Statistics::time_copy}, {Phase::storage, &Statistics::time_storage},
+      {Phase::wait, &Statistics::time_wait}, {Phase::room, &Statistics::time_room}};
   for (const auto& [phase, sum] : sums) {
     Recorder recorder;
     const Span::Clock::time_point begin;
