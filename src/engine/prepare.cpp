@@ -10,12 +10,12 @@
 namespace penstock {
 namespace {
 
-using Descriptors = std::vector<Descriptor>;
+using Descriptors = std::vector<RequestDescriptor>;
 
 /// Descriptors to other ranks count as messages.
 Task<Descriptors> send(Context& context, Descriptors descriptors, int tag) {
   ++context.record.counts.synchronisations;
-  for (const Descriptor& descriptor : descriptors) {
+  for (const RequestDescriptor& descriptor : descriptors) {
     if (descriptor.rank == context.comm.rank()) continue;
     ++context.record.counts.messages;
     context.record.counts.bytes_sent +=
@@ -32,14 +32,14 @@ Task<DomainTable> tell_aggregators(Context& context, const Access& access, const
         {plan.rank_of(aggregator), access.file.encode(plan.domains.hull(aggregator))});
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), access.overlap);
   descriptors = co_await send(context, std::move(descriptors), context.channel.request_tag());
-  for (const Descriptor& descriptor : descriptors)
+  for (const RequestDescriptor& descriptor : descriptors)
     table.add(descriptor.rank, Footprint::decode(descriptor.words));
   table.finalize();
   co_return table;
 }
 
 Descriptors in_rank_order(Descriptors descriptors) {
-  std::ranges::sort(descriptors, {}, &Descriptor::rank);
+  std::ranges::sort(descriptors, {}, &RequestDescriptor::rank);
   return descriptors;
 }
 
@@ -76,7 +76,7 @@ Task<Descriptors> local_descriptors(Context& context, const Access& access, cons
 std::vector<DomainTable> make_proxy_tables(const Team& team, const Plan& plan,
                                            const NodeRoles& roles, const Descriptors& local) {
   std::map<std::int64_t, DomainTable> tables;
-  for (const Descriptor& descriptor : local) {
+  for (const RequestDescriptor& descriptor : local) {
     const Footprint whole = Footprint::decode(descriptor.words);
     for (const std::int64_t aggregator : touched_aggregators(plan.domains, whole)) {
       if (roles.is_local(aggregator) || roles.owner_of(aggregator) != team.rank()) continue;
@@ -100,7 +100,7 @@ Task<Descriptors> between_nodes(Context& context, const Plan& plan,
                                 const std::vector<DomainTable>& tables) {
   Descriptors descriptors;
   for (const DomainTable& table : tables) {
-    Descriptor joined{plan.rank_of(table.aggregator()), {}};
+    RequestDescriptor joined{plan.rank_of(table.aggregator()), {}};
     for (const DomainTable::Source& source : table.sources()) {
       const std::vector<std::int64_t> words =
           source.footprint.encode(plan.domains.hull(table.aggregator()));
@@ -112,7 +112,7 @@ Task<Descriptors> between_nodes(Context& context, const Plan& plan,
   }
   descriptors = co_await send(context, std::move(descriptors), context.channel.bundle_tag());
   Descriptors unpacked;
-  for (const Descriptor& joined : descriptors)
+  for (const RequestDescriptor& joined : descriptors)
     for (std::size_t at = 0; at < joined.words.size();) {
       const auto begin = joined.words.begin() + static_cast<std::ptrdiff_t>(at) + 2;
       const std::int64_t words = joined.words[at + 1];
@@ -127,7 +127,7 @@ DomainTable own_table(Context& context, const Plan& plan, Overlap overlap,
   DomainTable table(plan, plan.aggregator_of(context.comm.rank()), overlap);
   descriptors = in_rank_order(std::move(descriptors));
   if (table.aggregator() >= 0)
-    for (const Descriptor& descriptor : descriptors)
+    for (const RequestDescriptor& descriptor : descriptors)
       table.add(descriptor.rank, Footprint::decode(descriptor.words));
   table.finalize();
   return table;
@@ -145,7 +145,7 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
   if (team.nodes() > 1) {
     prepared.proxy_tables = make_proxy_tables(team, plan, roles, descriptors);
     Descriptors others = co_await between_nodes(context, plan, prepared.proxy_tables);
-    for (Descriptor& descriptor : others) descriptors.push_back(std::move(descriptor));
+    for (RequestDescriptor& descriptor : others) descriptors.push_back(std::move(descriptor));
   }
   prepared.table.emplace(own_table(context, plan, access.overlap, std::move(descriptors)));
   if (access.writes()) prepared.table->count_overlaps(context);

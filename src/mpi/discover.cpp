@@ -19,12 +19,12 @@ class DescriptorExchange {
 
   /// A synchronous send: it is complete only when the other rank has received it. So an agreement
   /// that is begun afterwards ends only after every descriptor has arrived.
-  void send(const Descriptor& descriptor) {
+  void send(const RequestDescriptor& descriptor) {
     sends_.push_back(transport_.send_synchronously(std::as_bytes(std::span(descriptor.words)),
                                                    descriptor.rank, tag_));
   }
-  void receive(std::vector<Descriptor>& received) {
-    while (std::optional<Descriptor> descriptor = transport_.take_descriptor(tag_))
+  void receive(std::vector<RequestDescriptor>& received) {
+    while (std::optional<RequestDescriptor> descriptor = transport_.take_descriptor(tag_))
       received.push_back(std::move(*descriptor));
   }
   bool all_have_left() {
@@ -41,14 +41,14 @@ class DescriptorExchange {
 
 }  // namespace
 
-Task<std::vector<Descriptor>> exchange_descriptors(const Channel& channel,
-                                                   std::vector<Descriptor> descriptors, int tag) {
-  std::vector<Descriptor> received;
-  for (const Descriptor& descriptor : descriptors)
+Task<std::vector<RequestDescriptor>> exchange_descriptors(
+    const Channel& channel, std::vector<RequestDescriptor> descriptors, int tag) {
+  std::vector<RequestDescriptor> received;
+  for (const RequestDescriptor& descriptor : descriptors)
     if (descriptor.rank == channel.comm.rank()) received.push_back(descriptor);
   if (!channel.comm.alone()) {
     DescriptorExchange exchange(channel.comm.transport(), tag);
-    for (const Descriptor& descriptor : descriptors)
+    for (const RequestDescriptor& descriptor : descriptors)
       if (descriptor.rank != channel.comm.rank()) exchange.send(descriptor);
     co_await until(Expect::messages, [&] {
       exchange.receive(received);
@@ -63,7 +63,7 @@ Task<std::vector<Descriptor>> exchange_descriptors(const Channel& channel,
     exchange.receive(received);
   }
   std::sort(received.begin(), received.end(),
-            [](const Descriptor& a, const Descriptor& b) { return a.rank < b.rank; });
+            [](const RequestDescriptor& a, const RequestDescriptor& b) { return a.rank < b.rank; });
   co_return received;
 }
 

@@ -13,7 +13,7 @@ namespace penstock {
 /// it, with the ranks that sent them, in rank order; one to itself is among them. Costs one message
 /// for each descriptor to another rank, and one agreement (Hoefler, Siebert, Lumsdaine:
 /// non-blocking consensus, PPoPP 2010). `tag` must differ between two exchanges of a channel.
-Task<std::vector<Descriptor>> exchange_descriptors(const Channel& channel,
-                                                   std::vector<Descriptor> descriptors, int tag);
+Task<std::vector<RequestDescriptor>> exchange_descriptors(
+    const Channel& channel, std::vector<RequestDescriptor> descriptors, int tag);
 
 }  // namespace penstock

@@ -63,7 +63,7 @@ class MpiTransport final : public Transport {
     return make(packed(request));
   }
 
-  std::optional<Descriptor> take_descriptor(int tag) override {
+  std::optional<RequestDescriptor> take_descriptor(int tag) override {
     int waiting = 0;
     MPI_Status status;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -71,7 +71,7 @@ class MpiTransport final : public Transport {
     if (!waiting) return std::nullopt;
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    Descriptor descriptor{status.MPI_SOURCE, {}};
+    RequestDescriptor descriptor{status.MPI_SOURCE, {}};
     descriptor.words.resize(static_cast<std::size_t>(bytes) / sizeof(std::int64_t));
     check(MPI_Mrecv(descriptor.words.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
           "MPI_Mrecv");

@@ -14,7 +14,7 @@
 namespace penstock {
 
 /// An encoded request. The receiver does not know in advance whether one comes, nor how long it is.
-struct Descriptor {
+struct RequestDescriptor {
   int rank;  // that it goes to, or that it comes from
   std::vector<std::int64_t> words;
 };
@@ -48,7 +48,7 @@ class Transport {
   /// Collective: all ranks begin these in the same order. `what` must stay until it is complete.
   virtual Request exchange_with_all(const ToAll& what) = 0;
   /// A descriptor that has arrived, from any rank; nothing where there is none.
-  virtual std::optional<Descriptor> take_descriptor(int tag) = 0;
+  virtual std::optional<RequestDescriptor> take_descriptor(int tag) = 0;
 
   /// Whether it is complete, or not active. Afterwards it is not active.
   virtual bool test(Request& request) = 0;

@@ -68,10 +68,10 @@ class LocalTransport final : public Transport {
     }
     return add(std::move(pending));
   }
-  std::optional<Descriptor> take_descriptor(int tag) override {
+  std::optional<RequestDescriptor> take_descriptor(int tag) override {
     std::optional<MessageQueue::Message> message = mine().take(tag, std::nullopt);
     if (!message) return std::nullopt;
-    Descriptor descriptor{message->from, {}};
+    RequestDescriptor descriptor{message->from, {}};
     descriptor.words.resize(message->bytes.size() / sizeof(std::int64_t));
     std::memcpy(descriptor.words.data(), message->bytes.data(), message->bytes.size());
     return descriptor;
