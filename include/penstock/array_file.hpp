@@ -201,7 +201,7 @@ class PENSTOCK_EXPORT ArrayFile {
   /// written; their sections are of the longer array, whose new index is the extent before. The
   /// file must have been opened with `unlimited` there. Where it throws, the shape is as it was. An
   /// .npy header and zarr.json say the new extent from the next sync() or close() on, so that
-  /// whoever reads the file after a crash finds what was there at the last sync.
+  /// whoever reads the file after a crash finds what was there then.
   void append(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr,
               const Error* found = nullptr);
 

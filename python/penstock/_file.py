@@ -360,8 +360,8 @@ class File(OpenFile, Array):
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
 
         The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
-        metadata tell the new extent from the next `sync` or `close` on: after a crash the file holds what was there
-        at the last `sync`.
+        metadata tell the new extent from the next `sync` or `close` on, which bring the steps to the device first:
+        after a crash the file holds what was there then.
 
         Args:
             local: This rank's part of the step, as in `write`.

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "mpi/agree.hpp"
 #include "mpi/ballot.hpp"
 #include "mpi/drive.hpp"
+#include "storage/posix.hpp"
 
 namespace penstock {
 
@@ -115,29 +117,47 @@ void ByteFile::sync() {
   const Channel channel = file_->next_channel(CallKind::sync);
   const InCall in(comm_, path_, channel.call);
   meet(channel);
-  const std::optional<Error> error = attempt([&] {
-    if (!writable()) return;
-    ++counts_.other_calls;
-    const Watched access(listener_, Phase::file_sync);
-    const Showing showing(file_->io.shown_access(), -1);
-    const std::int64_t code = storage_->sync();
-    if (code < 0) throw_errno("syncing", path_, code);
-  });
+  const std::optional<Error> error = attempt([&] { sync_own(); });
   agree_on_change(channel, error);
-  bring_up_to_date(channel, /*on_device=*/true);
+  bring_up_to_date(channel);
   buffered_->mark_synced();
   // Others may have the file open by themselves.
   if (!facts_.caches_agree && !facts_.several_caches) storage_->forget_cached();
 }
 
-/// What the file says of itself is written after all that it says is there.
-void ByteFile::bring_up_to_date(const Channel& channel, bool on_device) {
-  if (seal_ == nullptr || seal_->is_sealed()) return;
+/// What this rank has written.
+void ByteFile::sync_own() {
+  if (!writable()) return;
+  ++counts_.other_calls;
+  const Watched access(listener_, Phase::file_sync);
+  const Showing showing(file_->io.shown_access(), -1);
+  const std::int64_t code = storage_->sync();
+  if (code < 0) throw_errno("syncing", path_, code);
+  sync_name();
+}
+
+/// Of a file that is made anew: that there is one, once.
+void ByteFile::sync_name() {
+  if (comm_.rank() != 0 || flag_ != OpenFlag::create || name_synced_) return;
+  std::filesystem::path name = path_;
+  if (!name.has_filename()) name = name.parent_path();  // "folder/"
+  sync_path(name.has_parent_path() ? name.parent_path().string() : ".");
+  name_synced_ = true;
+}
+
+bool ByteFile::must_be_sealed() const {
+  return seal_ != nullptr && !seal_->is_sealed();
+}
+
+/// What the file says of itself is written when all that it says is on the device: a power cut must
+/// not leave a file that says more than there is.
+void ByteFile::bring_up_to_date(const Channel& channel) {
+  if (!must_be_sealed()) return;
   const std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) return;
     seal_->seal(*storage_);
     ++counts_.other_calls;
-    const std::int64_t code = on_device ? storage_->sync() : 0;
+    const std::int64_t code = storage_->sync();
     if (code < 0) throw_errno("syncing", path_, code);
   });
   agree_on_change(channel, error);
@@ -288,8 +308,11 @@ void ByteFile::finish_closing() {
     if (replaces()) {
       replace(channel);
     } else {
-      meet(channel);
-      bring_up_to_date(channel, /*on_device=*/false);
+      const std::optional<Error> error = attempt([&] {
+        if (must_be_sealed()) sync_own();
+      });
+      meet(channel, {}, error);
+      bring_up_to_date(channel);
     }
   });
   if (agreed && agreed->error_class() == ErrorClass::disagreement) throw Error(*agreed);

@@ -156,7 +156,10 @@ class ByteFile {
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void finish_closing();
-  void bring_up_to_date(const Channel& channel, bool on_device);
+  void sync_own();
+  void sync_name();
+  bool must_be_sealed() const;
+  void bring_up_to_date(const Channel& channel);
   void let_go() noexcept;
   void resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                        std::int64_t (Storage::*change)(std::int64_t));
@@ -168,6 +171,7 @@ class ByteFile {
   bool whole_path_;        // there is none
   std::string open_path_;  // of the file that is open: another one where that replaces it
   OpenFlag flag_;
+  bool name_synced_ = false;
   Contents& contents_;
   Listener* listener_ = nullptr;  // to what happens; null: nobody
   Hints hints_;

@@ -45,7 +45,7 @@ std::optional<Error> ByteFile::ready_to_replace() {
 void ByteFile::replace(const Channel& channel) {
   const std::optional<Error> error = attempt([&] {
     meet(channel, {}, ready_to_replace());
-    bring_up_to_date(channel, /*on_device=*/true);
+    bring_up_to_date(channel);
   });
   if (error) throw in_whole_words(*error, path_);
   put_in_place(channel);

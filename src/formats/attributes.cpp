@@ -46,6 +46,7 @@ void write_record(const std::string& path, const std::string& like, const std::s
   record.write(std::as_bytes(std::span(text)));
   record.sync();
   record.commit_as(name);
+  record.sync_folder();
 }
 
 }  // namespace

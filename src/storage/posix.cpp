@@ -11,6 +11,7 @@
 
 #include <penstock/error.hpp>
 
+#include "base/failure.hpp"
 #include "storage/client_caches.hpp"
 #include "storage/mapped.hpp"
 
@@ -195,6 +196,17 @@ std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, st
 
 std::unique_ptr<Storage> open_posix(const FileName& name, OpenFlag flag) {
   return make_posix_storage(open_descriptor(name.path, flag), name.shown);
+}
+
+/// Some file systems cannot sync a folder, and say EINVAL.
+void sync_path(const std::string& path) {
+  const Descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
+  if (file.number() < 0 && errno == ENOENT) return;
+  if (file.number() >= 0 &&
+      (uninterrupted([&] { return ::fsync(file.number()); }) == 0 || errno == EINVAL))
+    return;
+  throw_errno("syncing", path, -errno);
 }
 
 }  // namespace penstock

@@ -45,6 +45,9 @@ std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t o
 std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag flag);
 std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, std::string path);
 
+/// Returns when a file, or the names in a folder, are on the device; nothing where it is not there.
+/// Throws Error(storage).
+void sync_path(const std::string& path);
 /// Throws the Error(storage) of a file that could not be opened.
 [[noreturn]] void throw_open_error(const std::string& path, OpenFlag flag, int number);
 

@@ -244,6 +244,7 @@ void replace_file(const std::string& path, std::span<const std::byte> content,
                   const ReplacementOptions& options) {
   Replacement file(path, options);
   file.write(content);
+  if (options.synced) file.sync();
   file.commit();
 }
 

@@ -34,6 +34,7 @@ class Descriptor;
 struct ReplacementOptions {
   std::string like = {};       // whose permissions it gets; empty: those of the file it replaces
   bool makes_folders = false;  // that it needs
+  bool synced = false;         // its bytes are on the device before it is in place
 };
 
 class Replacement {
@@ -73,7 +74,7 @@ class Replacement {
   int process_;                       // that made it: a forked child removes nothing
 };
 
-/// All of it at once. Not on the device yet.
+/// All of it at once.
 void replace_file(const std::string& path, std::span<const std::byte> content,
                   const ReplacementOptions& options = {});
 

@@ -57,13 +57,6 @@ void remove_chunk_file(const std::string& path) {
     throw_errno("removing the chunk", path, -errno);
 }
 
-void sync_path(const std::string& path) {
-  const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-  if (file.number() < 0 && errno == ENOENT) return;
-  if (file.number() < 0 || uninterrupted([&] { return ::fsync(file.number()); }) != 0)
-    throw_errno("syncing", path, -errno);
-}
-
 void sync_file_system_of(const std::string& path) {
   const Descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (file.number() < 0 || uninterrupted([&] { return ::syncfs(file.number()); }) != 0)

@@ -39,8 +39,6 @@ class ChunkFile {
 
 /// Also where it is not there.
 void remove_chunk_file(const std::string& path);
-/// Onto the device; nothing where it is not there. Files and folders alike.
-void sync_path(const std::string& path);
 /// All of the file system that has this path.
 void sync_file_system_of(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include "base/extent.hpp"
 #include "formats/zarr/chunk_codec.hpp"
 #include "storage/client_caches.hpp"
+#include "storage/posix.hpp"
 #include "storage/replacement.hpp"
 
 namespace penstock {
@@ -129,7 +130,7 @@ class ChunkStorage : public Storage {
   std::shared_ptr<const Decoded> decoded(const std::shared_ptr<ChunkFile>& file,
                                          const ShardIndex* index, std::int64_t chunk);
   void note_written(std::int64_t shard);
-  void put(const std::string& path, std::span<const std::byte> content);
+  void put(const std::string& path, std::span<const std::byte> content, bool keeps_old);
 
   const zarr::Array array_;
   const std::string folder_;
@@ -167,13 +168,16 @@ void ChunkStorage::note_written(std::int64_t shard) {
   unsynced_.insert(shard);
 }
 
-void ChunkStorage::put(const std::string& path, std::span<const std::byte> content) {
+/// `keeps_old`: it has elements that were there before. A power cut must not take these, and not
+/// all file systems bring the bytes of a file to the device before its new name.
+void ChunkStorage::put(const std::string& path, std::span<const std::byte> content,
+                       bool keeps_old) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::unique_lock lock(mutex_);
   const bool first = tidy_.insert(folder).second;
   lock.unlock();
   if (first) remove_leftovers_in(folder);
-  replace_file(path, content, {.makes_folders = true});
+  replace_file(path, content, {.makes_folders = true, .synced = keeps_old});
 }
 
 /// A chunk of which a part is replaced.
@@ -196,14 +200,16 @@ void ChunkStorage::write_chunk(std::int64_t shard, Extent piece, PartsCursor& me
   const std::string path = path_of(shard);
   Bytes own, coded;
   std::span<const std::byte> elements;
+  std::shared_ptr<ChunkFile> old;
   if (piece.length() == codec_.chunk_bytes()) {
     elements = memory.take(static_cast<std::size_t>(piece.length()), own);
   } else {
-    own = changed(ChunkFile::open(path), nullptr, 0, piece, memory);
+    old = ChunkFile::open(path);
+    own = changed(old, nullptr, 0, piece, memory);
     elements = own;
   }
   if (codec_.is_all_fill(elements)) remove_chunk_file(path);
-  else put(path, codec_.encode(elements, coded));
+  else put(path, codec_.encode(elements, coded), old != nullptr);
 }
 
 /// What is stored of a chunk of which some bytes are replaced: nothing where it is all fill value.
@@ -251,7 +257,7 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
   const Bytes table = index.encoded();
   if (index.is_at_end()) content.insert(content.end(), table.begin(), table.end());
   else std::ranges::copy(table, content.begin());
-  put(path, content);
+  put(path, content, old.file != nullptr);
 }
 
 void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {

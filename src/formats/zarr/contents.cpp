@@ -227,7 +227,7 @@ void ZarrContents::become(const std::vector<std::int64_t>& shape) {
 
 void ZarrContents::write_metadata(const std::string& text) {
   if (!std::exchange(is_tidy_, true)) remove_leftovers(path() + metadata);
-  replace_file(path() + metadata, std::as_bytes(std::span(text)));
+  replace_file(path() + metadata, std::as_bytes(std::span(text)), {.synced = true});
 }
 
 void ZarrContents::seal(Storage&) {

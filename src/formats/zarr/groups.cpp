@@ -74,7 +74,8 @@ void ZarrGroups::tell() {
   const std::string text = zarr::group_text();
   for (const fs::path& folder : folders_) {
     const std::string name = (folder / "zarr.json").string();
-    if (ChunkFile::open(name) == nullptr) replace_file(name, std::as_bytes(std::span(text)));
+    if (ChunkFile::open(name) == nullptr)
+      replace_file(name, std::as_bytes(std::span(text)), {.synced = true});
   }
   made_.clear();
 }
