@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <span>
 
 #include "base/failure.hpp"
+#include "storage/regular_file.hpp"
 #include "storage/replacement.hpp"
 
 namespace penstock {
@@ -54,20 +54,7 @@ void write_record(const std::string& path, const std::string& like, const std::s
 std::string read_attributes(const std::string& path) {
   const std::string prepared = prepared_of(path);
   const std::string name = prepared.empty() ? record_of(path) : prepared;
-  std::FILE* const file = std::fopen(name.c_str(), "rb");
-  if (file == nullptr && errno == ENOENT) return {};
-  if (file == nullptr) throw_errno("reading", name, -errno);
-  std::string text;
-  char part[4096];
-  std::size_t got = sizeof part;
-  while (got == sizeof part) {  // less: the end, or an error
-    got = std::fread(part, 1, sizeof part, file);
-    text.append(part, got);
-  }
-  const int failed = std::ferror(file) != 0 ? errno : 0;
-  std::fclose(file);
-  if (failed != 0) throw_errno("reading", name, -failed);
-  return text;
+  return read_metadata_file(name).value_or(std::string());
 }
 
 void replace_attributes(const std::string& path, const std::string& text) {

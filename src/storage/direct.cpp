@@ -23,7 +23,8 @@ bool same_file(const struct stat& a, const struct stat& b) {
 std::shared_ptr<Descriptor> open_past_page_cache(const std::string& path, OpenFlag flag,
                                                  const struct stat& expected) {
   const int access = flag == OpenFlag::read ? O_RDONLY : O_RDWR;
-  const int fd = uninterrupted([&] { return ::open(path.c_str(), access | O_DIRECT | O_CLOEXEC); });
+  const int fd = uninterrupted(
+      [&] { return ::open(path.c_str(), access | O_DIRECT | O_NONBLOCK | O_CLOEXEC); });
   if (fd < 0 && (errno == EMFILE || errno == ENFILE)) throw_open_error(path, flag, errno);
   if (fd < 0) return nullptr;
   auto file = std::make_shared<Descriptor>(fd);

@@ -121,8 +121,8 @@ FileSystemFacts find_facts(const std::string& path) {
   struct stat status {};
   if (::fstat(file.number(), &status) == 0) facts.block_size = status.st_blksize;
   facts.stripe_size = find_stripe_size(file.number(), facts.type, facts.block_size);
-  const int direct =
-      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC); });
+  const int direct = uninterrupted(
+      [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECT | O_NONBLOCK | O_CLOEXEC); });
   if (direct < 0) return facts;
   const Descriptor owner(direct);
   facts.direct_alignment = find_direct_alignment(direct).offset;

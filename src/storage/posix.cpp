@@ -14,6 +14,7 @@
 #include "base/failure.hpp"
 #include "storage/client_caches.hpp"
 #include "storage/mapped.hpp"
+#include "storage/regular_file.hpp"
 
 namespace penstock {
 namespace {
@@ -133,8 +134,7 @@ const char* advice(int number, OpenFlag flag) {
     case EROFS: return "; the file system is mounted read-only, choose another folder";
     case ENOSPC:
     case EDQUOT: return "; free some space, or choose another folder";
-    case ENXIO:
-    case ESPIPE: return "; it is a pipe, a socket or a terminal, and arrays need a file";
+    case ENXIO: return "; it is a socket or a device, and arrays need a file";
     case ELOOP: return "; symbolic links in the path lead back to themselves";
     case ENAMETOOLONG: return "; a name in the path is longer than the file system allows";
     case EMFILE: return "; this process has too many files open, see ulimit -n";
@@ -185,7 +185,11 @@ std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag fl
   if (::fstat(fd, &status) != 0) throw_open_error(path, flag, errno);
   // open() itself refuses a folder only for writing.
   if (S_ISDIR(status.st_mode)) throw_open_error(path, flag, EISDIR);
-  if (!is_seekable_file(fd, status.st_mode)) throw_open_error(path, flag, ESPIPE);
+  if (!is_seekable_file(fd, status.st_mode))
+    throw Error("cannot open '" + path + "': it is " + kind_of_file(status.st_mode) +
+                    ", and arrays need a file that can be accessed at any offset (errno " +
+                    std::to_string(ESPIPE) + ")",
+                path, -1, ESPIPE);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return file;
 }

@@ -187,7 +187,7 @@ def test_a_header_that_tells_of_too_many_ranks_is_damage_and_the_rest_is_read(tm
     told = command(what, str(folder), *output)
     assert told.returncode == 0 and told.stdout
     assert f"process 1001 ('{damaged}'): its header is damaged (rank 1 of 268435458" in told.stderr
-    assert "pipe.trace' is a named pipe, not a regular file" in told.stderr and len(told.stderr.splitlines()) == 3
+    assert "pipe.trace' is a pipe, not a regular file" in told.stderr and len(told.stderr.splitlines()) == 3
     assert len(load(folder).of("write")) == 2
 
 

@@ -189,12 +189,12 @@ def made(tmp_path):
 
 @pytest.mark.parametrize("members, words", [
     ({"zarr_format": 2}, "zarr_format is 2"), ({"node_type": "group"}, "Zarr group"),
-    ({"data_type": "string"}, "data_type 'string'"), ({"fill_value": "x"}, "fill_value"),
+    ({"data_type": "string"}, 'data_type "string"'), ({"fill_value": "x"}, "fill_value"),
     ({"codecs": [{"name": "transpose", "configuration": {"order": [0]}}, {"name": "bytes"}]}, "transpose"),
     ({"codecs": [{"name": "bytes"}, {"name": "lz77"}]}, "'lz77' is not one of Penstock's, which are zstd"),
     ({"chunk_grid": {"name": "rectilinear"}}, "rectilinear"), ({"shape": [-1]}, "must not be negative"),
     ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}}, "at least 1"),
-    ({"storage_transformers": [{"name": "x"}]}, "storage transformers"), ({"new": 1}, "'new'"),
+    ({"storage_transformers": [{"name": "x"}]}, "storage transformers"), ({"new": 1}, '"new"'),
     ({"shape": "many"}, "shape must be a list")])
 def test_foreign_metadata(made, members, words):
     file = made / "zarr.json"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from .._core import ArgumentError, Error, FormatError, StorageError
+from .._regular import kind_of
 from .wanted import Found, Wanted
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def check_regular(path: str) -> bool:
     if os.path.isdir(path):
         raise refused_by_system(path, errno.EISDIR, "open")
     if not os.path.isfile(path):
-        raise StorageError(f"cannot open '{path}': it is no regular file (mode {status.st_mode:o})")
+        raise StorageError(f"cannot open '{path}': it is {kind_of(status.st_mode)}, and datasets need a regular file")
     return True
 
 

@@ -20,10 +20,12 @@ from .._core import ArgumentError, FormatError
 from .._file import File
 from .._first_rank import ask_first_rank
 from .._open import open as open_array
+from .._regular import open_regular
 from .._sections import section
 from .._values import comm_address, path_bytes
 
 SIDECAR = ".attrs.json"  # beside the file: its attributes, a JSON object
+LONGEST = 16 << 20  # of that, in bytes
 DIMS = "dims"  # the attribute that has the names of the dimensions
 
 
@@ -69,11 +71,14 @@ class PenstockArray(BackendArray):
 def read_attributes(path: str) -> dict[str, Any]:
     """Those beside the file; none where there are none."""
     try:
-        with open(path + SIDECAR, encoding="utf-8") as file:
-            values = json.load(file)
+        with open_regular(path + SIDECAR, "a record of attributes") as file:
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise FormatError(f"'{path}{SIDECAR}' is longer than 16 MiB, the most that is read of attributes")
+        values = json.loads(text)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"'{path}{SIDECAR}' is no JSON: {error}") from None
     if not isinstance(values, dict):
         raise FormatError(f"'{path}{SIDECAR}' holds no JSON object, but {type(values).__name__}")

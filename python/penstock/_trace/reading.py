@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import FormatError
+from .._regular import open_regular
 
 MAGIC = b"PTRACE01"
 HEADER = struct.Struct("=8sIIQQqqqiiiIi4x64s64s")
@@ -66,19 +66,8 @@ def checks_of(records: Records) -> npt.NDArray[np.uint32]:
 
 def read_process(path: Path) -> ProcessTrace:
     """Raises FormatError where nothing can be read. What can be read of a damaged trace comes with its problems."""
-    with open_regular(path) as file:
+    with open_regular(path, "a trace") as file:
         return read_opened(path, file)
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Opening a named pipe would wait for its other end."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
-    mode = os.fstat(file.fileno()).st_mode
-    if not stat.S_ISREG(mode):
-        file.close()
-        what = "a named pipe" if stat.S_ISFIFO(mode) else "a device"
-        raise FormatError(f"'{path}' is {what}, not a regular file: a trace is one")
-    return file
 
 
 def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:

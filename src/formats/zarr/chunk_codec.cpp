@@ -63,13 +63,20 @@ std::span<const std::byte> ChunkCodec::encode(std::span<const std::byte> element
   return coded;
 }
 
+void ChunkCodec::check_stored(std::uint64_t size, const std::string& name) const {
+  if (size > static_cast<std::uint64_t>(longest_stored()))
+    throw Error(ErrorClass::format, "chunk '" + name + "' has " + std::to_string(size) +
+                                        " bytes, and no chunk of " + std::to_string(chunk_bytes_) +
+                                        " has more than " + std::to_string(longest_stored()) +
+                                        "; it is damaged, or zarr.json is another array's");
+}
+
 /// What a codec makes of a chunk may be a little longer than the chunk; only the innermost one
 /// knows how long it has to be.
 Bytes ChunkCodec::decode(Bytes stored, const std::string& name) const {
-  const std::int64_t longest = 2 * chunk_bytes_ + 65536;
   try {
     for (std::size_t i = codecs_.size(); i-- > 0;)
-      stored = codecs_[i]->decode(stored, i == 0 ? chunk_bytes_ : longest);
+      stored = codecs_[i]->decode(stored, i == 0 ? chunk_bytes_ : longest_stored());
   } catch (const Error& error) {
     throw Error(error.error_class(), "chunk '" + name + "': " + error.what() +
                                          "; the file is damaged, or zarr.json is another array's");
@@ -83,14 +90,17 @@ Bytes ChunkCodec::decode(Bytes stored, const std::string& name) const {
 }
 
 ShardIndex::ShardIndex(const zarr::Array& array)
-    : at_end_(array.index_at_end),
+    : count_(static_cast<std::size_t>(array.grid.chunks_in_shard())),
+      at_end_(array.index_at_end),
       little_(array.index_little),
-      has_sum_(array.index_has_sum),
-      entries_(static_cast<std::size_t>(array.grid.chunks_in_shard()),
-               Entry{~std::uint64_t{0}, ~std::uint64_t{0}}) {}
+      has_sum_(array.index_has_sum) {}
+
+void ShardIndex::clear() {
+  entries_.assign(count_, Entry{~std::uint64_t{0}, ~std::uint64_t{0}});
+}
 
 std::int64_t ShardIndex::bytes() const noexcept {
-  return static_cast<std::int64_t>(entries_.size() * 2 * number_size + (has_sum_ ? sum_size : 0));
+  return static_cast<std::int64_t>(count_ * 2 * number_size + (has_sum_ ? sum_size : 0));
 }
 
 Bytes ShardIndex::encoded() const {
@@ -115,6 +125,7 @@ void ShardIndex::read(const ChunkFile& file) {
   } catch (const Error&) {
     throw_bad_index(file.path(), "has another checksum");
   }
+  clear();
   const auto end = static_cast<std::uint64_t>(file.size());
   const std::byte* at = stored.data();
   for (Entry& entry : entries_) {

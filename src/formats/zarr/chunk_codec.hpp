@@ -24,6 +24,10 @@ class ChunkCodec {
   /// `name`: of the file, for the error of what cannot be decoded.
   Bytes decode(Bytes stored, const std::string& name) const;
   std::int64_t chunk_bytes() const noexcept { return chunk_bytes_; }
+  /// The most that codecs make of a chunk: a file, or an entry of a shard, has no more.
+  std::int64_t longest_stored() const noexcept { return 2 * chunk_bytes_ + 65536; }
+  /// Throws Error(format) where it is more than that.
+  void check_stored(std::uint64_t size, const std::string& name) const;
 
  private:
   std::vector<std::byte> fill_;
@@ -38,8 +42,10 @@ class ShardIndex {
     bool is_missing() const noexcept { return offset == ~std::uint64_t{0} && size == offset; }
   };
 
-  /// Of a shard without chunks.
+  /// Without entries yet: zarr.json may tell of a thousand million, which take memory.
   explicit ShardIndex(const zarr::Array& array);
+  /// Of a shard without chunks.
+  void clear();
   /// Throws Error(format) where the file has none, or one that points outside.
   void read(const ChunkFile& file);
   Bytes encoded() const;
@@ -49,6 +55,7 @@ class ShardIndex {
   const std::vector<Entry>& entries() const noexcept { return entries_; }
 
  private:
+  std::size_t count_;
   bool at_end_, little_, has_sum_;
   std::vector<Entry> entries_;
 };

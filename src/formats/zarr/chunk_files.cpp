@@ -10,6 +10,7 @@
 
 #include "base/failure.hpp"
 #include "storage/posix.hpp"
+#include "storage/regular_file.hpp"
 
 namespace penstock {
 
@@ -20,9 +21,8 @@ ChunkFile::~ChunkFile() {
 }
 
 std::shared_ptr<ChunkFile> ChunkFile::open(const std::string& path) {
-  const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (fd < 0 && errno == ENOENT) return nullptr;
-  if (fd < 0) throw_errno("opening the chunk", path, -errno);
+  const int fd = open_regular(path);
+  if (fd < 0) return nullptr;
   std::shared_ptr<ChunkFile> file(new ChunkFile(fd, path));
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw_errno("looking at the chunk", path, -errno);

@@ -19,7 +19,7 @@ std::int64_t product(const Shape& extents) noexcept {
 }
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) noexcept {
-  return (a + b - 1) / b;
+  return a / b + (a % b != 0 ? 1 : 0);
 }
 
 void check_extents(const Shape& extents, const Shape& shape, const std::string& what) {

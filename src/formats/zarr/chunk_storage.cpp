@@ -72,9 +72,11 @@ struct OldShard {
   ShardIndex index;
 
   /// Nothing of a chunk that is missing.
-  Bytes stored(std::int64_t chunk) const {
+  Bytes stored(std::int64_t chunk, const ChunkCodec& codec) const {
     const ShardIndex::Entry& entry = index.entries()[static_cast<std::size_t>(chunk)];
-    Bytes bytes(entry.is_missing() ? 0 : entry.size);
+    if (entry.is_missing()) return {};
+    codec.check_stored(entry.size, file->path());
+    Bytes bytes(entry.size);
     if (!bytes.empty()) file->read(bytes, static_cast<std::int64_t>(entry.offset));
     return bytes;
   }
@@ -234,7 +236,9 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
   OldShard old{nullptr, ShardIndex(array_)};
   if (piece.length() < array_.grid.shard_bytes()) old.file = ChunkFile::open(path);
   if (old.file != nullptr) old.index.read(*old.file);
+  else old.index.clear();
   ShardIndex index(array_);
+  index.clear();
   Bytes content(static_cast<std::size_t>(index.is_at_end() ? 0 : index.bytes()));
   Scratch scratch;
   bool any = false;
@@ -242,7 +246,7 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
     const Extent touched = intersect(piece, {chunk * bytes, (chunk + 1) * bytes});
     std::span<const std::byte> stored;
     if (touched.empty()) {
-      scratch.coded = old.stored(chunk);
+      scratch.coded = old.stored(chunk, codec_);
       stored = scratch.coded;
     } else {
       const Extent within{touched.begin - chunk * bytes, touched.end - chunk * bytes};
@@ -262,9 +266,9 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
 
 void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {
   const std::shared_ptr<ChunkFile> file = ChunkFile::open(path_of(shard));
-  if (!array_.sharded) return read_chunk(file, nullptr, 0, piece, memory);
+  if (!array_.sharded || file == nullptr) return read_chunk(file, nullptr, 0, piece, memory);
   ShardIndex index(array_);
-  if (file != nullptr) index.read(*file);
+  index.read(*file);
   const std::int64_t bytes = codec_.chunk_bytes();
   for (std::int64_t chunk = piece.begin / bytes; chunk * bytes < piece.end; ++chunk) {
     const Extent touched = intersect(piece, {chunk * bytes, (chunk + 1) * bytes});
@@ -310,12 +314,14 @@ std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<Chunk
   Bytes stored;
   std::string name = file->path();
   if (index == nullptr) {
+    codec_.check_stored(static_cast<std::uint64_t>(file->size()), name);
     stored = file->read_all();
   } else {
     const ShardIndex::Entry& entry = index->entries()[static_cast<std::size_t>(chunk)];
+    name += "', number " + std::to_string(chunk) + " of it '";
+    codec_.check_stored(entry.size, name);
     stored.resize(entry.size);
     file->read(stored, static_cast<std::int64_t>(entry.offset));
-    name += "', number " + std::to_string(chunk) + " of it '";
   }
   fresh->elements = codec_.decode(std::move(stored), name);
   const std::lock_guard guard(mutex_);

@@ -14,6 +14,7 @@
 #include "formats/zarr/chunk_storage.hpp"
 #include "formats/zarr/chunked_dataset.hpp"
 #include "mpi/launch.hpp"
+#include "storage/regular_file.hpp"
 #include "storage/replacement.hpp"
 
 namespace penstock {
@@ -25,10 +26,7 @@ constexpr const char* metadata = "/zarr.json";
 
 /// The metadata of an array or group in this folder; none where there is none.
 std::optional<std::string> read_metadata(const std::string& folder) {
-  const std::shared_ptr<ChunkFile> file = ChunkFile::open(folder + metadata);
-  if (file == nullptr) return std::nullopt;
-  const Bytes bytes = file->read_all();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return read_metadata_file(folder + metadata);
 }
 
 zarr::Array parse_of(const std::string& folder, std::string_view text) {

@@ -9,6 +9,7 @@
 #include "base/failure.hpp"
 #include "formats/zarr/array.hpp"
 #include "formats/zarr/chunk_files.hpp"
+#include "storage/regular_file.hpp"
 #include "storage/replacement.hpp"
 
 namespace penstock {
@@ -33,13 +34,11 @@ void check_is_no_older(const fs::path& folder) {
 
 void check_is_no_array(const fs::path& folder) {
   const std::string name = (folder / "zarr.json").string();
-  const std::shared_ptr<ChunkFile> file = ChunkFile::open(name);
-  if (file == nullptr) return check_is_no_older(folder);
-  const Bytes bytes = file->read_all();
-  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::optional<std::string> text = read_metadata_file(name);
+  if (!text) return check_is_no_older(folder);
   std::string type;
   try {
-    type = zarr::node_type_of(text);
+    type = zarr::node_type_of(*text);
   } catch (const Error& error) {
     throw Error(ErrorClass::format, "'" + name + "': " + error.what());
   }

@@ -2,6 +2,7 @@
 #include "file/words.hpp"
 #include "formats/zarr/codecs.hpp"
 #include "formats/zarr/types.hpp"
+#include "storage/regular_file.hpp"
 
 namespace penstock::zarr {
 namespace {
@@ -12,26 +13,15 @@ const Json& member(const Json& object, const char* name) {
   return *found;
 }
 
-Shape shape_of(const Json& value, const char* name) {
-  Shape shape;
-  if (!value.is_array()) refuse_metadata(std::string(name) + " must be a list of numbers");
-  for (const Json& extent : value) {
-    if (!extent.is_number_integer())
-      refuse_metadata(std::string(name) + " must be a list of whole numbers");
-    shape.push_back(extent.get<std::int64_t>());
-  }
-  return shape;
-}
-
 void check_kind(const Json& json) {
   if (!json.is_object()) refuse_metadata("it is no JSON object");
   if (member(json, "zarr_format") != 3)
-    refuse_metadata("zarr_format is " + member(json, "zarr_format").dump() +
+    refuse_metadata("zarr_format is " + shown(member(json, "zarr_format")) +
                     ", and Penstock reads 3; zarr-python converts older arrays (zarr migrate v3)");
   if (member(json, "node_type") == "group")
     refuse_metadata("it is a Zarr group; name an array in it");
   if (member(json, "node_type") != "array")
-    refuse_metadata("node_type is " + member(json, "node_type").dump() + ", not array");
+    refuse_metadata("node_type is " + shown(member(json, "node_type")) + ", not array");
 }
 
 /// Members of extensions, which say whether they may be ignored.
@@ -49,9 +39,9 @@ void check_extensions(const Json& json) {
                                               "storage_transformers",
                                               "consolidated_metadata"};
   for (const auto& [name, value] : json.items()) {
-    const bool ignored = value.is_object() && value.value("must_understand", true) == false;
+    const bool ignored = value.is_object() && !flag_or(value, "must_understand", true);
     if (std::ranges::find(known, name) == known.end() && !ignored)
-      refuse_metadata("its member '" + name + "' is none that Penstock knows");
+      refuse_metadata("its member " + shown(name) + " is none that Penstock knows");
   }
   if (json.contains("storage_transformers") && !json["storage_transformers"].empty())
     refuse_metadata("it has storage transformers, which Penstock does not have");
@@ -59,40 +49,48 @@ void check_extensions(const Json& json) {
 
 Shape parse_grid(const Json& grid) {
   if (member(grid, "name") != "regular")
-    refuse_metadata("chunk_grid is " + member(grid, "name").dump() +
+    refuse_metadata("chunk_grid is " + shown(member(grid, "name")) +
                     ", and Penstock reads regular ones");
-  return shape_of(member(member(grid, "configuration"), "chunk_shape"), "chunk_shape");
+  return shape_of(member(configuration_of(grid), "chunk_shape"), "chunk_shape");
 }
 
 void parse_keys(const Json& keys, Array& array) {
   const Json& name = keys.is_string() ? keys : member(keys, "name");
   if (name != "default" && name != "v2")
-    refuse_metadata("chunk_key_encoding is " + name.dump() + ", and Penstock reads default and v2");
+    refuse_metadata("chunk_key_encoding is " + shown(name) + ", and Penstock reads default and v2");
   array.named_by_prefix = name == "default";
   array.separator = array.named_by_prefix ? '/' : '.';
-  if (!keys.is_object() || !keys.contains("configuration")) return;
   const std::string separator =
-      keys["configuration"].value("separator", std::string(1, array.separator));
+      text_or(configuration_of(keys), "separator", std::string(1, array.separator));
   if (separator != "/" && separator != ".")
-    refuse_metadata("chunk keys have the separator '" + separator + "'");
+    refuse_metadata("chunk keys have the separator " + shown(separator) + ", not \"/\" or \".\"");
   array.separator = separator[0];
 }
 
 void parse_names(const Json& json, Array& array) {
-  if (json.contains("attributes") && !json["attributes"].empty())
-    array.attributes = json["attributes"].dump();
-  if (!json.contains("dimension_names") || json["dimension_names"].is_null()) return;
-  for (const Json& name : json["dimension_names"])
+  const auto attributes = json.find("attributes");
+  if (attributes != json.end() && !attributes->is_object())
+    refuse_metadata("attributes are " + shown(*attributes) + ", no JSON object");
+  if (attributes != json.end() && !attributes->empty()) array.attributes = attributes->dump();
+  const auto names = json.find("dimension_names");
+  if (names == json.end() || names->is_null()) return;
+  if (!names->is_array() || names->size() != array.grid.shape.size())
+    refuse_metadata("dimension_names are " + shown(*names) + ", no list of one for each of the " +
+                    std::to_string(array.grid.shape.size()) + " dimensions");
+  for (const Json& name : *names) {
+    if (!name.is_null() && !name.is_string())
+      refuse_metadata("dimension_names have " + shown(name) + ", which is neither a text nor null");
     array.dimension_names.push_back(name.is_null() ? "" : name.get<std::string>());
+  }
 }
 
 Array parse_members(std::string_view text) {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   check_kind(json);
   check_extensions(json);
   Array array;
   const Json& named = member(json, "data_type");
-  const Type& type = type_named(named.is_string() ? named.get<std::string>() : named.dump());
+  const Type& type = type_named(named.is_string() ? named.get<std::string>() : shown(named));
   array.grid.shape = shape_of(member(json, "shape"), "shape");
   array.grid.element_size = type.size;
   array.grid.shard = array.grid.chunk = parse_grid(member(json, "chunk_grid"));
@@ -140,7 +138,7 @@ Array parse(std::string_view text) {
   try {
     return parse_members(text);
   } catch (const Json::exception& error) {
-    refuse_metadata(error.what());
+    refuse_metadata(words_of(error));
   } catch (const Error& error) {
     refuse_metadata(error.what());
   }
@@ -162,7 +160,7 @@ Array make(const ArraySpec& spec) {
   if (array.fill.empty()) array.fill.resize(static_cast<std::size_t>(type.size));
   array.codecs = parse_compressors(given.compressors, type);
   array.dimension_names = given.dimension_names;
-  if (!given.attributes.empty()) array.attributes = Json::parse(given.attributes).dump();
+  if (!given.attributes.empty()) array.attributes = parse_json(given.attributes).dump();
   return array;
 }
 
@@ -181,10 +179,15 @@ std::string document_of(const Array& array) {
       {"configuration", {{"separator", std::string(1, array.separator)}}}};
   json["fill_value"] = json_of(array.fill, type, little);
   json["codecs"] = codecs_json(array);
-  json["attributes"] = array.attributes.empty() ? Json::object() : Json::parse(array.attributes);
+  json["attributes"] = array.attributes.empty() ? Json::object() : parse_json(array.attributes);
   if (!array.dimension_names.empty()) json["dimension_names"] = names_json(array.dimension_names);
   json["storage_transformers"] = Json::array();
-  return json.dump(2) + "\n";
+  std::string text = json.dump(2) + "\n";
+  if (std::ssize(text) > longest_metadata)
+    throw Error(ErrorClass::argument, "attributes make zarr.json " + std::to_string(text.size()) +
+                                          " bytes long; 16 MiB are the most that is read: keep "
+                                          "large data in an array");
+  return text;
 }
 
 std::string group_text() {
@@ -193,18 +196,23 @@ std::string group_text() {
 }
 
 std::string node_type_of(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(text);
   if (!json.is_object()) refuse_metadata("it is no JSON object");
   const Json& type = member(json, "node_type");
-  return type.is_string() ? type.get<std::string>() : type.dump();
+  return type.is_string() ? type.get<std::string>() : shown(type);
 }
 
 void check_attributes(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object())
+  std::string problem;
+  try {
+    if (std::ssize(text) > longest_metadata) problem = "a text of more than 16 MiB";
+    else if (const Json json = parse_json(text); !json.is_object()) problem = shown(json);
+  } catch (const Error& error) {
+    problem = text.empty() ? "an empty text" : "what is wrong at " + std::string(error.what());
+  }
+  if (!problem.empty())
     throw Error(ErrorClass::argument,
-                "attributes must be a JSON object, as {\"units\": \"K\"}, not " +
-                    (text.empty() ? "an empty text" : text.substr(0, 200)));
+                "attributes must be a JSON object, as {\"units\": \"K\"}, not " + problem);
 }
 
 }  // namespace penstock::zarr

@@ -18,7 +18,7 @@ constexpr Type types[] = {{"bool", 'b', 1},      {"int8", 'i', 1},       {"int16
 
 [[noreturn]] void refuse(const Json& value, const Type& type) {
   throw Error(ErrorClass::format,
-              "fill_value " + value.dump() + " is none of data_type '" + type.name + "'");
+              "fill_value " + shown(value) + " is none of data_type '" + type.name + "'");
 }
 
 /// IEEE 754's binary16.
@@ -124,10 +124,9 @@ std::uint64_t bits_at(std::span<const std::byte> bytes, int begin, int size, boo
 const Type& type_named(const std::string& name) {
   for (const Type& type : types)
     if (name == type.name) return type;
-  throw Error(ErrorClass::format,
-              "data_type '" + name +
-                  "' is none that Penstock reads: bool, int8 to int64, uint8 to "
-                  "uint64, float16 to float64, complex64 and complex128");
+  throw Error(ErrorClass::format, "data_type " + shown(name) +
+                                      " is none that Penstock reads: bool, int8 to int64, uint8 to "
+                                      "uint64, float16 to float64, complex64 and complex128");
 }
 
 const Type& type_of(const std::string& dtype) {

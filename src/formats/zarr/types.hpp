@@ -1,14 +1,13 @@
 // The data types of Zarr's core specification, and their fill values as JSON has them.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace penstock::zarr {
+#include "formats/zarr/json_text.hpp"
 
-using Json = nlohmann::ordered_json;
+namespace penstock::zarr {
 
 struct Type {
   const char* name;  // in zarr.json
