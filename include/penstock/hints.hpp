@@ -62,8 +62,8 @@ enum class Pipeline {
 
 /// How the file is accessed. Chosen at open, for the file as a whole.
 enum class StorageKind {
-  automatic,     ///< posix
-  posix,         ///< through the page cache
+  automatic,     ///< posix, and reads may copy out of the mapped file
+  posix,         ///< through the page cache, by calls alone
   direct,        ///< O_DIRECT, past the page cache; any alignment of requests
   uring,         ///< io_uring, through the page cache
   uring_direct,  ///< io_uring and O_DIRECT

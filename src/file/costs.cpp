@@ -6,6 +6,7 @@
 
 #include "base/buffer.hpp"
 #include "pattern/copy.hpp"
+#include "storage/mapped.hpp"
 
 namespace penstock {
 namespace {
@@ -81,8 +82,8 @@ Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure) {
 
 bool maps_files(const Hints& hints, std::string_view file_system) {
   constexpr std::string_view local[] = {"ext4", "xfs", "btrfs", "tmpfs"};
-  const bool posix = hints.storage == StorageKind::automatic || hints.storage == StorageKind::posix;
-  return posix && hints.device.empty() && std::ranges::find(local, file_system) != std::end(local);
+  return hints.storage == StorageKind::automatic && hints.device.empty() && may_map_files() &&
+         std::ranges::find(local, file_system) != std::end(local);
 }
 
 Costs find_costs(const Hints& hints) {

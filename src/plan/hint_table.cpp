@@ -51,7 +51,9 @@ constexpr HintRow rows[] = {
      "element. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
     {users, "storage", Choice{&Hints::storage, storage_names}, of_file, alike, plans,
      "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
-     "What a system does not have is replaced, with one line of notice. auto: posix."},
+     "What a system does not have is replaced, with one line of notice. auto: posix, and reads may "
+     "also copy out of the mapped file, for which a handler of SIGBUS is set; posix: by calls "
+     "alone."},
     {users, "sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
      "Whether a write may read a range with holes, overlay the new bytes and write it back. auto: "
      "where that is cheaper than writing each run. never: only asked-for bytes are written."},

@@ -6,10 +6,16 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
+
+#include <penstock/error.hpp>
 
 namespace penstock {
 namespace {
+
+constexpr const char* mapped_reads_variable = "PENSTOCK_MAPPED_READS";
 
 /// What this thread copies from, for the handler, which runs in the thread that touched the page.
 struct Source {
@@ -17,6 +23,12 @@ struct Source {
   volatile std::sig_atomic_t incomplete = 0;
 };
 thread_local Source source;
+
+/// Where there is none, it is auto.
+std::string_view setting_of_mapped_reads() noexcept {
+  const char* const text = std::getenv(mapped_reads_variable);
+  return text == nullptr || *text == '\0' ? "auto" : text;
+}
 
 struct sigaction before;  // the handler that was there
 
@@ -54,6 +66,8 @@ void handle(int number, siginfo_t* info, void* context) {
 
 /// Whether faults of this thread come to handle(), which is made the handler by the first call.
 bool handles_faults() {
+  static const bool allowed = setting_of_mapped_reads() != "never";
+  if (!allowed) return false;
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction own {};
@@ -92,6 +106,14 @@ bool lies_within(Extent range, Extent pages) noexcept {
 }
 
 }  // namespace
+
+bool may_map_files() {
+  const std::string_view text = setting_of_mapped_reads();
+  if (text != "auto" && text != "never")
+    throw Error(ErrorClass::argument, std::string(mapped_reads_variable) + " is '" +
+                                          std::string(text) + "'; known are auto, never");
+  return text == "auto";
+}
 
 Mapping::Mapping(int fd, Extent pages) : pages_(pages) {
   const auto size = static_cast<std::size_t>(pages.length());

@@ -25,6 +25,10 @@ class Mapping {
   std::byte* address_ = nullptr;
 };
 
+/// False: the program's environment has PENSTOCK_MAPPED_READS=never. Throws Error(argument) where
+/// that has another value than never and auto.
+bool may_map_files();
+
 /// One open file. What is mapped for a call stays for the next one, up to `most_kept` bytes:
 /// entering pages into the page table, and taking them out, costs as much as copying them.
 class MappedFile {
@@ -37,7 +41,8 @@ class MappedFile {
   ///
   /// What cannot be had is a SIGBUS. A handler turns those of this function's own copying into
   /// zeros, and passes on all others to the handler that was there before. Where the program has
-  /// set one of its own since, nothing is mapped any more.
+  /// set one of its own since, nothing is mapped any more. Nor is it where may_map_files() is
+  /// false, and there is no handler then.
   bool read(int fd, Extent range, const Storage::MappedCopy& copy);
 
  private:

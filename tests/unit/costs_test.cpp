@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "file/announcement.hpp"
 #include "formats/header.hpp"
@@ -68,10 +69,23 @@ TEST(CostsTest, FilesOfLocalFileSystemsAreMappedWhereNothingIsBefore) {
   hints.device = "paced:bandwidth=20M,page_cache=1";
   EXPECT_FALSE(maps_files(hints, "ext4"));
   hints.device = "";
+  hints.storage = StorageKind::posix;  // by calls alone
+  EXPECT_FALSE(maps_files(hints, "ext4"));
   hints.storage = StorageKind::uring;
   EXPECT_FALSE(maps_files(hints, "ext4"));
   hints.storage = StorageKind::direct;
   EXPECT_FALSE(find_costs(hints).maps_files);
+}
+
+TEST(CostsTest, TheEnvironmentForbidsMapping) {
+  const Hints hints;
+  ::setenv("PENSTOCK_MAPPED_READS", "never", 1);
+  EXPECT_FALSE(maps_files(hints, "ext4"));
+  ::setenv("PENSTOCK_MAPPED_READS", "auto", 1);
+  EXPECT_TRUE(maps_files(hints, "ext4"));
+  ::setenv("PENSTOCK_MAPPED_READS", "off", 1);
+  EXPECT_THROW(maps_files(hints, "ext4"), Error);
+  ::unsetenv("PENSTOCK_MAPPED_READS");
 }
 
 TEST(CostsTest, AreAnnouncedWithTheFile) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -106,6 +107,22 @@ TEST_F(MappedTest, ASignalThatWasSentEndsTheProgramAsEver) {
     std::raise(SIGTERM);
   };
   EXPECT_EXIT(send(), ended_by_fault, "");
+}
+
+/// In a process of its own, in which nothing has been mapped before.
+TEST_F(MappedTest, WhereTheEnvironmentForbidsItThereIsNoHandler) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto read = [&] {
+    struct sigaction before {
+    }, after{};
+    ::sigaction(SIGBUS, nullptr, &before);
+    ::setenv("PENSTOCK_MAPPED_READS", "never", 1);
+    const bool mapped = file_.read(fd_, {0, page}, [](const std::byte*) {});
+    ::sigaction(SIGBUS, nullptr, &after);
+    const bool same = before.sa_handler == after.sa_handler && before.sa_flags == after.sa_flags;
+    std::_Exit(!mapped && same ? 0 : 1);
+  };
+  EXPECT_EXIT(read(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(MappedTest, WhereTheProgramHandlesFaultsItselfNothingIsMapped) {
