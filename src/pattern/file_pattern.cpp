@@ -67,9 +67,7 @@ FilePattern::FilePattern(Nest nest) : nest_(std::move(nest)) {
 }
 
 FilePattern FilePattern::decode(NestReader& reader) {
-  FilePattern pattern;
-  pattern.nest_ = reader.nest();
-  return pattern;
+  return FilePattern(reader.nest());
 }
 
 FilePattern FilePattern::tiles(const FilePattern& pattern, std::int64_t extent, std::int64_t first,

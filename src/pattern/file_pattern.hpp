@@ -38,7 +38,7 @@ class FilePattern {
   FilePattern within(Extent range) const;
 
   void encode(std::vector<std::int64_t>& words) const { nest_.encode(words); }
-  /// Of words that encode() has made.
+  /// Of words that encode() has made. Throws Error for others.
   static FilePattern decode(NestReader& reader);
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
+
 namespace penstock {
 
 Footprint::Footprint(std::vector<FilePattern> parts) : parts_(std::move(parts)) {
@@ -9,7 +11,7 @@ Footprint::Footprint(std::vector<FilePattern> parts) : parts_(std::move(parts)) 
   if (!parts_.empty()) hull_ = parts_.front().hull();
   for (const FilePattern& part : parts_) {
     hull_ = {std::min(hull_.begin, part.hull().begin), std::max(hull_.end, part.hull().end)};
-    bytes_ += part.size();
+    bytes_ = checked_add(bytes_, part.size(), "size of a request");
   }
 }
 
@@ -68,8 +70,13 @@ std::vector<std::int64_t> Footprint::encode(Extent within) const {
 
 Footprint Footprint::decode(std::span<const std::int64_t> words) {
   std::vector<FilePattern> parts;
-  for (NestReader reader(words); !reader.done();) parts.push_back(FilePattern::decode(reader));
-  return Footprint(std::move(parts));
+  try {
+    for (NestReader reader(words); !reader.done();) parts.push_back(FilePattern::decode(reader));
+    return Footprint(std::move(parts));
+  } catch (const Error& error) {
+    throw Error(ErrorClass::internal,
+                "the description of a request is damaged: " + std::string(error.what()));
+  }
 }
 
 Apart are_apart(std::span<const Footprint* const> footprints) {

@@ -33,7 +33,7 @@ class Footprint {
   /// left out.
   std::vector<std::int64_t> encode(Extent within) const;
   std::vector<std::int64_t> encode() const;
-  /// Of words that encode() has made.
+  /// Of words that encode() has made. Throws Error(internal) for others.
   static Footprint decode(std::span<const std::int64_t> words);
 
  private:

@@ -128,10 +128,12 @@ class NestReader {
 
  private:
   Nest node();
+  Nest node_of_kind();
   std::vector<std::int64_t> words(std::int64_t count);
 
   std::span<const std::int64_t> words_;
   std::size_t at_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace penstock

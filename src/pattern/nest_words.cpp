@@ -36,8 +36,11 @@ void encode_node(const Node& node, std::vector<std::int64_t>& words) {
   }
 }
 
+/// Each level calls the next. What encode() makes of MPI datatypes has one for each constructor.
+constexpr int deepest = 10'000;
+
 [[noreturn]] void refuse() {
-  throw Error(ErrorClass::internal, "the description of a request is damaged");
+  throw Error(ErrorClass::internal, "it is cut short, nested too deep, or of another kind");
 }
 
 }  // namespace
@@ -66,6 +69,13 @@ Nest NestReader::nest() {
 }
 
 Nest NestReader::node() {
+  if (++depth_ > deepest) refuse();
+  Nest nest = node_of_kind();
+  --depth_;
+  return nest;
+}
+
+Nest NestReader::node_of_kind() {
   switch (word()) {
     case nothing: return {};
     case run: return Nest::run(0, word());

@@ -3,10 +3,20 @@
 #include "plan/hint_table.hpp"
 
 namespace penstock {
+namespace {
+
+/// What is refused is shown whole.
+constexpr std::size_t longest_value = 1024;
+
+}  // namespace
 
 void Hints::set(const std::map<std::string, std::string>& text, std::vector<std::string>* unknown) {
   for (const auto& [name, value] : text) {
     const HintRow* const row = find_hint(name);
+    if (value.size() > longest_value)
+      throw Error(ErrorClass::argument,
+                  name.substr(0, 100) + ": a value of " + std::to_string(value.size()) +
+                      " characters; no hint has one of more than " + std::to_string(longest_value));
     if (row != nullptr)
       std::visit([&](const auto& kind) { this->*kind.field = kind.parse(name, value); }, row->kind);
     else if (unknown != nullptr) unknown->push_back(name);
