@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <penstock/error.hpp>
 
@@ -38,6 +39,23 @@ TEST(Npy, HeadersSurviveTheRoundTrip) {
       EXPECT_EQ(header.descr, "<f8");
       EXPECT_EQ(header.element_size, 8);
       EXPECT_EQ(header.header_size, static_cast<std::int64_t>(bytes.size()));
+    }
+}
+
+/// An array that grows keeps its header's place.
+TEST(Npy, HeadersHaveRoomForTheLongestShape) {
+  for (const Order order : {Order::c, Order::fortran})
+    for (std::size_t length = 1; length <= 64; ++length) {  // whatever is left of the last 64 bytes
+      const std::string descr = "[('" + std::string(length, 'x') + "', '<f8')]";
+      const auto header = [&](std::int64_t slowest) {
+        const bool c = order == Order::c;
+        return npy::Header{descr, 8, order, {c ? slowest : 7, c ? 7 : slowest}, 0};
+      };
+      const auto bytes = npy::format(header(0));
+      const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 7 / 8;
+      const auto grown = npy::format(header(most), std::ssize(bytes));
+      EXPECT_EQ(grown.size(), bytes.size());
+      EXPECT_EQ(npy::parse(grown).shape, header(most).shape);
     }
 }
 

@@ -50,6 +50,14 @@ TEST(Facts, KindsOfFileSystemsThatEveryLinuxHas) {
   EXPECT_EQ(facts.stripe_size, 0);
 }
 
+/// Hosts that number mounts as they come, as with NFS and Lustre, have one file with several.
+TEST(Facts, IdentityHasNoDeviceNumberOfAFileSystemThatMayHaveSeveral) {
+  if (!std::filesystem::exists("/proc/self/status")) GTEST_SKIP() << "no /proc";
+  const std::string text = find_identity("/proc/self/status");
+  EXPECT_EQ(text.find("device"), std::string::npos) << text;
+  EXPECT_NE(text.find("(0x9fa0)"), std::string::npos) << text;
+}
+
 /// The attribute of a file in stripes of 4 MiB over 8 targets.
 Bytes lustre_attribute(std::uint32_t magic) {
   Bytes bytes(32, std::byte{0x5a});

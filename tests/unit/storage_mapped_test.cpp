@@ -70,6 +70,10 @@ TEST_F(MappedTest, AFileThatIsShortenedMeanwhileIsNoCrash) {
   EXPECT_TRUE(file_.read(fd_, {0, page}, [&](const std::byte* from) {
     EXPECT_EQ(std::memcmp(from, bytes_.data(), page), 0);
   }));
+  ASSERT_EQ(::pwrite(fd_, bytes_.data(), bytes_.size(), 0), pages * page);
+  EXPECT_TRUE(file_.read(fd_, {4 * page, 5 * page}, [&](const std::byte* from) {
+    EXPECT_EQ(std::memcmp(from, bytes_.data() + 4 * page, page), 0);
+  }));
 }
 
 TEST_F(MappedTest, WhatIsKeptIsTheFileAsItIsNow) {

@@ -52,6 +52,19 @@ TEST(PosixOpen, MissingFileSaysWhatToDo) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(PosixDrop, ReplacesTheRangeAndNoByteMore) {
+  const TempFolder folder;
+  const auto storage = open_posix(folder.file("f"), OpenFlag::create);
+  std::vector<std::byte> bytes = pattern(20000);
+  ASSERT_EQ(write_fully(*storage, bytes, 0).bytes, 20000);
+  if (storage->drop({100, 9001}) == -EOPNOTSUPP) return;  // no holes on this file system
+  std::fill(bytes.begin() + 100, bytes.begin() + 9001, std::byte{0});
+  std::vector<std::byte> there(20001);
+  EXPECT_EQ(read_fully(*storage, there, 0).bytes, 20000);
+  there.resize(20000);
+  EXPECT_EQ(there, bytes);
+}
+
 TEST(PosixOpen, MissingFolderSaysWhatToDo) {
   const TempFolder folder;
   const std::string path = folder.file("none/file");

@@ -1,0 +1,86 @@
+// What formats keep beside the bytes of an array, and bring to the device: the record of
+// attributes, the files of chunks and the folders that name them. And what chunks hold that nobody
+// has written.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "formats/attributes.hpp"
+#include "formats/zarr/chunk_codec.hpp"
+#include "formats/zarr/chunk_storage.hpp"
+#include "storage_temp_folder.hpp"
+#include "support/sync_log.hpp"
+
+namespace penstock {
+namespace {
+
+using test::take_synced;
+using test::TempFolder;
+
+TEST(Synced, ARecordOfAttributesBeforeItTakesThePlaceOfTheOldOne) {
+  const TempFolder folder;
+  const std::string path = folder.file("f.npy");
+  std::ofstream(path) << "array";
+  replace_attributes(path, "{\"a\": 1}");
+  take_synced();
+  replace_attributes(path, "{\"a\": 2}");
+  const auto synced = take_synced();
+  ASSERT_EQ(synced.size(), 1u);
+  EXPECT_EQ(synced[0].content, "{\"a\": 2}");
+  EXPECT_EQ(read_attributes(path), "{\"a\": 2}");
+}
+
+/// Of 4-byte elements.
+zarr::Array array_of(const Shape& shape, const Shape& chunk) {
+  zarr::Array array;
+  array.grid.shape = shape;
+  array.grid.chunk = array.grid.shard = chunk;
+  array.grid.element_size = 4;
+  array.dtype = "<i4";
+  array.fill = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  return array;
+}
+
+TEST(Synced, ChunksAndTheFoldersThatNameThem) {
+  const TempFolder folder;
+  const zarr::Array array = array_of({4, 8}, {2, 4});
+  const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
+  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
+  const std::int64_t last = array.grid.total_bytes() - array.grid.chunk_bytes();
+  ASSERT_EQ(write_fully(*storage, bytes, last).bytes, array.grid.chunk_bytes());
+  take_synced();
+  EXPECT_EQ(storage->sync(), 0);
+  const auto synced = take_synced();
+  for (const char* name : {"c/1/1", "c/1", "c", "."})
+    EXPECT_TRUE(test::has_path(synced, folder.file(name))) << name;
+  EXPECT_EQ(storage->sync(), 0);
+  EXPECT_FALSE(test::has_path(take_synced(), folder.file("c/1/1"))) << "once is enough";
+}
+
+TEST(Chunks, AreFilledFromAnyByteOn) {
+  const ChunkCodec codec(array_of({4, 8}, {2, 4}));
+  for (std::int64_t begin = 0; begin < 9; ++begin) {
+    std::vector<std::byte> into(7);
+    codec.fill(into, begin);
+    for (std::int64_t i = 0; i < 7; ++i)
+      EXPECT_EQ(static_cast<int>(into[static_cast<std::size_t>(i)]), (begin + i) % 4 + 1)
+          << "from byte " << begin << " on";
+  }
+}
+
+TEST(Chunks, WithAnyOtherElementAreKept) {
+  const ChunkCodec codec(array_of({100000}, {100000}));
+  std::vector<std::byte> elements(static_cast<std::size_t>(codec.chunk_bytes()));
+  codec.fill(elements, 0);
+  EXPECT_TRUE(codec.is_all_fill(elements));
+  for (const std::size_t at : {std::size_t{0}, std::size_t{4}, elements.size() - 1}) {
+    elements[at] ^= std::byte{1};
+    EXPECT_FALSE(codec.is_all_fill(elements)) << "byte " << at;
+    elements[at] ^= std::byte{1};
+  }
+}
+
+}  // namespace
+}  // namespace penstock
