@@ -146,6 +146,23 @@ TEST(Interruptions, ShortTransfersAndSignalsLoseNothing) {
       }
 }
 
+TEST(Sync, EndsInTheSameErrorEverywhere) {
+  const int victim = size() / 2;
+  ps::Hints hints;
+  hints.device = "fault:sync@0=EIO,rank=" + std::to_string(victim);
+  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, path_of("sync"), ps::Mode::create,
+                                  spec_of({edge, edge}, 4), hints);
+  const ps::Section mine = interleaved();
+  file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count())), mine);
+  const auto error = error_everywhere([&] { file.sync(); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->error_class(), ps::ErrorClass::storage);
+  EXPECT_EQ(error->rank(), victim);
+  EXPECT_EQ(error->error_number(), EIO);
+  EXPECT_FALSE(error_everywhere([&] { file.sync(); }));
+  file.close();
+}
+
 TEST(Locks, WithoutThemWritesStayExact) {
   for (const bool buffered : {false, true}) {
     ps::Hints hints;

@@ -4,6 +4,7 @@
 
 #include "mpi_main.hpp"
 
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <random>
@@ -11,6 +12,7 @@
 
 #include "file/process.hpp"
 #include "support/random.hpp"
+#include "support/sync_log.hpp"
 
 namespace ps = penstock;
 using mpi_test::rank;
@@ -141,6 +143,66 @@ TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
     meet();
   }
   file->close();
+}
+
+/// Where a file ends that another rank of the node has not written yet.
+TEST_F(ByteFiles, TheSizeNowIsThatWithWhatOthersHaveBuffered) {
+  ps::Hints hints;
+  hints.device = "paced:bandwidth=200M,latency=100ms";
+  const auto file = open(hints);
+  Bytes data = filled(1000, 1);
+  for (const std::int64_t offset : {0, 5000})  // the second one queues up behind the first
+    if (rank() == size() - 1)
+      file->transfer(
+          request(ps::Direction::write, data, offset, 1000, 1000, ps::Company::independent));
+  meet();
+  EXPECT_EQ(file->size_now(), 6000);
+  file->close();
+}
+
+/// Who reads, changes and writes back more than his own bytes holds an exclusive lock.
+TEST_F(ByteFiles, SimpleWritesHoldALock) {
+  const auto file = open();
+  meet();
+  if (rank() == 0) {
+    const auto other = ps::open_posix(path, ps::OpenFlag::read_write);
+    int error = 0;
+    auto lock = other->lock({0, 100}, ps::LockKind::exclusive, error);
+    ASSERT_TRUE(lock);
+    Bytes data = filled(10, 1);
+    std::atomic<bool> written = false;
+    std::jthread writer([&] {
+      EXPECT_EQ(file->move_now(ps::Direction::write, data, 50), 10);
+      written = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(written);
+    lock.reset();
+  }
+  file->close();
+}
+
+/// A crash of the machine leaves the old file or the new one.
+TEST_F(ByteFiles, AReplacementIsOnTheDeviceBeforeItIsInPlace) {
+  OpenEnded contents;
+  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
+                    ps::OpenFlag::replace, contents, {});
+  Bytes data = filled(100, 'a');
+  file.transfer(
+      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
+  ps::test::take_synced();
+  file.close();
+  const auto synced = ps::test::take_synced();
+  if (rank() == 0) {
+    const std::string all(static_cast<std::size_t>(100 * size()), 'a');
+    const auto is_new_file = [&](const ps::test::Synced& one) {
+      return one.content == all && one.with_attributes &&
+             one.path.find(".penstock-") != std::string::npos;
+    };
+    const auto found = std::ranges::find_if(synced, is_new_file);
+    ASSERT_NE(found, synced.end());
+    EXPECT_TRUE(ps::test::has_path({found, synced.end()}, mpi_test::folder()));
+  }
 }
 
 TEST_F(ByteFiles, AtomicAccessesAreWholeOrNot) {
