@@ -72,6 +72,7 @@ refused(ps.ArgumentError, "two fields have the name 'a'", [("a", 3, "f4"), ("a",
 refused(ps.ArgumentError, "at least one", [])
 refused(ps.ArgumentError, "no name", [("", 3, "f4")])
 refused(ps.ArgumentError, r"fields 'a' \\(bytes 0 to 24\\) and 'b' \\(bytes 20 to 24\\) overlap", [("a", 3, "f8"), ("b", 1, "f4", 20)])
+refused(ps.ArgumentError, r"fields 'a' \\(bytes 0 to 24\\) and 'b' \\(bytes 23 to 24\\) overlap", [("a", 3, "f8"), ("b", 1, "i1", 23)])
 refused(ps.ArgumentError, r"is not \\(name, shape, dtype\\)", [("a", 3)])
 refused(ps.ArgumentError, "no meaning", [("a", 3, "f4")], container="npy")
 refused(ps.ArgumentError, "field 'a'.*negative", [("a", -3, "f4")])

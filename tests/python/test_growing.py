@@ -112,6 +112,28 @@ def test_a_failed_append_leaves_the_shape(tmp_path):
     assert np.array_equal(np.load(tmp_path / "f.npy"), [[1] * 4, [3] * 4])
 
 
+@pytest.mark.parametrize("name", ["f.npy", "f.raw"])
+def test_nothing_of_a_failed_append_is_in_the_next_one(tmp_path, name):
+    header = 1 if name == "f.npy" else 0
+    fault = f"fault:write@{header + 1}=short,write@{header + 2}=EIO"
+    hints = {"device": fault, "active_buffer_size": 0}
+    with ps.open(tmp_path / name, "w", shape=(None, 4), dtype="f8", hints=hints) as f:
+        f.append(np.ones(4))
+        with pytest.raises(ps.StorageError):
+            f.append(np.full(4, 2.0))
+        f.append(np.full(1, 3.0), (slice(3, 4),))
+        assert np.array_equal(f, [[1] * 4, [0, 0, 0, 3]])
+
+
+def test_a_header_that_cannot_be_synced_is_an_error(tmp_path):
+    hints = {"device": "fault:sync@1=EIO", "active_buffer_size": 0}  # the first one is that of the elements
+    with ps.open(tmp_path / "f.npy", "w", shape=(None, 4), dtype="f8", hints=hints) as f:
+        f.append(np.ones(4))
+        with pytest.raises(ps.StorageError, match="syncing"):
+            f.sync()
+        f.sync()
+
+
 def test_a_header_that_cannot_be_written_is_an_error(tmp_path):
     hints = {"device": "fault:write@2=EIO", "active_buffer_size": 0}
     f = ps.open(tmp_path / "f.npy", "w", shape=(None, 4), dtype="f8", hints=hints)

@@ -3,6 +3,7 @@
 import errno
 import os
 
+import numpy as np
 import penstock as ps
 import pytest
 
@@ -37,6 +38,16 @@ def check_new(path, f, offset):
     assert len(found) == f.end_offset
     assert not any(found[:begin]) and not any(found[f.data_offset:]), "old bytes are left"
     assert f.container == "raw" or found[begin:begin + 6] == b"\x93NUMPY"
+
+
+def test_writes_that_another_handle_has_pending_do_not_come_after_an_open(tmp_path):
+    path, how = tmp_path / "f.npy", {"shape": (4, 4), "dtype": "f8"}
+    slow = {"device": "paced:bandwidth=100M,latency=300ms", "active_buffer_size": 1 << 20}
+    with ps.open(path, "w", **how, hints=slow) as before:
+        before[...] = np.ones((4, 4))
+        with ps.open(path, "w", **how) as f:
+            assert not path.read_bytes()[f.data_offset:].strip(b"\0")
+            assert not np.any(f[...])
 
 
 @pytest.mark.parametrize("fault", FAULTS)
