@@ -205,6 +205,39 @@ TEST_F(ByteFiles, AReplacementIsOnTheDeviceBeforeItIsInPlace) {
   }
 }
 
+TEST_F(ByteFiles, NothingIsReplacedAfterAFailedSync) {
+  OpenEnded contents;
+  ps::Hints hints;
+  hints.device = "fault:sync@0=EIO,rank=" + std::to_string(size() - 1);
+  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
+                    ps::OpenFlag::replace, contents, hints);
+  Bytes data = filled(100, 1);
+  file.transfer(
+      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
+  EXPECT_THROW(file.sync(), ps::Error);
+  EXPECT_THROW(file.close(), ps::Error);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// What is buffered makes a file that was shortened as long as it reaches.
+TEST_F(ByteFiles, HolesBeforeWhatIsBufferedAreZeros) {
+  struct OfSomeLength : ps::Contents {
+    ps::FileUnits units() const override { return {.slabs = {}, .all = {0, 10000}}; }
+  } contents;
+  ps::Hints hints;
+  hints.device = "paced:bandwidth=200M,latency=100ms";
+  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
+                    ps::OpenFlag::create, contents, hints);
+  file.truncate(0, std::nullopt);
+  Bytes data = filled(100, 1), back = filled(100, 9);
+  for (const std::int64_t offset : {1000, 5000})  // the second one queues up behind the first
+    file.transfer(request(ps::Direction::write, data, offset + 100 * rank(), 100, 100,
+                          ps::Company::collective));
+  file.transfer(request(ps::Direction::read, back, 4800, 100, 100, ps::Company::collective));
+  EXPECT_EQ(back, filled(100, 0));
+  file.close();
+}
+
 TEST_F(ByteFiles, AtomicAccessesAreWholeOrNot) {
   const auto file = open();
   constexpr std::int64_t count = 50000;

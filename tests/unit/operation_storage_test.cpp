@@ -1,8 +1,8 @@
 // What operations on simulated ranks ask of the storage: locks around what they change, memory that
 // suits O_DIRECT, nothing that was in a buffer before.
-#include <atomic>
 #include <map>
 
+#include "background_gate.hpp"
 #include "operations_support.hpp"
 #include "storage/fault.hpp"
 
@@ -227,46 +227,109 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
   }
 }
 
+/// A view of storage that writes nothing while the gate is closed.
+class HeldUp final : public Storage {
+ public:
+  HeldUp(std::shared_ptr<Storage> shared, Gate& gate)
+      : view_(view_of(std::move(shared))), gate_(gate) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    if (direction == Direction::write) gate_.pass();
+    return view_->move_some(direction, memory, offset);
+  }
+  std::int64_t size() override { return view_->size(); }
+  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
+  std::int64_t sync() override { return 0; }
+  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+    error = 0;
+    return std::make_unique<RangeLock>();
+  }
+  const std::string& path() const override { return view_->path(); }
+
+ private:
+  std::unique_ptr<Storage> view_;
+  Gate& gate_;
+};
+
+/// One run in the file; `bytes` must live as long as the access.
+Access write_of(Extent range, std::vector<std::byte>& bytes) {
+  Access access;
+  access.direction = Direction::write;
+  access.file = Footprint({FilePattern::run(range)});
+  access.memory.emplace_back(bytes.data(), Nest::run(0, range.length()));
+  return access;
+}
+
 /// Chunks are changed as a whole: what is pending of one is all of it.
 TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
-  std::atomic<bool> open = false;
-  struct Held final : Storage {
-    Held(std::shared_ptr<Storage> shared, std::atomic<bool>& open)
-        : view(view_of(std::move(shared))), open(open) {}
-    std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
-      if (direction == Direction::write) open.wait(false);
-      return view->move_some(direction, memory, offset);
-    }
-    std::int64_t size() override { return view->size(); }
-    std::int64_t resize(std::int64_t bytes) override { return view->resize(bytes); }
-    std::int64_t sync() override { return 0; }
-    std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
-      error = 0;
-      return std::make_unique<RangeLock>();
-    }
-    const std::string& path() const override { return view->path(); }
-    std::unique_ptr<Storage> view;
-    std::atomic<bool>& open;
-  };
+  Gate gate;
   FileUnits chunks = units();
   chunks.indivisible = 100;
   SimulatedRanks ranks(
-      {1, 1}, [&](int) { return std::make_unique<Held>(shared, open); }, chunks);
+      {1, 1}, [&](int) { return std::make_unique<HeldUp>(shared, gate); }, chunks);
   Hints hints;
   hints.buffer_size = 1000;
   hints.active_buffer_size = 10000;
   std::vector<std::byte> bytes(30, std::byte{1});
-  Access access;
-  access.direction = Direction::write;
-  access.file = Footprint({FilePattern::run({140, 170})});
-  access.memory.emplace_back(bytes.data(), Nest::run(0, 30));
-  const auto operation = ranks.begin(0, std::move(access), hints);
+  const auto operation = ranks.begin(0, write_of({140, 170}, bytes), hints);
   EXPECT_TRUE(ranks.run());
   expect_no_errors({operation});
   EXPECT_EQ(ranks.file(0).io.buffered->pending_hull(), (Extent{100, 200}));
-  open = true;
-  open.notify_all();
+  gate.open();
   ranks.file(0).io.buffered->drain();
+}
+
+/// What another rank writes over a part of what this one has buffered comes after it.
+TEST_F(Simulated, OthersDoNotOvertakeWhatIsBuffered) {
+  Gate gate;
+  const auto storage_of = [&](int rank) -> std::unique_ptr<Storage> {
+    if (rank == 0) return std::make_unique<HeldUp>(shared, gate);
+    return view_of(shared);
+  };
+  SimulatedRanks ranks({2, 2}, storage_of, units());
+  Hints hints;
+  hints.method = Method::direct;
+  hints.active_buffer_size = 10000;
+  std::vector<std::byte> old(100, std::byte{1}), lower(50, std::byte{2}), upper(50, std::byte{3});
+  Operations begun{ranks.begin(0, write_of({0, 100}, old), hints),
+                   ranks.begin(1, write_of({200, 250}, upper), hints)};
+  ASSERT_TRUE(ranks.run());
+  begun.push_back(ranks.begin(0, write_of({0, 50}, lower), hints));
+  begun.push_back(ranks.begin(1, write_of({50, 100}, upper), hints));
+  Random r{std::mt19937_64(1)};
+  int turns = 0;
+  ASSERT_TRUE(ranks.run(r, [&] { return ++turns == 1000; }));
+  if (begun.back()->has_ended()) ranks.file(1).io.buffered->drain();
+  gate.open();
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors(begun);
+  for (int rank = 0; rank < 2; ++rank) ranks.file(rank).io.buffered->drain();
+  std::vector<std::byte> there(100);
+  ASSERT_EQ(read_fully(*shared, there, 0).bytes, 100);
+  EXPECT_EQ(std::ranges::count(there, std::byte{2}), 50);
+  EXPECT_EQ(std::ranges::count(there, std::byte{3}), 50);
+}
+
+/// Where ranks overlap, each element is some rank's, whole.
+TEST_F(Simulated, BufferedWritesCutNoElement) {
+  constexpr std::int64_t grain = 24, bytes = grain << 19, begin = 100;
+  shared = make_shared_storage(begin + bytes);
+  Observed::Log log;
+  FileUnits elements;
+  elements.all = {begin, begin + bytes};
+  elements.grain = grain;
+  SimulatedRanks ranks(
+      {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, elements);
+  Hints hints;
+  hints.method = Method::direct;
+  hints.active_buffer_size = 2 * bytes;
+  std::vector<std::byte> memory(bytes, std::byte{1});
+  const auto operation = ranks.begin(0, write_of(elements.all, memory), hints);
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors({operation});
+  ranks.file(0).io.buffered->drain();
+  EXPECT_GT(log.writes.size(), 1u);
+  for (const Observed::Write& write : log.writes) EXPECT_EQ((write.range.begin - begin) % grain, 0);
 }
 
 /// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
