@@ -21,7 +21,11 @@ class Host final : public Storage {
       if (cache_.past == PastCacheAccess::aligned && (offset % cache_.page | size % cache_.page))
         return -EINVAL;
       write_back();
-      if (direction == Direction::write) pages_.clear();
+      if (direction == Direction::read && offset >= size_) return 0;  // as far as it knows
+      if (direction == Direction::write) {
+        pages_.clear();
+        size_ = std::max(size_, offset + size);
+      }
       return server_->move_some(direction, memory, offset);
     }
     std::vector<std::byte> bytes(static_cast<std::size_t>(size));
@@ -54,7 +58,8 @@ class Host final : public Storage {
   }
   std::int64_t size() override {
     const std::lock_guard guard(mutex_);
-    return past_ ? server_->size() : size_;
+    if (past_) size_ = server_->size();
+    return size_;
   }
   std::int64_t resize(std::int64_t bytes) override {
     const std::lock_guard guard(mutex_);

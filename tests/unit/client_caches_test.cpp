@@ -48,6 +48,7 @@ TEST_P(PastOwnCaches, EachReadGetsWhatWasWrittenBefore) {
   EXPECT_EQ(exact, GetParam() != PastCacheAccess::none);
   for (int i = 1; i < 50; ++i) {
     put(i % 2 == 0 ? *a : *b, 7 * i, static_cast<std::byte>(i));
+    ASSERT_EQ(byte_at(i % 2 == 0 ? *b : *a, 7 * i), static_cast<std::byte>(i));
     for (int k = 1; k <= i; ++k) {
       ASSERT_EQ(byte_at(*a, 7 * k), static_cast<std::byte>(k));
       ASSERT_EQ(byte_at(*b, 7 * k), static_cast<std::byte>(k));

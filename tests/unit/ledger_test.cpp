@@ -39,6 +39,18 @@ TEST(Ledger, PendingIsWhatHasNotEnded) {
   EXPECT_TRUE(ledger.is_over(Which::all, 3));
 }
 
+/// Units of one write that are under way together may all fail.
+TEST(Ledger, OfSeveralFailuresTheFirstIsTold) {
+  Ledger ledger;
+  for (IoTicket ticket = 1; ticket <= 2; ++ticket) ledger.queued(ticket, write(1));
+  ledger.ended(write(1), false, no_space());
+  ledger.ended(write(1), false, Error("writing 'file'", "file", 8192, EIO));
+  const std::optional<Error> failure = ledger.take_failure();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->error_number(), ENOSPC);
+  EXPECT_EQ(failure->offset(), 4096);
+}
+
 TEST(Ledger, TheFirstFailureTellsAllAndIsTakenOnce) {
   Ledger ledger;
   ledger.queued(1, write(2, {4096, 8192}));

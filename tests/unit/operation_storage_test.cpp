@@ -11,8 +11,29 @@ using namespace penstock::test;
 
 namespace {
 
+/// A view of storage, for those that do something else in between. Its locks lock nothing.
+class View : public Storage {
+ public:
+  explicit View(std::shared_ptr<Storage> shared) : view_(view_of(std::move(shared))) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return view_->move_some(direction, memory, offset);
+  }
+  std::int64_t size() override { return view_->size(); }
+  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
+  std::int64_t sync() override { return 0; }
+  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+    error = 0;
+    return std::make_unique<RangeLock>();
+  }
+  const std::string& path() const override { return view_->path(); }
+
+ private:
+  std::unique_ptr<Storage> view_;
+};
+
 /// A view of storage that has locks, and keeps what it is asked for.
-class Observed final : public Storage {
+class Observed final : public View {
  public:
   struct Write {
     Extent range;
@@ -24,8 +45,7 @@ class Observed final : public Storage {
     std::vector<Extent> reads_under_no_exclusive_lock;
   };
 
-  Observed(std::shared_ptr<Storage> shared, Log& log)
-      : view_(view_of(std::move(shared))), log_(log) {}
+  Observed(std::shared_ptr<Storage> shared, Log& log) : View(std::move(shared)), log_(log) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     const Extent range{offset, offset + size_of(memory)};
@@ -34,16 +54,12 @@ class Observed final : public Storage {
           {range, reinterpret_cast<std::uintptr_t>(memory[0].iov_base), lock_around(range)});
     else if (lock_around(range) != LockKind::exclusive)
       log_.reads_under_no_exclusive_lock.push_back(range);
-    return view_->move_some(direction, memory, offset);
+    return View::move_some(direction, memory, offset);
   }
-  std::int64_t size() override { return view_->size(); }
-  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
-  std::int64_t sync() override { return 0; }
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
     error = 0;
     return std::make_unique<Held>(held_, range, kind);
   }
-  const std::string& path() const override { return view_->path(); }
 
  private:
   using Locks = std::multimap<std::int64_t, std::pair<Extent, LockKind>>;
@@ -60,7 +76,6 @@ class Observed final : public Storage {
     return std::nullopt;
   }
 
-  std::unique_ptr<Storage> view_;
   Log& log_;
   Locks held_;
 };
@@ -227,27 +242,17 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
   }
 }
 
-/// A view of storage that writes nothing while the gate is closed.
-class HeldUp final : public Storage {
+/// Writes nothing while the gate is closed.
+class HeldUp final : public View {
  public:
-  HeldUp(std::shared_ptr<Storage> shared, Gate& gate)
-      : view_(view_of(std::move(shared))), gate_(gate) {}
+  HeldUp(std::shared_ptr<Storage> shared, Gate& gate) : View(std::move(shared)), gate_(gate) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     if (direction == Direction::write) gate_.pass();
-    return view_->move_some(direction, memory, offset);
+    return View::move_some(direction, memory, offset);
   }
-  std::int64_t size() override { return view_->size(); }
-  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
-  std::int64_t sync() override { return 0; }
-  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
-    error = 0;
-    return std::make_unique<RangeLock>();
-  }
-  const std::string& path() const override { return view_->path(); }
 
  private:
-  std::unique_ptr<Storage> view_;
   Gate& gate_;
 };
 
@@ -330,6 +335,41 @@ TEST_F(Simulated, BufferedWritesCutNoElement) {
   ranks.file(0).io.buffered->drain();
   EXPECT_GT(log.writes.size(), 1u);
   for (const Observed::Write& write : log.writes) EXPECT_EQ((write.range.begin - begin) % grain, 0);
+}
+
+/// Requests that are under way together have no order.
+TEST_F(Simulated, PartsThatOverlapAreNotUnderWayTogether) {
+  struct Later final : View {
+    using View::View;
+    bool completes_later() const override { return true; }
+    void submit(std::span<IoRequest> requests) override {
+      for (std::size_t i = 1; i < requests.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+          EXPECT_TRUE(intersect(range_of(requests[i]), range_of(requests[k])).empty());
+      View::submit(requests);
+    }
+    static Extent range_of(const IoRequest& request) {
+      return {request.offset, request.offset + size_of(request.memory)};
+    }
+  };
+  for (const std::int64_t budget : {0, 10000}) {
+    SimulatedRanks ranks(
+        {1, 1}, [&](int) { return std::make_unique<Later>(shared); }, units());
+    Hints hints;
+    hints.method = Method::direct;
+    hints.active_buffer_size = budget;
+    std::vector<std::byte> lower(100, std::byte{1}), upper(100, std::byte{2});
+    Access access = write_of({0, 100}, lower), other = write_of({50, 150}, upper);
+    access.file = Footprint({access.file.parts()[0], other.file.parts()[0]});
+    access.memory.push_back(other.memory[0]);
+    const auto operation = ranks.begin(0, std::move(access), hints);
+    ASSERT_TRUE(ranks.run());
+    expect_no_errors({operation});
+    ranks.file(0).io.buffered->drain();
+    std::vector<std::byte> there(150);
+    ASSERT_EQ(read_fully(*shared, there, 0).bytes, 150);
+    EXPECT_EQ(std::ranges::count(there, std::byte{2}), 100) << "the later part";
+  }
 }
 
 /// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
