@@ -219,6 +219,22 @@ TEST_F(ByteFiles, NothingIsReplacedAfterAFailedSync) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+/// A write that was refused has kept nothing out of the file.
+TEST_F(ByteFiles, IsReplacedAfterAWrongArgument) {
+  OpenEnded contents;
+  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
+                    ps::OpenFlag::replace, contents, {});
+  Bytes data = filled(100, 1);
+  ps::ByteRequest wrong =
+      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective);
+  if (rank() == size() - 1) wrong.error.emplace(ps::ErrorClass::argument, "on purpose");
+  EXPECT_THROW(file.transfer(std::move(wrong)), ps::Error);
+  file.transfer(
+      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
+  file.close();
+  EXPECT_EQ(std::filesystem::file_size(path), static_cast<std::uintmax_t>(100 * size()));
+}
+
 /// What is buffered makes a file that was shortened as long as it reaches.
 TEST_F(ByteFiles, HolesBeforeWhatIsBufferedAreZeros) {
   struct OfSomeLength : ps::Contents {

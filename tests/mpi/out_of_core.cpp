@@ -151,6 +151,12 @@ TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
                    [] { open("e", ps::Mode::read, of_memory(8192)); });
   ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
                    [] { open("e", ps::Mode::read, of_memory(std::int64_t{1} << 50)); });
+  if (size() > 1) {  // enough for one of them
+    std::int64_t memory = ps::free_room(path_of("e")).memory / 4 * 3;
+    MPI_Bcast(&memory, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
+                     [&] { open("e", ps::Mode::read, of_memory(memory)); });
+  }
   if (size() > 1)
     ps::expect_error(ps::ErrorClass::disagreement, "memory",
                      [&] { open("e", ps::Mode::read, of_memory(last ? 10000 : 20000)); });

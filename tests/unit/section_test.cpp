@@ -63,6 +63,7 @@ TEST(Section, PaperTablesAsPrinted) {
   EXPECT_EQ(Section::paper("(500:2500:3, 1+64p:64+64p:2)", 1),
             (Section{{499, 2500, 3}, {64, 128, 2}}));
   EXPECT_EQ(Section::paper(" 1 : 4096 , 1 + 8p : 16 + 8*p : 1 ", 0), (Section{{0, 4096}, {0, 16}}));
+  EXPECT_EQ(Section::paper("(-2+p:10-p+1)", 4), (Section{{1, 7}}));
 }
 
 TEST(Section, PaperTextErrorsPointAtThePlace) {
