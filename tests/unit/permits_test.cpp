@@ -35,6 +35,24 @@ TEST(Permits, AreTakenBackFromAProcessThatHasEnded) {
   EXPECT_TRUE(teams[1]->try_permit(1));
 }
 
+/// Without a wake-up who waits looks by itself after a while, and takes back first what others have
+/// left. A thread that has no core for so long does as well, but not each time.
+TEST(Permits, WhoWaitsForOneIsWokenWhenItComesBack) {
+  bool woken = false;
+  for (int tries = 0; tries < 5 && !woken; ++tries) {
+    const auto teams = Team::in_one_process({0, 0, 0});
+    teams[0]->take_permit(2);
+    teams[1]->take_permit(2);
+    teams[1]->own_mailbox().process = ended_process();
+    std::thread waits([&] { teams[2]->take_permit(2); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    teams[0]->return_permit();
+    waits.join();
+    woken = teams[1]->own_mailbox().permits == 1;
+  }
+  EXPECT_TRUE(woken);
+}
+
 TEST(Permits, AreNotTakenFromOneThatIsSlow) {
   ASSERT_TRUE(patience_is_short);
   const auto teams = Team::in_one_process({0, 0, 0});
