@@ -43,7 +43,7 @@ int penstock_statistic(const penstock_file* file, const char* name, double* valu
 
 int penstock_last_call(const penstock_file* file, const char* name, double* value) {
   return guarded([&] {
-    const Statistics& statistics = given(file, "file").array.last_call();
+    const Statistics statistics = given(file, "file").array.last_call();
     given(value, "the place for the value") = value_of(statistics, name);
   });
 }

@@ -9,6 +9,7 @@
 
 #include "bench_clock.hpp"
 #include "bench_methods.hpp"
+#include "gil.hpp"
 #include "module.hpp"
 
 namespace penstock::python {
@@ -123,7 +124,7 @@ class Race {
 }  // namespace
 
 void bind_bench(nb::module_& m) {
-  using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+  using WithoutGil = nb::call_guard<python::WithoutGil>;
   nb::class_<Race>(m, "_Race")
       .def(nb::init<std::uintptr_t>(), "comm"_a)
       .def("rod", &Race::rod, "memory"_a, "offset"_a, "direct"_a)

@@ -9,39 +9,15 @@
 #include <functional>
 #include <optional>
 
+#include "gil.hpp"
 #include "module.hpp"
+#include "pinned.hpp"
 
 namespace penstock::python {
 namespace {
 
 using namespace nb::literals;
 using HintText = std::map<std::string, std::string>;
-
-/// The memory of a Python object, pinned while this lives. The package passes arrays of bytes
-/// records ('V8'), so that every dtype has a buffer.
-class Pinned {
- public:
-  Pinned(nb::handle object, bool writable) {
-    const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
-      PyErr_Clear();
-      throw Error(ErrorClass::argument,
-                  writable ? "buffer: it is not writable" : "buffer: it has no memory to read");
-    }
-    held_ = true;
-  }
-  Pinned(Pinned&& other) noexcept
-      : buffer_(other.buffer_), held_(std::exchange(other.held_, false)) {}
-  Pinned& operator=(Pinned&&) = delete;
-  ~Pinned() {
-    if (held_) PyBuffer_Release(&buffer_);
-  }
-  const Py_buffer& operator*() const noexcept { return buffer_; }
-
- private:
-  Py_buffer buffer_{};
-  bool held_ = false;
-};
 
 template <class View>
 Part<View> part_of(const Section& section, const Py_buffer& buffer) {
@@ -55,12 +31,11 @@ Part<View> part_of(const Section& section, const Py_buffer& buffer) {
 /// `error`: what the package found wrong on this rank; the call is made all the same, so that the
 /// other ranks hear of it.
 template <class View>
-std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable,
-                            std::vector<Pinned>& pinned) {
+std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, Pins& pinned) {
   std::vector<Part<View>> parts;
   for (std::size_t i = 0; i < nb::len(sections); ++i) {
-    pinned.emplace_back(arrays[i], writable);
-    parts.push_back(part_of<View>(nb::cast<const Section&>(sections[i]), *pinned.back()));
+    const Py_buffer& memory = pinned.add(arrays[i], writable);
+    parts.push_back(part_of<View>(nb::cast<const Section&>(sections[i]), memory));
   }
   return parts;
 }
@@ -76,7 +51,7 @@ using Problem = std::optional<std::pair<std::string, std::string>>;
 /// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
 template <class View>
 struct PinnedArguments {
-  std::vector<Pinned> pinned;
+  std::shared_ptr<Pins> pinned = Pins::make();
   std::vector<Part<View>> parts;
   Hints hints;
   std::optional<Error> fault;
@@ -89,7 +64,7 @@ struct PinnedArguments {
         throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
                     problem->second);
       hints = merged(hints, text);
-      parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, pinned);
+      parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, *pinned);
     } catch (const Error& found) {
       fault = found;
     }
@@ -101,26 +76,41 @@ template <class View, class Array>
 void transfer(Array& file, nb::list arrays, nb::list sections, const HintText& hints,
               const Problem& problem) {
   const PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
-  nb::gil_scoped_release without_gil;
+  const WithoutGil without_gil;
   if constexpr (std::is_same_v<View, ReadView>) file.read(given.parts, &given.hints, given.found());
   else file.write(given.parts, &given.hints, given.found());
 }
 
-void append(ArrayFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+/// What may be the last to go of an open file, which may wait for its device then: other threads
+/// have the interpreter meanwhile.
+template <class Object>
+struct Released : Object {
+  explicit Released(Object&& object) : Object(std::move(object)) {}
+  Released(Released&&) = default;
+  ~Released() {
+    const WithoutGil without_gil;
+    const Object gone(std::move(static_cast<Object&>(*this)));
+  }
+};
+
+using PythonFile = Released<ArrayFile>;
+using PythonFields = Released<FieldsFile>;
+using PythonField = Released<Field>;
+
+void append(PythonFile& file, nb::list arrays, nb::list sections, const HintText& hints,
             const Problem& problem) {
   const PinnedArguments<WriteView> given(file.hints(), arrays, sections, hints, problem);
-  nb::gil_scoped_release without_gil;
+  const WithoutGil without_gil;
   file.append(given.parts, &given.hints, given.found());
 }
 
-/// A handle and the memory that its operation may still use.
-struct PinnedHandle {
-  PinnedHandle(Handle handle, std::vector<Pinned> pinned)
-      : handle(std::move(handle)), pinned(std::move(pinned)) {}
+/// A handle and the memory that its operation may still use, which the operation has, too.
+struct PinnedHandle : Released<Handle> {
+  PinnedHandle(Handle handle, std::shared_ptr<Pins> pinned)
+      : Released(std::move(handle)), pinned(std::move(pinned)) {}
   PinnedHandle(const PinnedHandle&) = delete;
 
-  Handle handle;
-  std::vector<Pinned> pinned;
+  std::shared_ptr<Pins> pinned;  // null: of a close
 };
 
 /// None where the name is not known: that is then what is wrong with the call, if nothing else is.
@@ -139,12 +129,12 @@ PinnedHandle* begin(Array& file, nb::list arrays, nb::list sections, const std::
   const std::optional<Background> mode = background_of(background, problem);
   PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
   const auto begun = [&] {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     if constexpr (std::is_same_v<View, ReadView>)
-      return file.read_begin(given.parts, mode, &given.hints, given.found());
-    else return file.write_begin(given.parts, mode, &given.hints, given.found());
+      return file.read_begin(given.parts, mode, &given.hints, given.found(), given.pinned);
+    else return file.write_begin(given.parts, mode, &given.hints, given.found(), given.pinned);
   };
-  return new PinnedHandle(begun(), std::move(given.pinned));
+  return new PinnedHandle(begun(), given.pinned);
 }
 
 /// The members of a ChunkSpec in their order.
@@ -166,9 +156,9 @@ ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
 
 /// `parse`: makes the spec of what the program gave. `problem`: what the package has found wrong.
 template <class File, class Spec>
-File* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
-             const HintText& hints, const std::optional<std::string>& problem,
-             const std::function<Spec()>& parse) {
+Released<File>* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
+                       const HintText& hints, const std::optional<std::string>& problem,
+                       const std::function<Spec()>& parse) {
   const std::string path(name.c_str(), name.size());
   Mode parsed_mode = Mode::read;
   Spec spec;
@@ -183,17 +173,18 @@ File* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::stri
     fault = error;
   }
   const Error* const found = fault ? &*fault : nullptr;
-  nb::gil_scoped_release without_gil;
-  if (comm_address == 0) return new File(File::open(path, parsed_mode, spec, parsed, found));
+  const WithoutGil without_gil;
+  if (comm_address == 0)
+    return new Released<File>(File::open(path, parsed_mode, spec, parsed, found));
   const MPI_Comm comm = *reinterpret_cast<MPI_Comm*>(comm_address);
-  return new File(File::open(comm, path, parsed_mode, spec, parsed, found));
+  return new Released<File>(File::open(comm, path, parsed_mode, spec, parsed, found));
 }
 
-ArrayFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
-                     const std::vector<std::int64_t>& shape, const std::string& dtype,
-                     std::int64_t element_size, const std::string& order, std::int64_t offset,
-                     const std::string& container, const HintText& hints,
-                     const ChunkArguments& chunks, const std::optional<std::string>& problem) {
+PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
+                      const std::vector<std::int64_t>& shape, const std::string& dtype,
+                      std::int64_t element_size, const std::string& order, std::int64_t offset,
+                      const std::string& container, const HintText& hints,
+                      const ChunkArguments& chunks, const std::optional<std::string>& problem) {
   return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
     ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
     spec.chunks = chunk_spec_of(chunks);
@@ -220,7 +211,7 @@ struct PythonTask {
 
  private:
   static std::string called(const nb::callable& work) {
-    const nb::gil_scoped_acquire with_gil;
+    const WithGil with_gil;
     try {
       const nb::bytes result = nb::cast<nb::bytes>(work());
       return {result.c_str(), result.size()};
@@ -242,7 +233,7 @@ nb::bytes ask_first_rank(std::uintptr_t comm_address, const nb::bytes& name,
   const PythonTask task(common, std::move(work), writes, problem);
   std::string told;
   {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     told = comm_address == 0 ? ArrayFile::on_first_rank(path, task.task, task.found())
                              : ArrayFile::on_first_rank(*reinterpret_cast<MPI_Comm*>(comm_address),
                                                         path, task.task, task.found());
@@ -251,12 +242,12 @@ nb::bytes ask_first_rank(std::uintptr_t comm_address, const nb::bytes& name,
 }
 
 /// By the ranks of an open file.
-nb::bytes ask_first_rank_of(ArrayFile& file, const CommonText& common, nb::callable work,
+nb::bytes ask_first_rank_of(PythonFile& file, const CommonText& common, nb::callable work,
                             bool writes, const nb::object& problem) {
   const PythonTask task(common, std::move(work), writes, problem);
   std::string told;
   {
-    const nb::gil_scoped_release without_gil;
+    const WithoutGil without_gil;
     told = file.on_first_rank(task.task, task.found());
   }
   return bytes_of(told);
@@ -266,10 +257,10 @@ nb::bytes ask_first_rank_of(ArrayFile& file, const CommonText& common, nb::calla
 using GivenField =
     std::tuple<std::string, std::vector<std::int64_t>, std::string, std::optional<std::int64_t>>;
 
-FieldsFile* open_fields(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
-                        const std::vector<GivenField>& fields, const std::string& order,
-                        std::int64_t offset, const HintText& hints,
-                        const std::optional<std::string>& problem) {
+PythonFields* open_fields(std::uintptr_t comm_address, const nb::bytes& name,
+                          const std::string& mode, const std::vector<GivenField>& fields,
+                          const std::string& order, std::int64_t offset, const HintText& hints,
+                          const std::optional<std::string>& problem) {
   return opened<FieldsFile, FieldsSpec>(comm_address, name, mode, hints, problem, [&] {
     FieldsSpec spec;
     spec.offset = offset;
@@ -289,7 +280,9 @@ void bind_calls(nb::class_<Array>& bound) {
       .def("read_begin", &begin<ReadView, Array>, nb::rv_policy::take_ownership)
       .def_prop_ro("data_offset", &Array::data_offset)
       .def_prop_ro("end_offset", &Array::end_offset)
-      .def_prop_ro("last_method", [](const Array& f) { return to_string(f.last_method()); });
+      .def_prop_ro(
+          "last_method", [](const Array& f) { return to_string(f.last_method()); },
+          nb::call_guard<WithoutGil>());
 }
 
 nb::dict facts_of(const FileSystemFacts& facts) {
@@ -307,34 +300,35 @@ nb::dict facts_of(const FileSystemFacts& facts) {
 /// What all open files have in common.
 template <class File>
 void bind_open_file(nb::class_<File>& bound) {
-  bound.def("sync", &File::sync, nb::call_guard<nb::gil_scoped_release>())
-      .def("close", &File::close, nb::call_guard<nb::gil_scoped_release>())
+  bound.def("sync", &File::sync, nb::call_guard<WithoutGil>())
+      .def("close", &File::close, nb::call_guard<WithoutGil>())
       .def(
           "close_begin",
           [](File& file) {
-            const nb::gil_scoped_release without_gil;
-            return new PinnedHandle(file.close_begin(), {});
+            const WithoutGil without_gil;
+            return new PinnedHandle(file.close_begin(), nullptr);
           },
           nb::rv_policy::take_ownership)
-      .def("file_size", &File::file_size, nb::call_guard<nb::gil_scoped_release>())
-      .def("abandon", &File::abandon, nb::call_guard<nb::gil_scoped_release>())
+      .def("file_size", &File::file_size, nb::call_guard<WithoutGil>())
+      .def("abandon", &File::abandon, nb::call_guard<WithoutGil>())
       .def_prop_ro("closed", &File::closed)
-      .def_prop_ro("aggregators", &File::aggregator_ranks)
+      .def_prop_ro("aggregators", &File::aggregator_ranks, nb::call_guard<WithoutGil>())
       .def_prop_ro("hints", [](const File& f) { return f.hints().text(); })
-      .def_prop_ro("statistics", &File::statistics)
+      .def_prop_ro("statistics", &File::statistics, nb::call_guard<WithoutGil>())
       .def_prop_ro("device", &File::device)
       .def_prop_ro("file_system", [](const File& f) { return facts_of(f.file_system()); })
-      .def_prop_ro("last_call", [](const File& f) { return f.last_call(); });
+      .def_prop_ro("last_call", &File::last_call, nb::call_guard<WithoutGil>());
 }
 
 void bind_fields(nb::module_& m) {
   m.def("_open_fields", &open_fields, nb::rv_policy::take_ownership);
-  nb::class_<Field> field(m, "_Field");
+  nb::class_<PythonField> field(m, "_Field");
   bind_calls(field);
-  nb::class_<FieldsFile> file(m, "_FieldsFile");
+  nb::class_<PythonFields> file(m, "_FieldsFile");
   bind_open_file(file);
-  file.def("field", [](const FieldsFile& f, const std::string& name) { return f[name]; })
-      .def_prop_ro("end_offset", &FieldsFile::end_offset);
+  file.def("field",
+           [](const PythonFields& f, const std::string& name) { return PythonField(f[name]); })
+      .def_prop_ro("end_offset", &PythonFields::end_offset);
 }
 
 }  // namespace
@@ -346,46 +340,46 @@ void bind_file(nb::module_& m) {
   nb::class_<PinnedHandle>(m, "_Handle")
       .def("copied",
            [](PinnedHandle& h, bool wait) {
-             const nb::gil_scoped_release without_gil;
-             return h.handle.copied(wait);
+             const WithoutGil without_gil;
+             return h.copied(wait);
            })
       .def(
-          "test", [](PinnedHandle& h) { return h.handle.test(); },
-          nb::call_guard<nb::gil_scoped_release>())
+          "test", [](PinnedHandle& h) { return h.test(); }, nb::call_guard<WithoutGil>())
       .def("wait", [](PinnedHandle& h) {
         {
-          const nb::gil_scoped_release without_gil;
-          h.handle.wait();
+          const WithoutGil without_gil;
+          h.wait();
         }
-        h.pinned.clear();
+        if (h.pinned) h.pinned->release();
       });
-  nb::class_<ArrayFile> file(m, "_ArrayFile");
+  nb::class_<PythonFile> file(m, "_ArrayFile");
   bind_calls(file);
   bind_open_file(file);
   file.def("truncate",
-           [](ArrayFile& file, std::int64_t bytes, const std::optional<std::string>& problem) {
-             const nb::gil_scoped_release without_gil;
+           [](PythonFile& file, std::int64_t bytes, const std::optional<std::string>& problem) {
+             const WithoutGil without_gil;
              const Error error(ErrorClass::argument, problem.value_or(""));
              file.truncate(bytes, problem ? &error : nullptr);
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
       .def("append", &append)
-      .def("attributes", &ArrayFile::attributes, nb::call_guard<nb::gil_scoped_release>())
-      .def("set_attributes",
-           [](ArrayFile& file, const std::string& json, const std::optional<std::string>& problem) {
-             const nb::gil_scoped_release without_gil;
-             const Error error(ErrorClass::argument, problem.value_or(""));
-             file.set_attributes(json, problem ? &error : nullptr);
-           })
-      .def_prop_ro("shape", [](const ArrayFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
-      .def_prop_ro("dtype", [](const ArrayFile& f) { return f.spec().dtype; })
-      .def_prop_ro("element_size", [](const ArrayFile& f) { return f.spec().element_size; })
+      .def("attributes", &PythonFile::attributes, nb::call_guard<WithoutGil>())
+      .def(
+          "set_attributes",
+          [](PythonFile& file, const std::string& json, const std::optional<std::string>& problem) {
+            const WithoutGil without_gil;
+            const Error error(ErrorClass::argument, problem.value_or(""));
+            file.set_attributes(json, problem ? &error : nullptr);
+          })
+      .def_prop_ro("shape", [](const PythonFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
+      .def_prop_ro("dtype", [](const PythonFile& f) { return f.spec().dtype; })
+      .def_prop_ro("element_size", [](const PythonFile& f) { return f.spec().element_size; })
       .def_prop_ro("order",
-                   [](const ArrayFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
-      .def_prop_ro("container", [](const ArrayFile& f) { return to_string(f.spec().container); })
+                   [](const PythonFile& f) { return to_string(f.spec().order.value_or(Order::c)); })
+      .def_prop_ro("container", [](const PythonFile& f) { return to_string(f.spec().container); })
       .def_prop_ro("chunks",
-                   [](const ArrayFile& f) { return chunk_arguments_of(f.spec().chunks); });
+                   [](const PythonFile& f) { return chunk_arguments_of(f.spec().chunks); });
   bind_fields(m);
 }
 

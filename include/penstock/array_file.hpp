@@ -129,14 +129,18 @@ class PENSTOCK_EXPORT ArrayFile {
   /// The same in two halves, with something else in between. Several may be in flight; calls of one
   /// file are carried out in the order in which they began. The memory of `parts` must stay until
   /// Handle::copied() or wait(). Errors: of arguments here, or with Background::all by wait().
-  /// No background: which one was asked for is not known, as `found` says.
+  /// No background: which one was asked for is not known, as `found` says. `keeps`: what the
+  /// operation holds as long as it may use that memory, whatever becomes of the handle; any thread
+  /// may be the one that destroys it.
   Handle write_begin(std::span<const Part<WriteView>> parts,
                      std::optional<Background> background = Background::storage,
-                     const Hints* call_hints = nullptr, const Error* found = nullptr);
+                     const Hints* call_hints = nullptr, const Error* found = nullptr,
+                     std::shared_ptr<const void> keeps = nullptr);
   /// The same of a read. Reads queue up behind the writes and reads before them.
   Handle read_begin(std::span<const Part<ReadView>> parts,
                     std::optional<Background> background = Background::storage,
-                    const Hints* call_hints = nullptr, const Error* found = nullptr);
+                    const Hints* call_hints = nullptr, const Error* found = nullptr,
+                    std::shared_ptr<const void> keeps = nullptr);
   /// Of one section from dense memory, in the file's order.
   template <class T>
   Handle write_begin(const std::vector<T>& data, const Section& section,
@@ -226,7 +230,7 @@ class PENSTOCK_EXPORT ArrayFile {
   const Hints& hints() const;                 ///< effective values
   std::vector<int> aggregator_ranks() const;  ///< who touches the file in collective methods
   Statistics statistics() const;              ///< of this rank, since open; in the background too
-  const Statistics& last_call() const;        ///< of this rank, of the last call, without
+  Statistics last_call() const;               ///< of this rank, of the last call, without
                                               ///< what the I/O thread does
   Method last_method() const;                 ///< what `automatic` chose
 

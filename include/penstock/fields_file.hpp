@@ -61,14 +61,16 @@ class PENSTOCK_EXPORT Field {
   /// Collective, see ArrayFile::write_begin.
   Handle write_begin(std::span<const Part<WriteView>> parts,
                      std::optional<Background> background = Background::storage,
-                     const Hints* call_hints = nullptr, const Error* found = nullptr) {
-    return write_begin(parts, std::string(), background, call_hints, found);
+                     const Hints* call_hints = nullptr, const Error* found = nullptr,
+                     std::shared_ptr<const void> keeps = nullptr) {
+    return write_begin(parts, std::string(), background, call_hints, found, std::move(keeps));
   }
   /// Collective, see ArrayFile::read_begin.
   Handle read_begin(std::span<const Part<ReadView>> parts,
                     std::optional<Background> background = Background::storage,
-                    const Hints* call_hints = nullptr, const Error* found = nullptr) {
-    return read_begin(parts, std::string(), background, call_hints, found);
+                    const Hints* call_hints = nullptr, const Error* found = nullptr,
+                    std::shared_ptr<const void> keeps = nullptr) {
+    return read_begin(parts, std::string(), background, call_hints, found, std::move(keeps));
   }
   /// The same from memory with elements of `memory_dtype`. Empty: the field's own.
   void write(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
@@ -79,11 +81,13 @@ class PENSTOCK_EXPORT Field {
   /// The same from memory with elements of `memory_dtype`.
   Handle write_begin(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
                      std::optional<Background> background = Background::storage,
-                     const Hints* call_hints = nullptr, const Error* found = nullptr);
+                     const Hints* call_hints = nullptr, const Error* found = nullptr,
+                     std::shared_ptr<const void> keeps = nullptr);
   /// The same into memory with elements of `memory_dtype`: Handle::wait() converts.
   Handle read_begin(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
                     std::optional<Background> background = Background::storage,
-                    const Hints* call_hints = nullptr, const Error* found = nullptr);
+                    const Hints* call_hints = nullptr, const Error* found = nullptr,
+                    std::shared_ptr<const void> keeps = nullptr);
 
   /// One section from dense memory, in the file's order.
   template <class T>
@@ -156,18 +160,18 @@ class PENSTOCK_EXPORT FieldsFile {
   Field operator[](const std::string& name) const;  ///< not collective
   std::vector<std::string> names() const;           ///< in the order in which they were given
 
-  void sync();                          ///< collective: the bytes are on the device
-  void close();                         ///< collective; the bytes are in the file
-  Handle close_begin();                 ///< collective, see ArrayFile::close_begin
-  std::int64_t file_size();             ///< collective; bytes
-  void abandon() noexcept;              ///< not collective: this rank lets go of the file
-  bool closed() const noexcept;         ///< or closing
-  std::int64_t end_offset() const;      ///< byte just past the last field
-  const FieldsSpec& spec() const;       ///< as given, with all offsets and the machine's byte order
-  std::string device() const;           ///< what storage calls go to, in words
-  const Hints& hints() const;           ///< effective values
-  Statistics statistics() const;        ///< of this rank, since open
-  const Statistics& last_call() const;  ///< of this rank, of the last call
+  void sync();                      ///< collective: the bytes are on the device
+  void close();                     ///< collective; the bytes are in the file
+  Handle close_begin();             ///< collective, see ArrayFile::close_begin
+  std::int64_t file_size();         ///< collective; bytes
+  void abandon() noexcept;          ///< not collective: this rank lets go of the file
+  bool closed() const noexcept;     ///< or closing
+  std::int64_t end_offset() const;  ///< byte just past the last field
+  const FieldsSpec& spec() const;   ///< as given, with all offsets and the machine's byte order
+  std::string device() const;       ///< what storage calls go to, in words
+  const Hints& hints() const;       ///< effective values
+  Statistics statistics() const;    ///< of this rank, since open
+  Statistics last_call() const;     ///< of this rank, of the last call
   std::vector<int> aggregator_ranks() const;   ///< who touches the file in collective methods
   const FileSystemFacts& file_system() const;  ///< found out at open, the same on every rank
 

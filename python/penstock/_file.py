@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import MutableMapping
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ._attributes import Attributes, refuse_long_integers
 from ._chunks import Chunks
 from ._core import ArgumentError, Statistics
-from ._handle import Handle
+from ._handle import Handle, closing
 from ._request import Requests
 from ._types import Index
 from ._values import dtype_of, tellable, whole_number
@@ -262,7 +263,7 @@ class OpenFile:
             DisagreementError: If ranks are in different calls; the file is then as open as before.
         """
         if not wait:
-            return Handle(self._inner.close_begin())
+            return closing(self._inner.close_begin())
         self._inner.close()
         return None
 
@@ -355,6 +356,7 @@ class File(OpenFile, Array):
         if self.container == "zarr":
             self._record = Attributes(inner, path, chunked.attributes_text, refuse_long_integers)
         self._requests = Requests(self.shape, self.dtype, self.order)
+        self._growing = threading.Lock()
 
     def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
@@ -375,10 +377,11 @@ class File(OpenFile, Array):
             StateError: If the file was not opened to grow, or its header has no room for a longer shape.
             ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
         """
-        longer = self._requests.one_longer()
-        self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
-        self._requests = longer
-        self.shape, self.end_offset = longer.shape, self._inner.end_offset
+        with self._growing:  # two threads must not mean the same step
+            longer = self._requests.one_longer()
+            self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
+            self._requests = longer
+            self.shape, self.end_offset = longer.shape, self._inner.end_offset
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:

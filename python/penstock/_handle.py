@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import os
+import threading
 from collections.abc import Callable
 from typing import Any, Optional
 
-#: Handles whose memory may still be in use, or that still have data to write, although the program
-#: may have let go of them.
-_kept: set[Handle] = set()
+#: Of files that are closing, until this rank's data is written: the program may let go of the handle at once. Each
+#: statement on it is one step to other threads, which the interpreter's lock sees to.
+_closing: set[Handle] = set()
 
 
 class Handle:
@@ -21,12 +23,7 @@ class Handle:
         self._inner, self._to_result = inner, result
         self._result: Any = None
         self._waited = False
-        _prune()
-        if not self._is_over():
-            _kept.add(self)
-
-    def _is_over(self) -> bool:
-        return self._inner.test() and self._inner.copied(False)
+        self._waiting = threading.Lock()
 
     def copied(self, wait: bool = True) -> bool:
         """Whether the array passed may be changed again; of a read: whether it is filled. Not collective.
@@ -59,20 +56,27 @@ class Handle:
         Raises:
             Error: What went wrong, the same class on every rank.
         """
-        try:
-            if not self._waited:
-                self._inner.wait()
-                if self._to_result is not None:
-                    self._result = self._to_result()
-        finally:
-            self._waited = True
-            _kept.discard(self)
+        with self._waiting:
+            try:
+                if not self._waited:
+                    self._inner.wait()
+                    if self._to_result is not None:
+                        self._result = self._to_result()
+            finally:
+                self._waited = True
+                _closing.discard(self)
         return self._result
 
 
-def _prune() -> None:
-    for handle in [h for h in _kept if h._is_over()]:
-        _kept.discard(handle)
+def closing(inner: Any) -> Handle:
+    """The handle of a close that has begun."""
+    handle = Handle(inner)
+    _closing.add(handle)
+    for one in list(_closing):
+        if one.test():
+            _closing.discard(one)
+    return handle
 
 
-atexit.register(_kept.clear)
+atexit.register(_closing.clear)
+os.register_at_fork(after_in_child=_closing.clear)  # a child's copies: the files are its parent's

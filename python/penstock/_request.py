@@ -124,8 +124,9 @@ class Requests:
         return text
 
     def _normal(self, entry: Any) -> Normalized:
-        if self._last is not None and self._last[0] is entry:
-            return self._last[1]
+        last = self._last  # once: another thread may change it
+        if last is not None and last[0] is entry:
+            return last[1]
         normal = normalize(entry, self.shape, self.order)
         normal.section.check(list(self.shape))
         if isinstance(entry, Section):  # does not change

@@ -33,7 +33,7 @@ struct Access {
   Footprint file;
   std::vector<MemoryMap> memory;         // of each pattern of the footprint
   std::shared_ptr<const Region> region;  // that it is about; null: the whole file
-  std::shared_ptr<const void> keeps;     // memory that is not the program's; null: all of it is
+  std::shared_ptr<const void> keeps;     // what owns the memory; null: the program sees to it
 
   /// Of an independent one: no other atomic access of the file changes, or sees, a part of it
   /// (MPI 4.1, section 14.6.1).

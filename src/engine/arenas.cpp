@@ -13,7 +13,8 @@ namespace {
 /// An arena of another process, mapped once, however many files ask for it.
 std::byte* map_once(const LentFile& file) {
   static std::mutex mutex;
-  static std::map<std::pair<std::uint64_t, std::uint64_t>, ArenaView> known;
+  // Never destroyed: a thread of the program may still write at exit.
+  static auto& known = *new std::map<std::pair<std::uint64_t, std::uint64_t>, ArenaView>;
   const int descriptor = file.open();
   if (descriptor < 0) return nullptr;
   const std::lock_guard guard(mutex);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "file/process.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/ballot.hpp"
 #include "mpi/drive.hpp"
@@ -43,7 +44,7 @@ Call ByteFile::call_of(const ByteRequest& request, std::optional<Background> bac
 }
 
 std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, std::nullopt));
   const Hints& hints = hints_of(request);
   const auto done = in_flight_->run(std::move(request), hints);
@@ -53,7 +54,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
 }
 
 std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background background) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, background));
   const WatchedBegin watched(listener_, request, in.call().number);
   const Hints& hints = hints_of(request);
@@ -65,7 +66,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background
 }
 
 std::shared_ptr<InFlight::Begun> ByteFile::post(ByteRequest request) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, Background::storage));
   const WatchedBegin watched(listener_, request, in.call().number);
   const Hints& hints = hints_of(request);
@@ -73,14 +74,37 @@ std::shared_ptr<InFlight::Begun> ByteFile::post(ByteRequest request) {
 }
 
 void ByteFile::refuse_begin(const Error& error) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, {CallKind::unknown});
   in_flight_->end_everything();
   meet(file_->next_channel(CallKind::unknown), {}, error);
   throw Error(error);
 }
 
+CallGate::Pass ByteFile::admit_open() const {
+  CallGate::Pass pass = admit();
+  require_open();
+  return pass;
+}
+
+bool ByteFile::is_copied(Begun& begun, bool wait) {
+  const Watched watched(wait ? listener_ : nullptr, Phase::wait_call, begun.operation->call());
+  const auto pass = wait ? std::optional(admit()) : try_admit();
+  return pass && (!storage_ || in_flight_->is_copied(begun, wait));
+}
+
+bool ByteFile::is_ready(Begun& begun) {
+  const auto pass = try_admit();
+  return pass && (!storage_ || in_flight_->is_ready(begun));
+}
+
+bool ByteFile::has_ended(Begun& begun) {
+  const auto pass = try_admit();
+  return pass && (!storage_ || in_flight_->has_ended(begun));
+}
+
 void ByteFile::end(Begun& begun) {
+  const CallGate::Pass pass = admit();
   if (!storage_) {  // closing has waited for it
     if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
     return;
@@ -92,6 +116,7 @@ void ByteFile::end(Begun& begun) {
 }
 
 void ByteFile::drain() {
+  const CallGate::Pass pass = admit();
   in_flight_->end_everything();
   buffered_->drain();
 }
@@ -111,7 +136,7 @@ void ByteFile::agree_on_change(const Channel& channel, const std::optional<Error
 }
 
 void ByteFile::sync() {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const Watched watched(listener_, Phase::sync_call);
   drain();
   const Channel channel = file_->next_channel(CallKind::sync);
@@ -165,7 +190,7 @@ void ByteFile::bring_up_to_date(const Channel& channel) {
 }
 
 std::int64_t ByteFile::size() {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const Watched watched(listener_, Phase::other_call);
   drain();
   const Channel channel = file_->next_channel(CallKind::file_size);
@@ -183,7 +208,7 @@ std::int64_t ByteFile::size() {
 /// Rank 0 sets it.
 void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                                std::int64_t (Storage::*change)(std::int64_t)) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const Watched watched(listener_, Phase::other_call);
   drain();
   const Channel channel = file_->next_channel(kind);
@@ -212,7 +237,7 @@ void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
 }
 
 void ByteFile::extend(Extent step, const std::optional<Error>& found) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   in_flight_->end_everything();
   const Channel channel = file_->next_channel(CallKind::append);
   const InCall in(comm_, path_, channel.call);
@@ -238,7 +263,7 @@ void ByteFile::allocate(std::int64_t bytes, const std::optional<Error>& found) {
 
 void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
                      const std::optional<Error>& found) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   const Watched watched(listener_, Phase::other_call);
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
@@ -247,7 +272,7 @@ void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
 
 /// What is pending makes the file as long as it reaches, even if a part of it is written already.
 std::int64_t ByteFile::size_now() {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   ++counts_.other_calls;
   std::int64_t size = std::max<std::int64_t>(buffered_->pending_hull().end, 0);
   Team* const team = comm_.team();
@@ -264,6 +289,7 @@ bool ByteFile::is_simple(Extent range) {
 
 std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<std::byte> memory,
                                                std::int64_t offset) {
+  const CallGate::Pass pass = admit();
   const bool writes = direction == Direction::write;
   const Extent range{offset, offset + static_cast<std::int64_t>(memory.size())};
   if (range.empty() || !is_simple(range)) return std::nullopt;
@@ -280,19 +306,33 @@ std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<st
   return moved.bytes;
 }
 
+void ByteFile::begin_close() {
+  const CallGate::Pass pass = admit();
+  if (!open_) return;
+  in_flight_->end_reads();
+  open_ = false;
+}
+
+bool ByteFile::is_closing_done() {
+  const auto pass = try_admit();
+  return pass && (!storage_ || buffered_->pending().empty());
+}
+
 void ByteFile::close() {
+  const CallGate::Pass pass = admit();
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
   const Watched watched(listener_, Phase::close_call);
-  const bool begins = !closing_;
+  const bool begins = open_;
   if (begins) begin_close();
   const std::optional<Error> error = attempt([&] { finish_closing(); });
   // Where ranks are in other calls nothing is done: the file is as open as before.
-  if (storage_ && begins) closing_ = false;
+  if (storage_ && begins) open_ = true;
   if (error) throw Error(*error);
 }
 
 void ByteFile::finish_close() {
+  const CallGate::Pass pass = admit();
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
   const Watched watched(listener_, Phase::close_call);
@@ -325,7 +365,16 @@ void ByteFile::finish_closing() {
   if (agreed) throw Error(*agreed);
 }
 
-void ByteFile::abandon() noexcept {
+void ByteFile::await_threads() noexcept {
+  static_cast<void>(attempt([&] {
+    const auto pass = gate_.try_enter(path_, /*calls_mpi=*/false);
+    if (pass && in_flight_) in_flight_->await_threads();
+  }));
+}
+
+void ByteFile::abandon(bool on_purpose) noexcept {
+  if (gate_.is_in_child()) return;
+  const CallGate::Pass pass = gate_.enter_last(path_, !comm_.alone());
   if (!storage_) return;
   if (in_flight_) in_flight_->await_threads();
   if (replacement_)
@@ -342,7 +391,7 @@ void ByteFile::abandon() noexcept {
     if (in_flight_) in_flight_->abandon();
     if (file_ && file_->untold)  // the ranks have met in no call since
       std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
-    if (closing_ || replaces()) buffered_->mark_synced();
+    if (on_purpose || !open_ || replaces()) buffered_->mark_synced();
     buffered_->tell();
   }
   let_go();
@@ -350,7 +399,9 @@ void ByteFile::abandon() noexcept {
 
 /// Releases what only an open file needs. After its last unit.
 void ByteFile::let_go() noexcept {
-  total_ = statistics();
+  open_ = false;
+  note_closed(*this);
+  total_ = sum_of_counts();
   if (Team* const team = buffered_ ? comm_.team() : nullptr) {
     buffered_->unpublish(team->own_mailbox().pending);
     for (int local_rank = 0; local_rank < team->size(); ++local_rank)
@@ -363,7 +414,17 @@ void ByteFile::let_go() noexcept {
   replacement_.reset();
 }
 
+Statistics ByteFile::last_call() const {
+  const CallGate::Pass pass = look();
+  return last_;
+}
+
 Statistics ByteFile::statistics() const {
+  const CallGate::Pass pass = look();
+  return sum_of_counts();
+}
+
+Statistics ByteFile::sum_of_counts() const {
   Statistics sum = total_;
   if (!file_) return sum;
   sum += file_->io.counts.sum();

@@ -2,9 +2,13 @@
 // and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it.
 //
 // All calls are collective unless it is said that they are not. They throw Error, the same class
-// with the same words on every rank.
+// with the same words on every rank. They may be made by any thread: while one is in a call of the
+// file the others wait (CallGate); is_copied without waiting, is_ready, has_ended and
+// is_closing_done return false instead.
 #pragma once
 
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +19,7 @@
 
 #include "base/failure.hpp"
 #include "file/announcement.hpp"
+#include "file/call_gate.hpp"
 #include "file/contents.hpp"
 #include "file/device.hpp"
 #include "file/in_flight.hpp"
@@ -38,7 +43,12 @@ class ByteFile {
            OpenFlag flag, Contents& contents, const Hints& hints);
   ByteFile(const ByteFile&) = delete;
   /// Not collective: it runs during one rank's exception too, when nobody else is here.
-  ~ByteFile() { abandon(); }
+  ~ByteFile() { abandon(std::uncaught_exceptions() > 0); }
+
+  /// While one exists no other thread calls the file: for calls that belong together.
+  CallGate::Pass admit() const { return gate_.enter(path_, !comm_.alone()); }
+  /// The same for what calls no MPI.
+  CallGate::Pass look() const { return gate_.enter(path_, /*calls_mpi=*/false); }
 
   /// A read or a write; what it has come to. Collective, unless the request needs no other rank.
   std::shared_ptr<Begun> transfer(ByteRequest request);
@@ -50,12 +60,9 @@ class ByteFile {
   [[noreturn]] void refuse_begin(const Error& error);
   void end(Begun& begun);
   /// Not collective.
-  bool is_copied(Begun& begun, bool wait) {
-    const Watched watched(wait ? listener_ : nullptr, Phase::wait_call, begun.operation->call());
-    return !storage_ || in_flight_->is_copied(begun, wait);
-  }
-  bool is_ready(Begun& begun) { return !storage_ || in_flight_->is_ready(begun); }
-  bool has_ended(Begun& begun) { return !storage_ || in_flight_->has_ended(begun); }
+  bool is_copied(Begun& begun, bool wait);
+  bool is_ready(Begun& begun);
+  bool has_ended(Begun& begun);
 
   void sync();
   std::int64_t size();
@@ -101,18 +108,19 @@ class ByteFile {
   }
 
   /// The first half of close: from here on the file counts as closed.
-  void begin_close() {
-    in_flight_->end_reads();
-    closing_ = true;
-  }
-  bool is_closing_done() { return !storage_ || buffered_->pending().empty(); }
+  void begin_close();
+  bool is_closing_done();
   void finish_close();
   void close();
   /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
-  /// an error to.
-  void abandon() noexcept;
+  /// an error to. `on_purpose`: it need not be said that the file was never closed. In a forked
+  /// child nothing happens: the file is its parent's.
+  void abandon(bool on_purpose = false) noexcept;
+  /// Not collective. What has begun in a thread of this file is over, unless another thread is in a
+  /// call of it.
+  void await_threads() noexcept;
 
-  bool is_open() const noexcept { return storage_ != nullptr && !closing_; }
+  bool is_open() const noexcept { return open_; }
   void require_open() const {
     if (!is_open()) throw Error(ErrorClass::state, "'" + path_ + "' is closed");
   }
@@ -127,9 +135,11 @@ class ByteFile {
   /// Of this rank, since it was opened.
   Statistics statistics() const;
   /// Of its last read or write, without what I/O threads do.
-  const Statistics& last_call() const noexcept { return last_; }
+  Statistics last_call() const;
 
  private:
+  CallGate::Pass admit_open() const;
+  std::optional<CallGate::Pass> try_admit() const { return gate_.try_enter(path_, !comm_.alone()); }
   void check(Contents& contents);
   void agree_to_open(Contents& contents);
   void open_storage(Contents& contents, OpenFlag flag);
@@ -149,6 +159,7 @@ class ByteFile {
   void put_in_place(const Channel& channel);
   void agree_on_change(const Channel& channel, const std::optional<Error>& error);
 
+  Statistics sum_of_counts() const;
   Call call_of(const ByteRequest& request, std::optional<Background> background) const;
   const Hints& hints_of(const ByteRequest& request) const noexcept {
     return request.hints != nullptr ? *request.hints : hints_;
@@ -165,6 +176,7 @@ class ByteFile {
                        std::int64_t (Storage::*change)(std::int64_t));
   bool is_simple(Extent range);
 
+  mutable CallGate gate_;
   BackgroundIo& background_;
   Communicator comm_;
   std::string path_;       // as given, up to a byte 0
@@ -180,7 +192,7 @@ class ByteFile {
   std::shared_ptr<BufferedFile> buffered_;
   std::shared_ptr<CacheSpeed> cache_speed_;
   Seal* seal_ = nullptr;
-  bool closing_ = false;
+  std::atomic<bool> open_ = false;            // and not closing
   std::unique_ptr<Replacement> replacement_;  // on rank 0
   StorageCounts counts_;                      // of what no operation does; outlives storage_
   std::unique_ptr<Storage> storage_;

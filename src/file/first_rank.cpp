@@ -3,6 +3,7 @@
 #include "file/byte_file.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/launch.hpp"
+#include "mpi/thread_use.hpp"
 
 namespace penstock {
 namespace {
@@ -26,6 +27,8 @@ std::string tell(const Channel& channel, const FirstRankTask& task) {
 
 std::string ask_first_rank(Communicator comm, const std::string& path, const FirstRankTask& task,
                            const Error* found) {
+  std::optional<MpiUse> use;
+  if (!comm.is_null()) use.emplace(path);
   const Channel channel{comm, path, {CallKind::open}};
   const InCall in(comm, path, channel.call);
   comm.connect();
@@ -40,7 +43,7 @@ std::string ask_first_rank(Communicator comm, const std::string& path, const Fir
 }
 
 std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* found) {
-  require_open();
+  const CallGate::Pass pass = admit_open();
   in_flight_->end_everything();  // another rank may be waiting for an end before it comes here
   const Channel channel = file_->next_channel(CallKind::on_first_rank);
   const InCall in(comm_, path_, channel.call);

@@ -7,6 +7,7 @@
 
 #include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/thread_use.hpp"
 
 namespace penstock {
 
@@ -127,13 +128,9 @@ void InFlight::require_threads() {
   int level = MPI_THREAD_MULTIPLE;
   if (!file_.comm.is_null()) MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
-    const char* const names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
-                                 "MPI_THREAD_SERIALIZED"};
     error = Error(ErrorClass::state,
-                  std::string("background 'all' needs MPI_THREAD_MULTIPLE, but MPI runs with ") +
-                      names[level == MPI_THREAD_SINGLE     ? 0
-                            : level == MPI_THREAD_FUNNELED ? 1
-                                                           : 2] +
+                  "background 'all' needs MPI_THREAD_MULTIPLE, but MPI runs with " +
+                      thread_level_name(level) +
                       "; ask for it (MPI_Init_thread; mpi4py.rc.thread_level = 'multiple'), or "
                       "use background 'storage'");
   }

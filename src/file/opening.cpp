@@ -104,9 +104,10 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
       contents_(contents),
       listener_(listener_of(path_)),
       hints_(hints) {
+  const CallGate::Pass pass = gate_.enter(path_, !comm_.is_null());
   const InCall in(comm_, path_, {CallKind::open});
   const Watched watched(listener_, Phase::open_call);
-  if (!comm_.is_null()) finish_before_mpi_does(background_);
+  if (!comm_.is_null()) finish_before_mpi_does(&finish_process);
   comm_.connect();
   agree_to_open(contents);
   const bool made =
@@ -159,6 +160,8 @@ void ByteFile::complete(const Contents& contents) {
       if (local_rank != team->rank()) buffered_->watch(team->mailbox(local_rank).pending);
   }
   in_flight_.emplace(*file_, [this](const Statistics& counts) { file_->io.counts.add(counts); });
+  open_ = true;
+  note_open(*this);
 }
 
 void ByteFile::check(Contents& contents) {

@@ -1,5 +1,6 @@
 #include <penstock/array_file.hpp>
 
+#include "base/process_id.hpp"
 #include "file/process.hpp"
 #include "formats/array_impl.hpp"
 #include "formats/handle_state.hpp"
@@ -42,6 +43,7 @@ std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) 
 
 /// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
 void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
+  const CallGate::Pass pass = file_.admit();
   file_.require_open();
   const FileUnits before = units();
   std::optional<Reshaped> longer;
@@ -73,12 +75,14 @@ void ArrayFile::Impl::use_units(const FileUnits& units) {
 }
 
 std::string ArrayFile::Impl::attributes() {
+  const CallGate::Pass pass = file_.admit();
   return file_.on_first_rank(
       {.common = {{"the call", "attributes"}}, .work = [&] { return contents_->attributes(); }},
       nullptr);
 }
 
 void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found) {
+  const CallGate::Pass pass = file_.admit();
   const std::optional<Error> problem = attempt([&] {
     if (found != nullptr) throw Error(*found);
     if (spec().offset != 0)
@@ -103,13 +107,13 @@ ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode
   if (found != nullptr)
     on_first_rank(comm, path.c_str(), {}, found);  // nothing but to throw it everywhere
   return ArrayFile(
-      std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
+      owned_by_process<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
 }
 ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
                           const Hints& hints, const Error* found) {
   if (found != nullptr) on_first_rank(path.c_str(), {}, found);
   return ArrayFile(
-      std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
+      owned_by_process<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
 }
 
 ArrayFile::ArrayFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -131,14 +135,14 @@ void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints,
 }
 Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts,
                               std::optional<Background> background, const Hints* hints,
-                              const Error* found) {
-  const ArrayCall<WriteView> call{parts, hints, found};
+                              const Error* found, std::shared_ptr<const void> keeps) {
+  const ArrayCall<WriteView> call{parts, hints, found, std::move(keeps)};
   return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::write, background, call));
 }
 Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts,
                              std::optional<Background> background, const Hints* hints,
-                             const Error* found) {
-  const ArrayCall<ReadView> call{parts, hints, found};
+                             const Error* found, std::shared_ptr<const void> keeps) {
+  const ArrayCall<ReadView> call{parts, hints, found, std::move(keeps)};
   return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::read, background, call));
 }
 std::string ArrayFile::on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
@@ -163,7 +167,7 @@ void ArrayFile::set_attributes(const std::string& json, const Error* found) {
   impl_->set_attributes(json, found);
 }
 void ArrayFile::abandon() noexcept {
-  impl_->bytes().abandon();
+  impl_->bytes().abandon(/*on_purpose=*/true);
 }
 bool ArrayFile::closed() const noexcept {
   return !impl_->bytes().is_open();
@@ -175,7 +179,7 @@ void ArrayFile::close() {
   impl_->bytes().close();
 }
 Handle ArrayFile::close_begin() {
-  if (impl_->bytes().is_open()) impl_->bytes().begin_close();
+  impl_->bytes().begin_close();
   return handle_of_close(impl_, impl_->bytes());
 }
 std::int64_t ArrayFile::file_size() {
@@ -209,12 +213,13 @@ const Hints& ArrayFile::hints() const {
   return impl_->bytes().hints();
 }
 std::vector<int> ArrayFile::aggregator_ranks() const {
+  const CallGate::Pass pass = impl_->bytes().look();
   return penstock::aggregator_ranks(impl_->bytes(), impl_->units());
 }
 Statistics ArrayFile::statistics() const {
   return impl_->bytes().statistics();
 }
-const Statistics& ArrayFile::last_call() const {
+Statistics ArrayFile::last_call() const {
   return impl_->bytes().last_call();
 }
 Method ArrayFile::last_method() const {

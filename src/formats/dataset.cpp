@@ -105,12 +105,14 @@ ByteRequest DatasetCalls::request(Direction direction, const ArrayCall<View>& ca
 }
 
 void DatasetCalls::transfer(ByteRequest request) {
+  const CallGate::Pass pass = file_.admit();
   const auto done = file_.transfer(std::move(request));
   last_method_ = done->operation->plan().method;
 }
 
 template <class View>
 void DatasetCalls::transfer(Direction direction, const ArrayCall<View>& call) {
+  const CallGate::Pass pass = file_.admit();
   transfer(request(direction, call));
 }
 
@@ -118,6 +120,7 @@ template <class View>
 std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction direction,
                                                      std::optional<Background> background,
                                                      const ArrayCall<View>& call) {
+  const CallGate::Pass pass = file_.admit();
   if (!background)
     file_.refuse_begin(call.found != nullptr ? *call.found
                                              : Error(ErrorClass::argument, "background is none"));

@@ -60,7 +60,7 @@ struct ArrayCall {
   std::span<const Part<View>> parts;
   const Hints* hints = nullptr;
   const Error* found = nullptr;
-  std::shared_ptr<const void> keeps;  // memory that has to stay until the operation ends
+  std::shared_ptr<const void> keeps;  // what owns the memory, which the operation holds
 };
 
 class DatasetCalls {
@@ -82,7 +82,10 @@ class DatasetCalls {
   template <class View>
   ByteRequest request(Direction direction, const ArrayCall<View>& call) const;
   void transfer(ByteRequest request);
-  Method last_method() const noexcept { return last_method_; }
+  Method last_method() const {
+    const CallGate::Pass pass = file_.look();
+    return last_method_;
+  }
 
  private:
   void check_call(Direction direction, const Hints* hints) const;

@@ -1,5 +1,6 @@
 #include "formats/handle_state.hpp"
 
+#include <atomic>
 #include <utility>
 
 namespace penstock {
@@ -31,12 +32,15 @@ class TransferState : public Handle::State {
       : owner_(std::move(owner)),
         file_(file),
         begun_(std::move(begun)),
-        at_end_(std::move(at_end)) {}
-  bool copied(bool wait) override { return file_.is_copied(*begun_, wait) && !at_end_; }
+        at_end_(std::move(at_end)),
+        converts_(at_end_ != nullptr) {}
+  bool copied(bool wait) override { return file_.is_copied(*begun_, wait) && !converts_; }
   bool test() override { return file_.is_ready(*begun_); }
   void wait() override {
+    const CallGate::Pass pass = file_.admit();
     file_.end(*begun_);
     if (const auto work = std::exchange(at_end_, nullptr)) work();
+    converts_ = false;
   }
 
  private:
@@ -44,6 +48,7 @@ class TransferState : public Handle::State {
   ByteFile& file_;
   std::shared_ptr<ByteFile::Begun> begun_;
   std::function<void()> at_end_;
+  std::atomic<bool> converts_;  // memory is filled at the end
 };
 
 class CloseState : public Handle::State {

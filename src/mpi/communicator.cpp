@@ -1,18 +1,41 @@
 #include "mpi/communicator.hpp"
 
+#include <pthread.h>
+
+#include <atomic>
 #include <numeric>
 
 #include <penstock/error.hpp>
 
 #include "base/cores.hpp"
 #include "mpi/errors_returned.hpp"
+#include "mpi/thread_use.hpp"
 
 namespace penstock {
-bool Communicator::mpi_is_running() noexcept {
+namespace {
+
+std::atomic<bool> forked{false};
+
+bool runs() noexcept {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   if (initialized) MPI_Finalized(&finalized);
   return initialized && !finalized;
+}
+
+/// From the start of the program on.
+const bool watches_forks = ::pthread_atfork(nullptr, nullptr, [] {
+                             if (runs()) forked = true;
+                           }) == 0;
+
+}  // namespace
+
+bool Communicator::is_forked_from_mpi() noexcept {
+  return watches_forks && forked;
+}
+
+bool Communicator::mpi_is_running() noexcept {
+  return !is_forked_from_mpi() && runs();
 }
 
 void Communicator::check(int code, const char* call) {
@@ -28,11 +51,16 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
   if (comm == MPI_COMM_NULL)
     throw Error(ErrorClass::argument,
                 "communicator: it is MPI_COMM_NULL: it was freed, or this process is not in it");
+  if (is_forked_from_mpi())
+    throw Error(ErrorClass::state,
+                "communicator: this process is a fork of one that has initialised MPI, and cannot "
+                "use it; open files here without a communicator");
   if (!mpi_is_running())
     throw Error(
         ErrorClass::argument,
         "communicator: MPI is not initialised or already finalised; call MPI_Init first, or "
         "pass no communicator to work in this process alone");
+  const MpiUse use("communicator");
   int inter = 0;
   {
     const ErrorsReturned guard;
@@ -66,6 +94,7 @@ void Communicator::connect() {
   if (alone()) return;
   group_ = Group::of(user_);
   opening_ = std::unique_lock(group_->opening());
+  group_->form(user_);
   endpoint_ = &group_->entrance();
   if (const InCall* const in = InCall::current()) in->show();
 }

@@ -95,7 +95,9 @@ class Communicator {
 
   /// Throws Error(internal) with the MPI library's words unless `code` is MPI_SUCCESS.
   static void check(int code, const char* call);
+  /// Not in a child that was forked while MPI ran: it is its parent's.
   static bool mpi_is_running() noexcept;
+  static bool is_forked_from_mpi() noexcept;
 
  private:
   MPI_Comm user_ = MPI_COMM_NULL;

@@ -18,9 +18,14 @@ bool has_unset_handlers() {
   return has;
 }
 
+std::mutex& turns() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 }  // namespace
 
-ErrorsReturned::ErrorsReturned() {
+ErrorsReturned::ErrorsReturned() : turn_(turns()) {
   for (int i = 0; i < 2; ++i) {
     MPI_Comm_get_errhandler(comms_[i], &before_[i]);
     const bool may_be_unset = i == 1 && before_[i] == MPI_ERRORS_ARE_FATAL && has_unset_handlers();

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <mutex>
+
 namespace penstock {
 
 /// While one exists, MPI calls with a handle that is not valid return an error. Such errors concern
@@ -15,6 +17,7 @@ class ErrorsReturned {
   ~ErrorsReturned();
 
  private:
+  std::unique_lock<std::mutex> turn_;  // handlers are the process's
   MPI_Comm comms_[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
   MPI_Errhandler before_[2];
   bool replaced_[2];

@@ -58,8 +58,8 @@ std::mutex& groups_mutex() {
   return mutex;
 }
 
-/// In the order in which they were made, which is that of all ranks: freeing is collective. Never
-/// destroyed: a group may live longer.
+/// In the order in which they were made: freeing is collective, and all ranks have that order
+/// unless threads have made them. Never destroyed: a group may live longer.
 std::vector<Group*>& groups() {
   static auto* const all = new std::vector<Group*>;
   return *all;
@@ -85,22 +85,31 @@ Group::~Group() {
 }
 
 std::shared_ptr<Group> Group::of(MPI_Comm user) {
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
   void* found = nullptr;
   int there = 0;
   Communicator::check(MPI_Comm_get_attr(user, attribute_key(), static_cast<void*>(&found), &there),
                       "MPI_Comm_get_attr");
   if (there) return *static_cast<Held*>(found);
+  auto held = std::make_unique<Held>(new Group);
+  Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
+  return *held.release();
+}
+
+void Group::form(MPI_Comm user) {
+  if (entrance_.comm != MPI_COMM_NULL) return;
   const InCall* const in = InCall::current();
   const presence::Opening opening(in != nullptr ? in->path() : std::string());
-  const Held group(new Group);
-  group->home_ = group->entrance_.comm = duplicate(user);
-  wait_for_all(group->home_);
-  group->entrance_.transport = make_mpi_transport(group->home_);
-  group->entrance_.team = Team::of_nodes(group->home_, group->why_no_team_);
-  auto held = std::make_unique<Held>(group);
-  Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
-  static_cast<void>(held.release());
-  return group;
+  home_ = entrance_.comm = duplicate(user);
+  try {
+    wait_for_all(home_);
+    entrance_.transport = make_mpi_transport(home_);
+    entrance_.team = Team::of_nodes(home_, why_no_team_);
+  } catch (...) {
+    release();
+    throw;
+  }
 }
 
 void Group::release_all() noexcept {

@@ -58,8 +58,10 @@ class Group {
  public:
   static constexpr int slots = 64;
 
-  /// Of the user's communicator. Collective, where it has none yet.
+  /// Of the user's communicator. Not collective.
   static std::shared_ptr<Group> of(MPI_Comm user);
+  /// Collective, where it has no entrance yet. Under opening(): threads may come at a time.
+  void form(MPI_Comm user);
   /// Before MPI ends. Ranks of the node that wait in an open learn that this one will not come.
   static void release_all() noexcept;
   /// To the other ranks of the node: this one was refused to open a file without a communicator.

@@ -77,6 +77,7 @@ struct LonelyWriter {
 /// Whether `comm`, which has one rank, is probably not all that the program runs on; nothing:
 /// it is, or the program says so with MPI_COMM_SELF.
 std::optional<LonelyWriter> find_other_ranks(const Communicator& comm) {
+  if (Communicator::is_forked_from_mpi()) return std::nullopt;  // a child, which has no rank
   const int world = world_size();
   if (world > 1) {
     if (!comm.is_null()) return std::nullopt;

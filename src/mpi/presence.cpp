@@ -47,11 +47,12 @@ Sheet* make_sheet() noexcept {
   return sheet;
 }
 
-/// Null where there is none to be had. A forked child has one of its own.
+/// Of the sheet of this process: its threads write there one at a time, the last one's open shows.
+std::mutex sheet_mutex;
+
+/// Under the mutex. Null where there is none to be had. A forked child has one of its own.
 Sheet* own_sheet() noexcept {
-  static std::mutex mutex;
   static Sheet* sheet = nullptr;
-  const std::lock_guard guard(mutex);
   if (sheet == nullptr || sheet->process != ::getpid()) sheet = make_sheet();
   return sheet;
 }
@@ -110,21 +111,26 @@ std::optional<Sheet> sheet_of(long process) {
 }  // namespace
 
 Opening::Opening(const std::string& path) noexcept {
+  const std::lock_guard guard(sheet_mutex);
   if (Sheet* const sheet = own_sheet())
     std::snprintf(sheet->opens, sizeof sheet->opens, "%s", path.c_str());
 }
 
 Opening::~Opening() {
+  const std::lock_guard guard(sheet_mutex);
   if (Sheet* const sheet = own_sheet()) sheet->opens[0] = '\0';
 }
 
 void show_refusal() noexcept {
+  const std::lock_guard guard(sheet_mutex);
   if (Sheet* const sheet = own_sheet()) sheet->refused = 1;
 }
 
 std::vector<Seen> look_around() {
   std::vector<Seen> all;
+  std::unique_lock guard(sheet_mutex);
   const Sheet* const mine = own_sheet();
+  guard.unlock();  // what is read of it does not change
   const Folder processes = open_folder("/proc");
   while (const dirent* const entry = mine && processes ? ::readdir(processes.get()) : nullptr) {
     const long process = std::strtol(entry->d_name, nullptr, 10);

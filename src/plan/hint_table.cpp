@@ -223,7 +223,7 @@ const HintRow* find_hint(std::string_view name) noexcept {
 }
 
 std::string_view changed_setting_of_file(const Hints& call, const Hints& file) {
-  static const Hints unset;
+  static const Hints& unset = *new Hints;  // never destroyed: a thread may still ask at exit
   for (const HintRow& row : rows) {
     if (row.scope != HintScope::file) continue;
     const bool changed = std::visit(

@@ -223,3 +223,61 @@ sys.exit("the child hangs" if os.waitpid(child, 0)[1] else 0)
 """, tmp_path)
     assert done.returncode == 0, done.stderr
     assert (np.fromfile(tmp_path / "child", "u1") == 1).all()
+
+
+RANKS_FORK = """
+import multiprocessing
+n = 1000
+mine = slice(rank * n, (rank + 1) * n)
+f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm)
+f.write(np.ones(n, "u1"), mine)
+h = f.write_begin(np.ones(n, "u1"), mine)
+owner = os.getpid()
+def drop():
+    global f, h
+    del f, h
+    gc.collect()
+def leave():
+    f._inner.abandon()
+    sys.exit(0)
+def use():
+    for call in (lambda: f.write(np.ones(n, "u1"), mine), f.sync, f.close, h.wait, h.test, lambda: f.statistics,
+                 lambda: f.read(...)):
+        try:
+            call()
+        except ps.StateError as error:
+            assert f"this file was opened by process {owner}; this is process {os.getpid()}" in str(error), error
+        else:
+            raise AssertionError("a child used the file")
+    try:
+        ps.open("b", "w", shape=(n,), dtype="u1", comm=MPI.COMM_SELF)
+    except ps.StateError as error:
+        assert "fork" in str(error)
+    else:
+        raise AssertionError("a child used MPI")
+    with ps.open(f"own{rank}", "w", shape=(n,), dtype="u1") as own:
+        own.write(np.ones(n, "u1"), ...)
+child = multiprocessing.get_context("fork").Process(target=CHILD)
+if rank in FORKING:
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0, child.exitcode
+comm.Barrier()
+h.wait()
+f.write(np.full(n, 2, "u1"), mine)
+f.sync()
+assert (f.read(...) == 2).all()
+f.close()
+assert "CHILD" != "use" or (np.fromfile(f"own{rank}", "u1") == 1).all()
+"""
+
+
+@pytest.mark.parametrize("forking", ["(0, 1)", "(1,)"])
+@pytest.mark.parametrize("child", ["drop", "leave"])
+def test_a_child_that_drops_a_file_takes_it_from_no_rank(mpirun, child, forking):
+    output = mpirun(HEAD + RANKS_FORK.replace("CHILD", child).replace("FORKING", forking), 2)
+    assert "never closed" not in output and "LOST" not in output, output
+
+
+def test_a_child_that_uses_a_file_is_told_whose_it_is(mpirun):
+    mpirun(HEAD + RANKS_FORK.replace("CHILD", "use").replace("FORKING", "(0, 1)"), 2)

@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/process_id.hpp"
 #include "mpi_io/names/export.hpp"
 #include "mpi_io/names/guard.hpp"
 #include "mpi_io/requests.hpp"
@@ -33,7 +34,7 @@ int PMPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info
   return without_file([&] {
     *not_null(fh, "fh") = MPI_FILE_NULL;
     *fh = make_handle(
-        std::make_shared<MpiFile>(comm, filename == nullptr ? "" : filename, amode, info));
+        owned_by_process<MpiFile>(comm, filename == nullptr ? "" : filename, amode, info));
   });
 }
 

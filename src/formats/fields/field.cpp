@@ -98,6 +98,7 @@ Handle Field::State::begin(Direction direction, std::optional<Background> backgr
                            const FieldCall<View>& call) {
   const auto memory = std::make_shared<FieldMemory<View>>();
   const std::optional<Error> found = attempt([&] { *memory = prepare(call); });
+  memory->keeps = call.keeps;
   auto begun =
       calls_.begin(direction, background,
                    ArrayCall<View>{memory->parts, call.hints, found ? &*found : nullptr, memory});
@@ -137,14 +138,14 @@ void Field::read(std::span<const Part<ReadView>> parts, const std::string& memor
 }
 Handle Field::write_begin(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
                           std::optional<Background> background, const Hints* hints,
-                          const Error* found) {
-  const FieldCall<WriteView> call{parts, memory_dtype, hints, found};
+                          const Error* found, std::shared_ptr<const void> keeps) {
+  const FieldCall<WriteView> call{parts, memory_dtype, hints, found, std::move(keeps)};
   return state_->begin(Direction::write, background, call);
 }
 Handle Field::read_begin(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
                          std::optional<Background> background, const Hints* hints,
-                         const Error* found) {
-  const FieldCall<ReadView> call{parts, memory_dtype, hints, found};
+                         const Error* found, std::shared_ptr<const void> keeps) {
+  const FieldCall<ReadView> call{parts, memory_dtype, hints, found, std::move(keeps)};
   return state_->begin(Direction::read, background, call);
 }
 

@@ -40,7 +40,8 @@ struct FieldCall {
   std::span<const Part<View>> parts;
   const std::string& dtype;  // of memory; empty: the field's
   const Hints* hints;
-  const Error* found;  // by a binding
+  const Error* found;                           // by a binding
+  std::shared_ptr<const void> keeps = nullptr;  // what the operation holds
 };
 
 /// The parts of a call in the field's type, and the program's own where elements are converted.
@@ -54,6 +55,7 @@ struct FieldMemory {
   std::vector<Part<View>> parts;
   std::vector<Converted> converted;
   ElementKind memory, field;
+  std::shared_ptr<const void> keeps;  // the program's memory, while the operation may use it
 
   /// Of a read: fills the program's memory.
   void deliver() const;

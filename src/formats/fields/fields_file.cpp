@@ -1,5 +1,6 @@
 #include <penstock/fields_file.hpp>
 
+#include "base/process_id.hpp"
 #include "file/process.hpp"
 #include "formats/array_impl.hpp"
 #include "formats/fields/field_state.hpp"
@@ -30,13 +31,13 @@ FieldsFile FieldsFile::open(MPI_Comm comm, const std::filesystem::path& path, Mo
                             const FieldsSpec& spec, const Hints& hints, const Error* found) {
   if (found != nullptr) ArrayFile::on_first_rank(comm, path.c_str(), {}, found);
   return FieldsFile(
-      std::make_shared<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
+      owned_by_process<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
 }
 FieldsFile FieldsFile::open(const std::filesystem::path& path, Mode mode, const FieldsSpec& spec,
                             const Hints& hints, const Error* found) {
   if (found != nullptr) ArrayFile::on_first_rank(path.c_str(), {}, found);
   return FieldsFile(
-      std::make_shared<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
+      owned_by_process<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
 }
 
 Field FieldsFile::operator[](const std::string& name) const {
@@ -60,14 +61,14 @@ void FieldsFile::close() {
   impl_->bytes().close();
 }
 Handle FieldsFile::close_begin() {
-  if (impl_->bytes().is_open()) impl_->bytes().begin_close();
+  impl_->bytes().begin_close();
   return handle_of_close(impl_, impl_->bytes());
 }
 std::int64_t FieldsFile::file_size() {
   return impl_->bytes().size();
 }
 void FieldsFile::abandon() noexcept {
-  impl_->bytes().abandon();
+  impl_->bytes().abandon(/*on_purpose=*/true);
 }
 bool FieldsFile::closed() const noexcept {
   return !impl_->bytes().is_open();
@@ -87,10 +88,11 @@ const Hints& FieldsFile::hints() const {
 Statistics FieldsFile::statistics() const {
   return impl_->bytes().statistics();
 }
-const Statistics& FieldsFile::last_call() const {
+Statistics FieldsFile::last_call() const {
   return impl_->bytes().last_call();
 }
 std::vector<int> FieldsFile::aggregator_ranks() const {
+  const CallGate::Pass pass = impl_->bytes().look();
   return penstock::aggregator_ranks(impl_->bytes(), impl_->units());
 }
 const FileSystemFacts& FieldsFile::file_system() const {

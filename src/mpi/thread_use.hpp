@@ -1,0 +1,35 @@
+// MpiUse: which thread of this process calls MPI for a file. With MPI_THREAD_MULTIPLE any may;
+// below that one at a time, and what a second one does must not end in MPI.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace penstock {
+
+/// "MPI_THREAD_SERIALIZED" of the level that MPI runs with.
+std::string thread_level_name(int level);
+
+class MpiUse {
+ public:
+  enum class Otherwise { throws, waits };
+
+  /// Where another thread is in a call of MPI for a file, and MPI does not allow two: throws
+  /// Error(state) that names `path`, or waits for that thread's call.
+  explicit MpiUse(const std::string& path, Otherwise otherwise = Otherwise::throws);
+  /// Nothing in that case.
+  static std::optional<MpiUse> attempt();
+  MpiUse(MpiUse&& other) noexcept;
+  MpiUse& operator=(MpiUse&&) = delete;
+  ~MpiUse();
+
+ private:
+  struct Counted {
+    bool counted;
+  };
+  explicit MpiUse(Counted use) noexcept : counted_(use.counted) {}
+
+  bool counted_;  // MPI allows one thread at a time
+};
+
+}  // namespace penstock
