@@ -96,14 +96,13 @@ def ways_of_the_study(methods: list[str]) -> list[Way]:
 
 def find_program(given: Optional[Path]) -> Path:
     """Where the user says; else where `make evaluation` builds it."""
-    named = given or os.environ.get("PENSTOCK_JEANS")
-    program = Path(named or Path(os.environ.get("PENSTOCK_BUILD", "build/default"), "evaluation/bin/jeans"))
+    program = Path(given or Path(os.environ.get("PENSTOCK_BUILD", "build/default"), "evaluation/bin/jeans"))
     if program.is_file() and os.access(program, os.X_OK):
         return program
     how = ("Penstock's sources have it: there, `make evaluation ARGS=application` builds it and runs this command, or `cmake -S evaluation/jeans "
            "-B jeans-build && cmake --build jeans-build` makes it with an installed C++ library; name the program with "
-           "--program jeans-build/jeans, or in PENSTOCK_JEANS")
-    if named:
+           "--program jeans-build/jeans")
+    if given:
         raise ArgumentError(f"the application '{program}' is not there, or is no program. {how}")
     raise ArgumentError(f"the application that is measured, jeans, a C++ program, is not built. {how}")
 

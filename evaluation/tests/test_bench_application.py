@@ -101,14 +101,12 @@ def test_too_little_memory_or_disk_is_said_before(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("named", [None, "nothing", "."])
 def test_without_the_program_it_says_how_to_get_it(tmp_path, named):
     environment = {**os.environ, "PENSTOCK_BUILD": str(tmp_path)}
-    environment.pop("PENSTOCK_JEANS", None)
-    if named:
-        environment["PENSTOCK_JEANS"] = named
-    done = subprocess.run([*COMMAND[:3], "application", "--cases", "small"], cwd=tmp_path,
+    program = ["--program", named] if named else []
+    done = subprocess.run([*COMMAND[:3], "application", "--cases", "small", *program], cwd=tmp_path,
                           env=environment, text=True, capture_output=True, timeout=100)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
     missing = f"the application '{named}' is not there" if named else "the application that is measured, jeans, a C++ program, is not built"
-    for words in (missing, "make evaluation ARGS=application", "cmake -S evaluation/jeans", "--program", "PENSTOCK_JEANS"):
+    for words in (missing, "make evaluation ARGS=application", "cmake -S evaluation/jeans", "--program"):
         assert words in " ".join(done.stderr.split()), done.stderr
 
 

@@ -7,7 +7,6 @@ collective write of the block's inside, in place: no gathering, no copying by ha
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -82,12 +81,12 @@ class Heat:
 class Screen:
     """Rank 0's output; the others are silent."""
 
-    def __init__(self, comm: MPI.Intracomm):
+    def __init__(self, comm: MPI.Intracomm, width: Optional[int]):
+        """`width`: of the terminal where a person looks on; None: nobody does."""
         from rich.console import Console
 
-        width = os.environ.get("PENSTOCK_TERMINAL_WIDTH")
         self.live = width is not None and comm.rank == 0
-        self.console = Console(soft_wrap=True, force_terminal=self.live, width=int(width) if width else 100,
+        self.console = Console(soft_wrap=True, force_terminal=self.live, width=width or 100,
                                quiet=comm.rank != 0)
 
     def progress(self, total: int) -> Any:
@@ -226,9 +225,10 @@ def main() -> int:
     parser.add_argument("--snapshots", type=int, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--input", type=Path)
+    parser.add_argument("--terminal-width", type=int)
     options = parser.parse_args()
     comm = MPI.COMM_WORLD
-    screen = Screen(comm)
+    screen = Screen(comm, options.terminal_width)
     try:
         options.output.mkdir(parents=True, exist_ok=True)
         shape = volume_shape(options, comm)

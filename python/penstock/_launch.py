@@ -75,11 +75,7 @@ def say_status(what: str, status: int) -> None:
 def mpirun(module: str, arguments: list[str], ranks: int) -> int:
     """Runs `python -m module arguments` on `ranks` ranks and returns the exit status."""
     command = [find_mpiexec(), "-n", str(ranks), sys.executable, "-m", module, *arguments]
-    env = environment()
-    if sys.stdout.isatty():
-        # Ranks write into a pipe of mpiexec: they cannot see for themselves that a person looks on.
-        env["PENSTOCK_TERMINAL_WIDTH"] = str(shutil.get_terminal_size().columns)
-    status = subprocess.run(command, env=env).returncode
+    status = subprocess.run(command, env=environment()).returncode
     say_status(f"{ranks} ranks", status)
     return status
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
@@ -53,6 +55,9 @@ def demo(
                  "--output", str(output)]
     if input is not None:
         arguments += ["--input", str(input)]
+    if sys.stdout.isatty():
+        # Ranks write into a pipe of mpiexec: they cannot see for themselves that a person looks on.
+        arguments += ["--terminal-width", str(shutil.get_terminal_size().columns)]
     raise typer.Exit(mpirun("penstock._demo", arguments, ranks))
 
 

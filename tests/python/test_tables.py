@@ -1,9 +1,10 @@
 """What comes from the library's tables of hints and statistics: Python's access, the command's options, the documents."""
 
-import os
 import dataclasses
 import importlib.util
+import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,13 @@ def test_the_documents_have_the_tables_of_the_library(tmp_path, monkeypatch, cap
     assert tables.main() == 1 and "docs/hints.md" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["doc_tables.py"])
     assert tables.main() == 0 and "octets |" not in (tmp_path / "docs" / "statistics.md").read_text()
+
+
+def test_the_documents_have_all_environment_variables():
+    """As texts in the sources they are names of variables, and of nothing else."""
+    text = (ROOT / "docs" / "hints.md").read_text().split("## Environment variables")[1].split("\n## ")[0]
+    documented = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    sources = [path for folder in ("src", "bindings", "python", "include") for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".cpp", ".hpp", ".h", ".c", ".py")]
+    read = {name for path in sources for name in re.findall(r'"(PENSTOCK_[A-Z_]+)"', path.read_text())}
+    assert len(documented) > 3 and sorted(documented) == sorted(read)
