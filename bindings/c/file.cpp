@@ -20,7 +20,6 @@ penstock_file::penstock_file(ArrayFile opened)
     : array(std::move(opened)),
       order(to_string(array.spec().order.value_or(penstock::Order::c))),
       container(to_string(array.spec().container)),
-      hints(array.hints().text()),
       chunk_spec(array.spec().chunks) {
   std::ranges::copy(chunk_spec.chunks, chunks.chunks);
   std::ranges::copy(chunk_spec.shards, chunks.shards);
@@ -91,7 +90,7 @@ Opening opening_of(const char* path, const char* mode, const penstock_array* arr
   opening.path = path;
   opening.mode = penstock::parse_mode(mode);
   if (array != nullptr) opening.spec = spec_of(*array);
-  opening.hints = penstock::c::with_settings({}, hints);
+  if (hints != nullptr) opening.hints.set(penstock::split_hints(hints));
   return opening;
 }
 
@@ -209,10 +208,8 @@ int penstock_data_offset(const penstock_file* file, int64_t* offset) {
 int penstock_hint(const penstock_file* file, const char* name, const char** value) {
   return guarded([&] {
     given(name, "name");
-    const auto& hints = given(file, "file").hints;
-    const auto found = hints.find(name);
-    if (found == hints.end())
-      throw Error(ErrorClass::argument, "there is no hint '" + std::string(name) + "'");
-    given(value, "the place for the value") = found->second.c_str();
+    std::string text = given(file, "file").array.hints().text(std::string_view(name));
+    given(value, "the place for the value");
+    *value = file->hints.try_emplace(name, std::move(text)).first->second.c_str();
   });
 }

@@ -9,20 +9,13 @@
 
 #include <penstock/array_file.hpp>
 
-namespace penstock::c {
-
-/// "name=value;name=value" on top of `hints`. Throws Error(argument) for what is no hint.
-Hints with_settings(Hints hints, const char* settings);
-
-}  // namespace penstock::c
-
 struct penstock_file {
   explicit penstock_file(penstock::ArrayFile opened);
 
   penstock::ArrayFile array;
-  std::string order, container;              // what penstock_describe points at
-  std::map<std::string, std::string> hints;  // what penstock_hint points at
-  penstock_chunks chunks{};                  // of a Zarr array; and what it points at:
+  std::string order, container;                      // what penstock_describe points at
+  mutable std::map<std::string, std::string> hints;  // what penstock_hint points at
+  penstock_chunks chunks{};                          // of a Zarr array; and what it points at:
   penstock::ChunkSpec chunk_spec;
   std::vector<const char*> dimension_names;
   std::string attributes;  // what penstock_attributes points at

@@ -48,13 +48,15 @@ struct CheckedArguments {
         throw Error(ErrorClass::argument, "the count of parts must not be negative, but is " +
                                               std::to_string(passed.count));
       if (passed.count > 0) given(passed.parts, "parts");
-      hints = penstock::c::with_settings(file.hints(), passed.hints);
+      if (passed.hints != nullptr) hints.emplace().set(penstock::split_hints(passed.hints));
       for (int i = 0; i < passed.count; ++i) add(file.spec(), passed.parts[i], passed.in_step);
     });
   }
 
+  const Hints* call_hints() const { return hints ? &*hints : nullptr; }
+
   std::vector<Part<View>> parts;
-  Hints hints;
+  std::optional<Hints> hints;
   std::optional<Error> fault;
   const Error* found() const { return fault ? &*fault : nullptr; }
 
@@ -105,8 +107,9 @@ int transfer(penstock_file* file, const PassedArguments& passed) {
   return guarded([&] {
     ArrayFile& array = given(file, "file").array;
     const CheckedArguments<View> arguments(array, passed);
-    if constexpr (is_read<View>) array.read(arguments.parts, &arguments.hints, arguments.found());
-    else array.write(arguments.parts, &arguments.hints, arguments.found());
+    if constexpr (is_read<View>)
+      array.read(arguments.parts, arguments.call_hints(), arguments.found());
+    else array.write(arguments.parts, arguments.call_hints(), arguments.found());
   });
 }
 
@@ -120,8 +123,8 @@ Handle begun(ArrayFile& array, const PassedArguments& passed, const char* backgr
   });
   const CheckedArguments<View> arguments(array, passed, early);
   if constexpr (is_read<View>)
-    return array.read_begin(arguments.parts, mode, &arguments.hints, arguments.found());
-  else return array.write_begin(arguments.parts, mode, &arguments.hints, arguments.found());
+    return array.read_begin(arguments.parts, mode, arguments.call_hints(), arguments.found());
+  else return array.write_begin(arguments.parts, mode, arguments.call_hints(), arguments.found());
 }
 
 template <class View>
@@ -175,7 +178,7 @@ int penstock_append_parts(penstock_file* file, int count, const penstock_part* p
   return guarded([&] {
     ArrayFile& array = given(file, "file").array;
     const CheckedArguments<WriteView> arguments(array, {count, parts, hints, /*in_step=*/true});
-    array.append(arguments.parts, &arguments.hints, arguments.found());
+    array.append(arguments.parts, arguments.call_hints(), arguments.found());
   });
 }
 

@@ -107,7 +107,7 @@ MpiFile::AccessToBegin MpiFile::prepare(const DataAccess& access) {
   ByteRequest& request = prepared.request;
   const bool writes = access.writes();
   request.company = prepared.transfer.company_ = access.company;
-  request.hints = &call_hints_[writes][access.company == Company::independent];
+  request.hints = call_hints_[writes][access.company == Company::independent];
   request.access.direction = access.direction;
   request.access.overlap = atomic_ ? Overlap::highest_rank : Overlap::unspecified;
   request.access.atomic = atomic_ && access.company == Company::independent;

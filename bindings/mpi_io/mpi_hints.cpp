@@ -6,8 +6,10 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "mpi_io/mpi_error.hpp"
+#include "plan/hint_table.hpp"
 
 namespace penstock {
 namespace {
@@ -25,30 +27,94 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
 constexpr const char* collective_names[] = {"romio_cb_read", "romio_cb_write"};
 constexpr const char* sieving_names[] = {"romio_ds_read", "romio_ds_write"};
 constexpr const char* buffer_names[] = {"ind_rd_buffer_size", "ind_wr_buffer_size"};
+constexpr std::string_view switch_names[] = {"romio_cb_read", "romio_cb_write", "romio_ds_read",
+                                             "romio_ds_write"};
 
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
+/// Hints of the standard and of other libraries, which programs pass on to whatever MPI they run
+/// with; those that Penstock does not follow are ignored without a word.
+constexpr std::string_view names_of_others[] = {"access_style",
+                                                "cb_block_size",
+                                                "cb_config_list",
+                                                "cb_nodes",
+                                                "cb_buffer_size",
+                                                "chunked",
+                                                "chunked_item",
+                                                "chunked_size",
+                                                "collective_buffering",
+                                                "direct_read",
+                                                "direct_write",
+                                                "file_perm",
+                                                "filename",
+                                                "ind_rd_buffer_size",
+                                                "ind_wr_buffer_size",
+                                                "io_node_list",
+                                                "nb_proc",
+                                                "no_locks",
+                                                "num_io_nodes",
+                                                "start_iodevice",
+                                                "striping_factor",
+                                                "striping_unit",
+                                                "command",
+                                                "argv",
+                                                "maxprocs",
+                                                "soft",
+                                                "host",
+                                                "arch",
+                                                "wdir",
+                                                "file",
+                                                "path",
+                                                "thread_level"};
+constexpr std::string_view prefixes_of_others[] = {
+    "romio_", "ompi_",  "ompio_",  "mpi_",  "mpich_", "nc_", "pnetcdf_",
+    "h5_",    "hdf5_",  "cray_",   "ibm_",  "IBM_",   "bg_", "panfs_",
+    "pvfs_",  "pvfs2_", "lustre_", "gpfs_", "daos_",  "e10_"};
+
+/// Set by nobody: what MPI_File_get_info reports.
+constexpr std::string_view reported_name = "penstock_aggregator_ranks";
+
+bool is_of_others(std::string_view name) {
+  return std::ranges::count(names_of_others, name) > 0 ||
+         std::ranges::any_of(prefixes_of_others,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+bool is_own(std::string_view name) {
+  return name == reported_name ||
+         (name.starts_with(own_prefix) && find_hint(name.substr(own_prefix.size())) != nullptr);
+}
+
+/// Of a name that nobody knows.
+std::string advice_on(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const HintRow& row : hint_table()) known.push_back(row.name);
+  std::string_view bare = name;
+  if (name.starts_with(own_prefix)) {
+    bare.remove_prefix(own_prefix.size());
+  } else {
+    known.insert(known.end(), std::begin(names_of_others), std::end(names_of_others));
+    known.insert(known.end(), std::begin(switch_names), std::end(switch_names));
+  }
+  std::string near(nearest_name(bare, known));
+  if (find_hint(near) != nullptr) near.insert(0, own_prefix);
+  return "hint " + std::string(name) + " is not known" +
+         (near.empty() ? "" : "; did you mean " + near + "?") +
+         " (docs/hints.md and docs/mpi-io.md list all)";
+}
+
+/// Names without "penstock_" are Penstock's own, unless somebody else has them.
 InfoText from_environment() {
-  InfoText hints;
   const char* const text = std::getenv("PENSTOCK_HINTS");
-  if (text == nullptr) return hints;
-  std::string_view left = text;
-  while (!left.empty()) {
-    const std::string_view one = left.substr(0, left.find(';'));
-    left.remove_prefix(std::min(left.size(), one.size() + 1));
-    if (trimmed(one).empty()) continue;
-    const std::size_t equals = one.find('=');
-    const std::string name(trimmed(one.substr(0, equals)));
-    if (equals == std::string_view::npos || name.empty())
-      throw_mpi(MPI_ERR_INFO, "PENSTOCK_HINTS has '" + std::string(one) +
-                                  "'; expected is name=value, separated by semicolons");
-    const bool own = !name.starts_with("romio_") && !name.starts_with("cb_") &&
-                     !name.starts_with(own_prefix) && !name.starts_with("ind_") &&
-                     !name.starts_with("striping_");
-    hints[(own ? std::string(own_prefix) : "") + name] = trimmed(one.substr(equals + 1));
+  if (text == nullptr) return {};
+  InfoText hints;
+  try {
+    for (const auto& [name, value] : split_hints(text)) {
+      const bool whole = name.starts_with(own_prefix) || is_of_others(name);
+      const std::string full = (whole ? "" : std::string(own_prefix)) + name;
+      if (!is_own(full) && !is_of_others(full)) throw Error(ErrorClass::argument, advice_on(name));
+      hints[full] = value;
+    }
+  } catch (const Error& error) {
+    throw_mpi(MPI_ERR_INFO, std::string("PENSTOCK_HINTS: ") + error.what());
   }
   return hints;
 }
@@ -97,22 +163,19 @@ void MpiHints::set(const InfoText& info, int ranks) {
 }
 
 void MpiHints::set_own(const std::string& name, std::string_view own, const std::string& value) {
-  std::vector<std::string> unknown;
   try {
-    hints_.set({{std::string(own), value}}, &unknown);
+    hints_.set({{std::string(own), value}});
   } catch (const Error& error) {
     if (name.starts_with(own_prefix)) throw_mpi(MPI_ERR_INFO, "hint " + name + ": " + error.what());
-    return;
   }
-  if (own == "active_buffer_size") buffer_is_asked_for_ = true;
-  if (!unknown.empty() && is_first_time(name)) unknown_.push_back(name);
 }
 
 void MpiHints::set_one(const std::string& name, const std::string& value) {
   for (const auto& [theirs, ours] : synonyms)
     if (name == theirs) return set_own(name, ours, value);
-  if (name == "penstock_aggregator_ranks") return;  // only told
-  if (name.starts_with(own_prefix)) return set_own(name, name.substr(own_prefix.size()), value);
+  if (name == reported_name) return;
+  if (is_own(name)) return set_own(name, name.substr(own_prefix.size()), value);
+  if (!is_of_others(name) && is_first_time(name)) unknown_.push_back(advice_on(name));
   if (name == "collective_buffering" && (value == "true" || value == "false"))
     collective_[0] = collective_[1] = value == "true" ? "enable" : "disable";
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
@@ -149,15 +212,15 @@ InfoText MpiHints::told(const Hints& effective, const std::vector<int>& aggregat
   for (const auto& [name, value] : effective.text()) told[std::string(own_prefix) + name] = value;
   std::string ranks;
   for (const int rank : aggregators) ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
-  told["penstock_aggregator_ranks"] = ranks;
+  told[std::string(reported_name)] = ranks;
   told["cb_nodes"] = std::to_string(aggregators.size());
   told["cb_buffer_size"] = std::to_string(effective.buffer_size);
   told["striping_unit"] = std::to_string(effective.stripe_size);
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     told[collective_names[i]] = collective_[i];
     told[sieving_names[i]] = sieving_[i];
-    told[buffer_names[i]] =
-        std::to_string(independent_buffer_[i] > 0 ? independent_buffer_[i] : effective.buffer_size);
+    told[buffer_names[i]] = std::to_string(
+        independent_buffer_[i] > 0 ? independent_buffer_[i] : effective.buffer_size.value());
   }
   return told;
 }

@@ -25,8 +25,8 @@ class MpiHints {
  public:
   /// With those of the environment (PENSTOCK_HINTS="name=value;name=value"), which `info`
   /// overrides. Throws an Error of class MPI_ERR_INFO for a value of a penstock_ hint that cannot
-  /// be read; of the others what cannot be done is left out, as the standard has it. `ranks`: of
-  /// the file.
+  /// be read, and for a name in PENSTOCK_HINTS that nobody knows; of the others what cannot be done
+  /// is left out, as the standard has it. `ranks`: of the file.
   void set(const InfoText& info, int ranks);
   /// What is set in `info`, and what it means for a call.
   Hints of_call(Direction direction, Company company) const;
@@ -34,11 +34,11 @@ class MpiHints {
   const Hints& of_file() const noexcept { return hints_; }
   /// Ranks on several nodes: they cannot see what others have buffered.
   void without_buffer() noexcept {
-    if (!buffer_is_asked_for_) hints_.active_buffer_size = 0;
+    if (!hints_.active_buffer_size.is_given()) hints_.active_buffer_size = 0;
   }
   /// What is in force, as MPI_File_get_info tells it; of hints in `effective`, that of the file.
   InfoText told(const Hints& effective, const std::vector<int>& aggregators) const;
-  /// Names that begin with "penstock_" and are no hint, each told once in a process.
+  /// What is to be said of names in an MPI_Info that nobody knows, of each once in a process.
   std::vector<std::string> take_unknown() noexcept { return std::exchange(unknown_, {}); }
 
  private:
@@ -46,7 +46,6 @@ class MpiHints {
   void set_one(const std::string& name, const std::string& value);
 
   Hints hints_;
-  bool buffer_is_asked_for_ = false;
   std::string collective_[2] = {"automatic", "automatic"};  // romio_cb_read, romio_cb_write
   std::string sieving_[2] = {"automatic", "automatic"};     // romio_ds_read, romio_ds_write
   std::int64_t independent_buffer_[2] = {0, 0};             // ind_rd_buffer_size, ind_wr_...

@@ -89,10 +89,8 @@ std::optional<Error> MpiFile::delete_file() {
 }
 
 void MpiFile::tell_unknown_hints() {
-  for (const std::string& name : hints_.take_unknown())
-    if (bytes_->comm().rank() == 0)
-      std::fprintf(stderr, "penstock: hint %s is not known, and ignored; docs/hints.md lists all\n",
-                   name.c_str());
+  for (const std::string& words : hints_.take_unknown())
+    if (bytes_->comm().rank() == 0) std::fprintf(stderr, "penstock: ignored: %s\n", words.c_str());
 }
 
 /// Hints of the file as a whole stay what they are.

@@ -1,7 +1,6 @@
 // _core._Race: methods of collective I/O that take turns, timed on every rank. The measuring half
 // of `penstock bench steps` and `peers`; Python chooses, checks and reports.
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -46,12 +45,11 @@ class Race {
     pinned_.push_back(std::move(memory));
   }
 
-  void engine(const std::vector<std::int64_t>& shape, std::int64_t element_size,
-              const std::map<std::string, std::string>& hints, std::optional<Section> section,
-              std::optional<Array> source, std::optional<Array> target) {
+  void engine(const std::vector<std::int64_t>& shape, std::int64_t element_size, const Hints& hints,
+              std::optional<Section> section, std::optional<Array> source,
+              std::optional<Array> target) {
     Engine::SectionAndMemory wanted{
-        {shape, element_size, "", Order::c, 0, Container::raw}, {}, section, {}, {}};
-    wanted.hints.set(hints);
+        {shape, element_size, "", Order::c, 0, Container::raw}, hints, section, {}, {}};
     if (section) {
       wanted.source = view_of<WriteView>(*source, element_size);
       wanted.target = view_of<ReadView>(*target, element_size);

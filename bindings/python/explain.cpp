@@ -1,4 +1,3 @@
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -84,17 +83,15 @@ nb::dict to_python(const PlanReport& report) {
 }  // namespace
 
 void bind_explain(nb::module_& m) {
-  m.def("_explain", [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
-                       const std::string& order, std::int64_t offset, bool write, int cores,
-                       int nodes, const std::vector<std::vector<Section>>& sections,
-                       const std::map<std::string, std::string>& hints, bool measure) {
-    RequestDescription request{shape, element_size, parse_order(order), offset,
-                               write, cores,        sections,           nodes};
-    Hints parsed;
-    parsed.set(hints);
-    if (measure) request.costs = find_costs(parsed);
-    return to_python(explain(request, parsed));
-  });
+  m.def("_explain",
+        [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
+           const std::string& order, std::int64_t offset, bool write, int cores, int nodes,
+           const std::vector<std::vector<Section>>& sections, const Hints& hints, bool measure) {
+          RequestDescription request{shape, element_size, parse_order(order), offset,
+                                     write, cores,        sections,           nodes};
+          if (measure) request.costs = find_costs(hints);
+          return to_python(explain(request, hints));
+        });
 }
 
 }  // namespace penstock::python

@@ -17,7 +17,6 @@ namespace penstock::python {
 namespace {
 
 using namespace nb::literals;
-using HintText = std::map<std::string, std::string>;
 
 template <class View>
 Part<View> part_of(const Section& section, const Py_buffer& buffer) {
@@ -40,12 +39,6 @@ std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, P
   return parts;
 }
 
-Hints merged(const Hints& hints, const HintText& text) {
-  Hints result = hints;
-  result.set(text);
-  return result;
-}
-
 using Problem = std::optional<std::pair<std::string, std::string>>;
 
 /// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
@@ -53,17 +46,13 @@ template <class View>
 struct PinnedArguments {
   std::shared_ptr<Pins> pinned = Pins::make();
   std::vector<Part<View>> parts;
-  Hints hints;
   std::optional<Error> fault;
 
-  PinnedArguments(Hints of_file, nb::list arrays, nb::list sections, const HintText& text,
-                  const Problem& problem)
-      : hints(std::move(of_file)) {
+  PinnedArguments(nb::list arrays, nb::list sections, const Problem& problem) {
     try {
       if (problem)
         throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
                     problem->second);
-      hints = merged(hints, text);
       parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, *pinned);
     } catch (const Error& found) {
       fault = found;
@@ -73,12 +62,12 @@ struct PinnedArguments {
 };
 
 template <class View, class Array>
-void transfer(Array& file, nb::list arrays, nb::list sections, const HintText& hints,
+void transfer(Array& file, nb::list arrays, nb::list sections, const Hints* hints,
               const Problem& problem) {
-  const PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
+  const PinnedArguments<View> given(arrays, sections, problem);
   const WithoutGil without_gil;
-  if constexpr (std::is_same_v<View, ReadView>) file.read(given.parts, &given.hints, given.found());
-  else file.write(given.parts, &given.hints, given.found());
+  if constexpr (std::is_same_v<View, ReadView>) file.read(given.parts, hints, given.found());
+  else file.write(given.parts, hints, given.found());
 }
 
 /// What may be the last to go of an open file, which may wait for its device then: other threads
@@ -97,11 +86,11 @@ using PythonFile = Released<ArrayFile>;
 using PythonFields = Released<FieldsFile>;
 using PythonField = Released<Field>;
 
-void append(PythonFile& file, nb::list arrays, nb::list sections, const HintText& hints,
+void append(PythonFile& file, nb::list arrays, nb::list sections, const Hints* hints,
             const Problem& problem) {
-  const PinnedArguments<WriteView> given(file.hints(), arrays, sections, hints, problem);
+  const PinnedArguments<WriteView> given(arrays, sections, problem);
   const WithoutGil without_gil;
-  file.append(given.parts, &given.hints, given.found());
+  file.append(given.parts, hints, given.found());
 }
 
 /// A handle and the memory that its operation may still use, which the operation has, too.
@@ -125,14 +114,14 @@ std::optional<Background> background_of(const std::string& name, Problem& proble
 
 template <class View, class Array>
 PinnedHandle* begin(Array& file, nb::list arrays, nb::list sections, const std::string& background,
-                    const HintText& hints, Problem problem) {
+                    const Hints* hints, Problem problem) {
   const std::optional<Background> mode = background_of(background, problem);
-  PinnedArguments<View> given(file.hints(), arrays, sections, hints, problem);
+  PinnedArguments<View> given(arrays, sections, problem);
   const auto begun = [&] {
     const WithoutGil without_gil;
     if constexpr (std::is_same_v<View, ReadView>)
-      return file.read_begin(given.parts, mode, &given.hints, given.found(), given.pinned);
-    else return file.write_begin(given.parts, mode, &given.hints, given.found(), given.pinned);
+      return file.read_begin(given.parts, mode, hints, given.found(), given.pinned);
+    else return file.write_begin(given.parts, mode, hints, given.found(), given.pinned);
   };
   return new PinnedHandle(begun(), given.pinned);
 }
@@ -157,18 +146,17 @@ ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
 /// `parse`: makes the spec of what the program gave. `problem`: what the package has found wrong.
 template <class File, class Spec>
 Released<File>* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
-                       const HintText& hints, const std::optional<std::string>& problem,
+                       const Hints* hints, const std::optional<std::string>& problem,
                        const std::function<Spec()>& parse) {
   const std::string path(name.c_str(), name.size());
   Mode parsed_mode = Mode::read;
   Spec spec;
-  Hints parsed;
+  const Hints parsed = hints != nullptr ? *hints : Hints();
   std::optional<Error> fault;
   try {
     if (problem) throw Error(ErrorClass::argument, *problem);
     parsed_mode = parse_mode(mode);
     spec = parse();
-    parsed.set(hints);
   } catch (const Error& error) {
     fault = error;
   }
@@ -183,7 +171,7 @@ Released<File>* opened(std::uintptr_t comm_address, const nb::bytes& name, const
 PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                       const std::vector<std::int64_t>& shape, const std::string& dtype,
                       std::int64_t element_size, const std::string& order, std::int64_t offset,
-                      const std::string& container, const HintText& hints,
+                      const std::string& container, const Hints* hints,
                       const ChunkArguments& chunks, const std::optional<std::string>& problem) {
   return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
     ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
@@ -259,7 +247,7 @@ using GivenField =
 
 PythonFields* open_fields(std::uintptr_t comm_address, const nb::bytes& name,
                           const std::string& mode, const std::vector<GivenField>& fields,
-                          const std::string& order, std::int64_t offset, const HintText& hints,
+                          const std::string& order, std::int64_t offset, const Hints* hints,
                           const std::optional<std::string>& problem) {
   return opened<FieldsFile, FieldsSpec>(comm_address, name, mode, hints, problem, [&] {
     FieldsSpec spec;
@@ -274,10 +262,15 @@ PythonFields* open_fields(std::uintptr_t comm_address, const nb::bytes& name,
 /// What an array in a file and a field of one have in common.
 template <class Array>
 void bind_calls(nb::class_<Array>& bound) {
-  bound.def("write", &transfer<WriteView, Array>)
-      .def("read", &transfer<ReadView, Array>)
-      .def("write_begin", &begin<WriteView, Array>, nb::rv_policy::take_ownership)
-      .def("read_begin", &begin<ReadView, Array>, nb::rv_policy::take_ownership)
+  bound
+      .def("write", &transfer<WriteView, Array>, "arrays"_a, "sections"_a, "hints"_a.none(),
+           "problem"_a.none())
+      .def("read", &transfer<ReadView, Array>, "arrays"_a, "sections"_a, "hints"_a.none(),
+           "problem"_a.none())
+      .def("write_begin", &begin<WriteView, Array>, nb::rv_policy::take_ownership, "arrays"_a,
+           "sections"_a, "background"_a, "hints"_a.none(), "problem"_a.none())
+      .def("read_begin", &begin<ReadView, Array>, nb::rv_policy::take_ownership, "arrays"_a,
+           "sections"_a, "background"_a, "hints"_a.none(), "problem"_a.none())
       .def_prop_ro("data_offset", &Array::data_offset)
       .def_prop_ro("end_offset", &Array::end_offset)
       .def_prop_ro(
@@ -334,7 +327,9 @@ void bind_fields(nb::module_& m) {
 }  // namespace
 
 void bind_file(nb::module_& m) {
-  m.def("_open", &open_file, nb::rv_policy::take_ownership);
+  m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,
+        "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a, "hints"_a.none(),
+        "chunks"_a, "problem"_a.none());
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
   nb::class_<PinnedHandle>(m, "_Handle")

@@ -1,5 +1,4 @@
 // Hints as Python sees them: their descriptions, and what is wrong with given ones.
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -15,11 +14,28 @@ std::string represent_hint(const HintDescription& hint) {
          (hint.default_value.empty() ? "\"\"" : hint.default_value) + ">";
 }
 
-/// Throws Error(argument) for a value that no file takes.
-std::vector<std::string> unknown_hints(const std::map<std::string, std::string>& hints) {
-  std::vector<std::string> unknown;
-  Hints().set(hints, &unknown);
-  return unknown;
+/// As a person writes it; True and False are numbers.
+std::string plain_text(nb::handle value, const std::string& what) {
+  const nb::object text = PyBool_Check(value.ptr()) ? nb::str(value.is(Py_True) ? "1" : "0")
+                                                    : nb::object(nb::str(value));
+  Py_ssize_t size = 0;
+  if (const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
+    return {utf8, static_cast<std::size_t>(size)};
+  PyErr_Clear();
+  throw Error(ErrorClass::argument,
+              what + " " + nb::cast<std::string>(nb::steal(PyObject_ASCII(text.ptr()))) +
+                  " is no text that can be told");
+}
+
+/// Those that are None are left out.
+Hints hints_of(const nb::dict& given) {
+  Hints hints;
+  for (const auto [key, value] : given) {
+    if (value.is_none()) continue;
+    const std::string name = plain_text(key, "hint");
+    hints.set({{name, plain_text(value, "hint " + name)}});
+  }
+  return hints;
 }
 
 }  // namespace
@@ -49,7 +65,9 @@ void bind_hints(nb::module_& m) {
       .def_ro("help", &Hint::help, "What it does, in a few sentences.")
       .def("__repr__", &represent_hint);
   m.def("_hints", &describe_hints);
-  m.def("_unknown_hints", &unknown_hints);
+  nb::class_<Hints>(m, "_Settings", "Hints of a file or a call, read and checked.")
+      .def("__init__",
+           [](Hints* self, const nb::dict& given) { new (self) Hints(hints_of(given)); });
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, nb::arg("text"),
       "A size as people write it in bytes.\n\n"

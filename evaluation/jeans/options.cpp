@@ -41,11 +41,9 @@ Index3 cells_of(std::string_view text) {
 
 void set_hint(penstock::Hints& hints, const std::string& text) {
   const std::size_t equals = text.find('=');
-  std::vector<std::string> unknown;
-  if (equals != std::string::npos)
-    hints.set({{text.substr(0, equals), text.substr(equals + 1)}}, &unknown);
-  if (equals == std::string::npos || !unknown.empty())
+  if (equals == std::string::npos)
     refuse("--hint '" + text + "' is no name=value of a hint, as in method=extended");
+  hints.set({{text.substr(0, equals), text.substr(equals + 1)}});
 }
 
 struct Option {

@@ -177,7 +177,7 @@ def test_errors_say_what_is_known(tmp_path):
                              (["steps", "--stagger", "0"], "stagger must be at least 1"),
                              (["steps", "--ranks", "0"], "ranks must be at least 1"),
                              (["peers", "--hint", "buffer_size"], "name=value"),
-                             (["peers", "--hint", "bufer_size=1M"], "is not a hint; known are method, "),
+                             (["peers", "--hint", "bufer_size=1M"], "did you mean buffer_size? docs/hints.md describes all: method, "),
                              (["split", "--hint", "method=magic"], "method 'magic' is not known; known are auto, direct")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("evaluation: ") and words in text
@@ -240,13 +240,13 @@ import numpy as np
 from mpi4py import MPI
 from penstock import section
 from penstock._bench.methods import COLUMNS
-from penstock._core import _Race
+from penstock._core import _Race, _Settings
 
 comm = MPI.COMM_WORLD
 race = _Race(MPI._addressof(comm))
 race.rod(np.full(100, comm.rank + 1, np.uint8), 100 * comm.rank, False)
 half = np.full((1, 100), 7 + comm.rank, np.uint8)
-race.engine([3, 100], 1, {}, section((comm.rank, comm.rank + 1), (0, 100)), half, np.zeros_like(half))
+race.engine([3, 100], 1, _Settings({}), section((comm.rank, comm.rank + 1), (0, 100)), half, np.zeros_like(half))
 for repetition in range(3):
     time.sleep(0.3 * (comm.rank == repetition))
     before, cpu = time.monotonic(), time.process_time()

@@ -114,7 +114,7 @@ def test_wrong_arguments(tmp_path):
     for arguments, words in ((["--cases", "medium"], "known are small, large, study, film"),
                              (["--methods", "magic"], "known are auto, direct"),
                              (["--program", "nothing"], "the application 'nothing' is not there"),
-                             (["--hint", "bufer_size=1M"], "is not a hint")):
+                             (["--hint", "bufer_size=1M"], "there is no hint 'bufer_size'")):
         text = bench(*arguments, cwd=tmp_path, expect=2)
         assert text.startswith("evaluation: ") and words in text
     text = bench("--cases", "small", "--scale", 8, "--small-ranks", 64, "--on", "page-cache", cwd=tmp_path, expect=1)

@@ -1,11 +1,14 @@
 // Settings of a file and of single calls. Parsed once, checked once; no process-wide state.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <penstock/export.hpp>
@@ -82,35 +85,80 @@ struct IoThread {
   friend bool operator==(const IoThread&, const IoThread&) = default;
 };
 
+/// The value of a hint, and whether somebody has given it, by assignment or by Hints::set. It is
+/// used like a T; the default is T{}, which of enumerators is `automatic`.
+template <class T>
+class Setting {
+ public:
+  constexpr Setting() = default;
+  /// A value that is given.
+  template <class U>
+    requires(std::convertible_to<U &&, T> && !std::same_as<std::remove_cvref_t<U>, Setting>)
+  constexpr Setting(U&& value)  // NOLINT(bugprone-forwarding-reference-overload): of T alone
+      : value_(std::forward<U>(value)), given_(true) {}
+  /// Another default.
+  static constexpr Setting by_default(T value) {
+    Setting setting(std::move(value));
+    setting.given_ = false;
+    return setting;
+  }
+
+  constexpr operator const T&() const noexcept { return value_; }
+  constexpr const T* operator->() const noexcept { return &value_; }
+  constexpr const T& value() const noexcept { return value_; }
+  constexpr bool is_given() const noexcept { return given_; }
+  /// Of values alone.
+  friend constexpr bool operator==(const Setting& a, const Setting& b) {
+    return a.value_ == b.value_;
+  }
+  template <class U>
+  friend constexpr bool operator==(const Setting& a, const U& b) {
+    return a.value_ == b;
+  }
+
+ private:
+  T value_{};
+  bool given_ = false;
+};
+
 /// Settings of a file, and of single calls. What each does says the table of hints
-/// (describe_hints(), docs/hints.md); here stand units and the values that mean "auto".
+/// (describe_hints(), docs/hints.md); here stand units and the values that mean "auto". A call has
+/// the hints of its file, and in place of these the ones that are given for the call; "auto", too,
+/// can be given.
 struct Hints {
-  Method method = Method::automatic;
-  DomainRule domains = DomainRule::automatic;
-  std::int64_t aggregators = 0;  ///< ranks; 0: auto
-  std::int64_t buffer_size = 0;  ///< bytes; 0: auto
-  std::int64_t stripe_size = 0;  ///< bytes; 0: that of the file system, else the buffer size
-  SieveWrites sieve_writes = SieveWrites::automatic;
-  Locks locks = Locks::automatic;
-  Exchange exchange = Exchange::automatic;
-  Pipeline pipeline = Pipeline::automatic;
-  StorageKind storage = StorageKind::automatic;
-  std::int64_t io_depth = 8;                                 ///< pieces of an access, 1 to 1024
-  std::int64_t ranks_per_node = 0;                           ///< ranks; 0: auto
-  std::int64_t writers = 0;                                  ///< ranks; 0: auto
-  std::int64_t stagger = 0;                                  ///< microseconds
-  std::int64_t active_buffer_size = std::int64_t{64} << 20;  ///< bytes
-  IoThread io_thread;
-  std::string device;  ///< "", "paced:...", "fault:..."
+  Setting<Method> method;
+  Setting<DomainRule> domains;
+  Setting<std::int64_t> aggregators;  ///< ranks; 0: auto
+  Setting<std::int64_t> buffer_size;  ///< bytes; 0: auto
+  Setting<std::int64_t> stripe_size;  ///< bytes; 0: that of the file system, else the buffer size
+  Setting<SieveWrites> sieve_writes;
+  Setting<Locks> locks;
+  Setting<Exchange> exchange;
+  Setting<Pipeline> pipeline;
+  Setting<StorageKind> storage;
+  Setting<std::int64_t> io_depth = Setting<std::int64_t>::by_default(8);  ///< pieces, 1 to 1024
+  Setting<std::int64_t> ranks_per_node;                                   ///< ranks; 0: auto
+  Setting<std::int64_t> writers;                                          ///< ranks; 0: auto
+  Setting<std::int64_t> stagger;                                          ///< microseconds
+  Setting<std::int64_t> active_buffer_size =
+      Setting<std::int64_t>::by_default(std::int64_t{64} << 20);  ///< bytes
+  Setting<IoThread> io_thread;
+  Setting<std::string> device;  ///< "", "paced:...", "fault:..."
 
   /// From text, as it comes from a user: {"buffer_size": "16M", "aggregators": "4"}.
-  /// Throws Error(argument) on a bad value; names of unknown hints are appended to `unknown`.
-  PENSTOCK_EXPORT void set(const std::map<std::string, std::string>& text,
-                           std::vector<std::string>* unknown = nullptr);
+  /// Throws Error(argument) for a name that is no hint, and for a value that the hint does not
+  /// take.
+  PENSTOCK_EXPORT void set(const std::map<std::string, std::string>& text);
   /// The effective values as text, in the form `set` reads.
   PENSTOCK_EXPORT std::map<std::string, std::string> text() const;
+  /// One of them. Throws Error(argument) for a name that is no hint.
+  PENSTOCK_EXPORT std::string text(std::string_view name) const;
   friend bool operator==(const Hints&, const Hints&) = default;
 };
+
+/// "name=value;name=value" as names and values. Throws Error(argument) for what is not of this
+/// form.
+PENSTOCK_EXPORT std::map<std::string, std::string> split_hints(std::string_view text);
 
 /// What a hint is a setting of.
 enum class HintScope {

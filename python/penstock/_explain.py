@@ -9,7 +9,6 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._hints import check_hints, hint_text
 from ._index import normalize
 
 
@@ -42,11 +41,10 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         ArgumentError: For hints that are none, or that no plan can follow.
         SectionError: For a section that does not fit the array.
     """
-    text = hint_text(hints)
-    check_hints(text, "a hint")
+    settings = _core._Settings(hints)
     per_rank = []
     for entry in sections:
         entries = entry if isinstance(entry, list) else [] if entry is None else [entry]
         per_rank.append([normalize(e, shape, order).section for e in entries])
     return _core._explain(list(shape), np.dtype(dtype).itemsize, order, offset, write,
-                          cores or os.cpu_count() or 1, nodes, per_rank, text, measure)
+                          cores or os.cpu_count() or 1, nodes, per_rank, settings, measure)

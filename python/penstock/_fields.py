@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._core import ArgumentError
 from ._file import Array, OpenFile
-from ._hints import hint_text, plain_text, warn_of_unknown
+from ._hints import plain_text
 from ._request import Requests
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
@@ -27,7 +27,7 @@ class GivenFields:
     dtypes: list[np.dtype] = field(default_factory=list)
     order: str = ""
     offset: int = 0
-    hints: dict[str, str] = field(default_factory=dict)
+    hints: Optional[_core._Settings] = None
 
     @staticmethod
     def of(path: Any, mode: str, fields: Iterable[Any], order: Optional[str], offset: int,
@@ -38,7 +38,7 @@ class GivenFields:
                                 "beside them")
         given = GivenFields(path_bytes(path), "replace" if replace else plain_text(mode, "mode"))
         given.offset = whole_number(offset, "offset")
-        given.order, given.hints = plain_text(order or "", "order"), hint_text(hints or {})
+        given.order, given.hints = plain_text(order or "", "order"), _core._Settings(dict(hints or {}))
         for entry in fields:
             given.add(entry)
         return given
@@ -130,8 +130,6 @@ def open_fields(comm: Any, give: Callable[[], GivenFields]) -> FieldsFile:
         given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
         given, problem = GivenFields(), tellable(error)
-    if problem is None and (comm is None or comm.Get_rank() == 0):
-        warn_of_unknown(given.hints)
     inner = _core._open_fields(address, given.name, given.mode, given.fields, given.order, given.offset, given.hints,
                                problem)
     return FieldsFile(inner, given, 1 if comm is None else comm.Get_size())

@@ -15,7 +15,7 @@ from ._fields import FieldsFile, GivenFields, open_fields
 from ._file import File
 from ._formats.dataset import open_dataset
 from ._formats.wanted import Wanted, container_of
-from ._hints import hint_text, plain_text, warn_of_unknown
+from ._hints import plain_text
 from ._types import Comm, Path
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
@@ -34,7 +34,7 @@ class Given:
     order: str = ""
     offset: int = 0
     container: str = "auto"
-    hints: dict[str, str] = field(default_factory=dict)
+    hints: Optional[_core._Settings] = None
     wanted: Optional[Wanted] = None  #: of a dataset in a file of another library
     chunks: _chunks.Members = _chunks.NONE
 
@@ -84,7 +84,7 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
         given.descr, given.element_size = plain_text(descr_of(given.dtype), "dtype"), given.dtype.itemsize
         if given.element_size == 0:
             raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
-    given.hints = hint_text(hints or {})
+    given.hints = _core._Settings(dict(hints or {}))
     given.wanted = _dataset_or_array(given, how)
     given.chunks = _chunks.members(how, len(given.extents), given.dtype)
     if given.wanted is not None and given.chunks != _chunks.NONE:
@@ -153,7 +153,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
             `File.end_offset` of the array before, several arrays lie in one file.
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
-            are. A name that is not known has no effect and is warned of once.
+            are.
         container: "raw" (bare elements), "npy", "hdf5", "netcdf", "zarr" (a folder of chunks, Zarr 3), or "auto": by
             the name of a new file and by the content of others.
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
@@ -184,7 +184,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         `FieldsFile`.
 
     Raises:
-        ArgumentError: For a value that no file takes.
+        ArgumentError: For a value that no file takes, and a hint that there is not.
         FormatError: If the file holds something else than the arguments say.
         StorageError: If the operating system refuses.
         DisagreementError: If ranks passed different arguments, or one may not write the file alone.
@@ -217,8 +217,6 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
         given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
         given, problem = Given(name_of(path)), tellable(error)
-    if problem is None and (comm is None or comm.Get_rank() == 0):
-        warn_of_unknown(given.hints)
     ranks = 1 if comm is None else comm.Get_size()
     if given.wanted is not None:
         return open_dataset(address, ranks, given.hints, given.wanted)

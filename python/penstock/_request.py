@@ -8,9 +8,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._core import ArgumentError, Section, SectionError
+from ._core import ArgumentError, Section, SectionError, _Settings
 from ._distribution import Distribution, Ghosted
-from ._hints import check_hints, hint_text
 from ._index import Normalized, normalize
 from ._values import assigned, check_conversion, converted_to_file, tellable
 
@@ -21,7 +20,7 @@ class CallArguments:
 
     arrays: list[np.ndarray] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: Optional[_Settings] = None  #: None: those of the file
     problem: Optional[tuple[str, str]] = None
     values: Any = None  #: what a read returns
     fills: list[Callable[[], None]] = field(default_factory=list)
@@ -56,7 +55,7 @@ class Requests:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, order: str, converts: bool = False):
         self.shape, self.dtype, self.order, self._converts = shape, dtype, order, converts
         self._last: Optional[tuple[Any, Normalized]] = None
-        self._settings: dict[Any, dict[str, str]] = {}
+        self._settings: dict[Any, _Settings] = {}
         self._record = np.dtype((np.void, dtype.itemsize))
 
     def one_longer(self) -> Requests:
@@ -87,7 +86,7 @@ class Requests:
     def _prepare(self, memory: Any, section: Any, method: Optional[str], hints: Mapping[str, Any],
                  one: Callable[[Any, Any], _Part]) -> CallArguments:
         """Never raises: a rank that found a fault must still take part in the call."""
-        settings: dict[str, str] = {}
+        settings: Optional[_Settings] = None
         try:
             if method is not None or hints:
                 settings = self._call_settings(method, hints)
@@ -108,20 +107,19 @@ class Requests:
         except Exception as error:
             return CallArguments(settings=settings, problem=("argument", tellable(error)))
 
-    def _call_settings(self, method: Optional[str], hints: Mapping[str, Any]) -> dict[str, str]:
+    def _call_settings(self, method: Optional[str], hints: Mapping[str, Any]) -> _Settings:
         key = (method, *hints.items())
         try:
             return self._settings[key]
         except (KeyError, TypeError):  # not seen before; not hashable
             pass
-        text = hint_text({"method": method, **hints})
-        check_hints(text, "a setting of a call")
+        settings = _Settings({"method": method, **hints})
         try:
             if len(self._settings) < 100:
-                self._settings[key] = text
+                self._settings[key] = settings
         except TypeError:
             pass
-        return text
+        return settings
 
     def _normal(self, entry: Any) -> Normalized:
         last = self._last  # once: another thread may change it

@@ -56,7 +56,8 @@ class DirectMover {
     const bool in_place =
         parts == 1 || (context_.machine.page_cache && parts <= length / long_part);
     const std::int64_t most =
-        in_place ? longest_access : std::max(grain, std::min(hints_.buffer_size, cached_piece));
+        in_place ? longest_access
+                 : std::max(grain, std::min(hints_.buffer_size.value(), cached_piece));
     for (std::int64_t at = 0; at < length;) {
       const std::int64_t part = std::min(length - at, most / grain * grain);
       move_part({offset + at, offset + at + part}, packed + at, in_place);
@@ -169,8 +170,9 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
   const std::int64_t grain = context.units.grain;
   const std::int64_t most = access.writes() && context.buffering.budget > 0
                                 ? std::clamp(context.buffering.budget, shortest_unit, longest_unit)
-                                : hints.buffer_size;
-  const std::int64_t step = std::max(grain, std::min(most, hints.buffer_size) / grain * grain);
+                                : hints.buffer_size.value();
+  const std::int64_t step =
+      std::max(grain, std::min(most, hints.buffer_size.value()) / grain * grain);
   const bool buffered = access.writes() && context.buffering.budget > 0;
   const auto make_window = [&] {
     return std::make_unique<WindowIo>(

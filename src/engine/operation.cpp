@@ -38,7 +38,7 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
           file.buffers, access.region)),
       access_(std::move(access)),
       hints_(resolve_hints(hints, file.machine, context_->units.grain)),
-      asked_{access_.direction, background, access_.atomic ? 0 : hints.active_buffer_size},
+      asked_{access_.direction, background, access_.atomic ? 0 : hints.active_buffer_size.value()},
       company_(company),
       early_(std::move(early)) {
   if (company_ == Company::collective) {

@@ -46,8 +46,7 @@ Call ByteFile::call_of(const ByteRequest& request, std::optional<Background> bac
 std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
   const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, std::nullopt));
-  const Hints& hints = hints_of(request);
-  const auto done = in_flight_->run(std::move(request), hints);
+  const auto done = in_flight_->run(std::move(request), hints_);
   last_ = std::exchange(done->counts, {});
   if (done->error) throw Error(*done->error);
   return done;
@@ -57,8 +56,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background
   const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, background));
   const WatchedBegin watched(listener_, request, in.call().number);
-  const Hints& hints = hints_of(request);
-  const auto begun = in_flight_->begin(std::move(request), hints, background);
+  const auto begun = in_flight_->begin(std::move(request), hints_, background);
   if (background == Background::all) return begun;
   last_ = std::exchange(begun->counts, {});
   if (begun->operation->has_failed_to_begin()) throw Error(*begun->error);
@@ -69,8 +67,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::post(ByteRequest request) {
   const CallGate::Pass pass = admit_open();
   const InCall in(comm_, path_, call_of(request, Background::storage));
   const WatchedBegin watched(listener_, request, in.call().number);
-  const Hints& hints = hints_of(request);
-  return in_flight_->post(std::move(request), hints);
+  return in_flight_->post(std::move(request), hints_);
 }
 
 void ByteFile::refuse_begin(const Error& error) {

@@ -161,9 +161,6 @@ class ByteFile {
 
   Statistics sum_of_counts() const;
   Call call_of(const ByteRequest& request, std::optional<Background> background) const;
-  const Hints& hints_of(const ByteRequest& request) const noexcept {
-    return request.hints != nullptr ? *request.hints : hints_;
-  }
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void finish_closing();

@@ -82,12 +82,12 @@ Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure) {
 
 bool maps_files(const Hints& hints, std::string_view file_system) {
   constexpr std::string_view local[] = {"ext4", "xfs", "btrfs", "tmpfs"};
-  return hints.storage == StorageKind::automatic && hints.device.empty() && may_map_files() &&
+  return hints.storage == StorageKind::automatic && hints.device->empty() && may_map_files() &&
          std::ranges::find(local, file_system) != std::end(local);
 }
 
 Costs find_costs(const Hints& hints) {
-  const Device device = Device::parse(hints.device);
+  const Device device = Device::parse(hints.device.value());
   Costs costs = costs_of(device.pace, device.is_page_cache(asks_past_page_cache(hints)), true);
   costs.maps_files = maps_files(hints, "ext4");  // there is no file yet that could tell
   return costs;

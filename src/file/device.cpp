@@ -106,7 +106,7 @@ bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept 
 }
 
 std::string describe_device(const Hints& hints, const FileSystemFacts& facts) {
-  const Device device = Device::parse(hints.device);
+  const Device device = Device::parse(hints.device.value());
   std::string text = past_page_cache(hints, facts) ? "O_DIRECT"
                      : facts.several_caches        ? "past the page cache"
                                                    : "page cache";

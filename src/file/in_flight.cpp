@@ -79,16 +79,18 @@ void InFlight::go_on_until(Over&& over) {
   }
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::run(ByteRequest request, const Hints& hints) {
+std::shared_ptr<InFlight::Begun> InFlight::run(ByteRequest request, const Hints& of_file) {
   thread_->drain();
+  const Hints hints = std::move(request.hints).value_or(of_file);
   auto begun = add(std::move(request), hints, std::nullopt);
   go_on_until([&] { return begun->operation->has_ended(); });
   take(*begun);
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::begin(ByteRequest request, Hints hints,
+std::shared_ptr<InFlight::Begun> InFlight::begin(ByteRequest request, const Hints& of_file,
                                                  Background background) {
+  Hints hints = std::move(request.hints).value_or(of_file);
   if (background == Background::none) hints.active_buffer_size = 0;
   thread_->drain();
   if (background == Background::all && !threads_allowed_) require_threads();
@@ -103,8 +105,9 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(ByteRequest request, Hints hint
   return begun;
 }
 
-std::shared_ptr<InFlight::Begun> InFlight::post(ByteRequest request, const Hints& hints) {
+std::shared_ptr<InFlight::Begun> InFlight::post(ByteRequest request, const Hints& of_file) {
   thread_->drain();
+  const Hints hints = std::move(request.hints).value_or(of_file);
   auto begun = add(std::move(request), hints, Background::storage);
   go_on();
   return begun;

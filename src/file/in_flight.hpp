@@ -18,7 +18,7 @@ namespace penstock {
 struct ByteRequest {
   Access access;
   std::optional<Error> error = std::nullopt;  // what is wrong with it: brought to the agreement
-  const Hints* hints = nullptr;               // in place of the file's
+  std::optional<Hints> hints = std::nullopt;  // in place of the file's
   Company company = Company::collective;
 };
 
@@ -40,11 +40,11 @@ class InFlight {
 
   /// An operation until the call that began it returns. Collective, unless the request needs no
   /// other rank.
-  std::shared_ptr<Begun> run(ByteRequest request, const Hints& hints);
-  std::shared_ptr<Begun> begin(ByteRequest request, Hints hints, Background background);
+  std::shared_ptr<Begun> run(ByteRequest request, const Hints& of_file);
+  std::shared_ptr<Begun> begin(ByteRequest request, const Hints& of_file, Background background);
   /// The same without waiting for other ranks: it goes on whenever this rank waits for, or asks
   /// about, something of the file. Calls are numbered alike on all ranks all the same.
-  std::shared_ptr<Begun> post(ByteRequest request, const Hints& hints);
+  std::shared_ptr<Begun> post(ByteRequest request, const Hints& of_file);
   /// As collective as it is. Throws what went wrong with it, once.
   void end(Begun& begun);
   bool is_copied(Begun& begun, bool wait);

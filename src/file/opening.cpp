@@ -36,7 +36,7 @@ std::vector<Common> common_values(const std::string& path, const Hints& hints,
   std::vector<Common> values = contents.common();
   values.insert(values.begin(), {"path", "'" + path + "'"});
   values.push_back({"hints", hint_text});
-  values.push_back({"device", "'" + Device::common_part(hints.device) + "'"});
+  values.push_back({"device", "'" + Device::common_part(hints.device.value()) + "'"});
   return values;
 }
 
@@ -165,7 +165,7 @@ void ByteFile::complete(const Contents& contents) {
 }
 
 void ByteFile::check(Contents& contents) {
-  device_ = Device::parse(hints_.device);
+  device_ = Device::parse(hints_.device.value());
   if (!whole_path_)
     throw Error(ErrorClass::argument, "path '" + path_ + "...' has a byte 0, which ends it");
   if (path_.empty()) throw Error(ErrorClass::argument, "path is empty");
@@ -294,8 +294,8 @@ void ByteFile::find_buffered(const Contents& contents) {
   buffered_ = background_.file(id, device_.queue_key(id, hints_), path_, who);
   // What its own storage does to the bytes says nothing of the device.
   const bool of_device = known && !contents.has_own_storage();
-  cache_speed_ =
-      CacheSpeed::of((of_device ? std::to_string(status.st_dev) : path_) + ' ' + hints_.device);
+  cache_speed_ = CacheSpeed::of((of_device ? std::to_string(status.st_dev) : path_) + ' ' +
+                                hints_.device.value());
   buffered_->drain();
 }
 

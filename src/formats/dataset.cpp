@@ -55,19 +55,6 @@ void ContiguousDataset::lower(const Section& section, std::byte* base,
   memory.push_back(std::move(part.memory));
 }
 
-/// Hints that only `open` takes must not be given to a call: ignoring them would hide the mistake.
-void DatasetCalls::check_call(Direction direction, const Hints* hints) const {
-  if (direction == Direction::write && !file_.writable())
-    throw Error(ErrorClass::state,
-                "'" + file_.path() + "' was opened for reading only; open it with r+ or w");
-  if (hints == nullptr) return;
-  const std::string_view changed = changed_setting_of_file(*hints, file_.hints());
-  if (!changed.empty())
-    throw Error(ErrorClass::argument, std::string(changed) +
-                                          " is a setting of the file and not of a call; pass "
-                                          "it in the hints of open");
-}
-
 template <class View>
 void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& file,
                               std::vector<MemoryMap>& memory) const {
@@ -83,13 +70,15 @@ template <class View>
 ByteRequest DatasetCalls::request(Direction direction, const ArrayCall<View>& call) const {
   file_.require_open();
   ByteRequest request;
-  if (call.found == nullptr) request.hints = call.hints;  // else they may not be the program's
   request.access.direction = direction;
   request.access.region = region_;
   request.access.keeps = call.keeps;
   request.error = attempt([&] {
     if (call.found != nullptr) throw Error(*call.found);
-    check_call(direction, call.hints);
+    if (direction == Direction::write && !file_.writable())
+      throw Error(ErrorClass::state,
+                  "'" + file_.path() + "' was opened for reading only; open it with r+ or w");
+    if (call.hints != nullptr) request.hints = hints_of_call(*call.hints, file_.hints());
     std::vector<FilePattern> file;
     for (std::size_t i = 0; i < call.parts.size(); ++i) {
       try {

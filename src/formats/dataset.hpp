@@ -88,7 +88,6 @@ class DatasetCalls {
   }
 
  private:
-  void check_call(Direction direction, const Hints* hints) const;
   template <class View>
   void lower_part(const Part<View>& part, std::vector<FilePattern>& file,
                   std::vector<MemoryMap>& memory) const;

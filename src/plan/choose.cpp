@@ -74,8 +74,9 @@ std::int64_t window_bytes(const FileUnits& units, const Hints& hints, const Plan
   std::int64_t parts = plan.depth;
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
+  const std::int64_t budget = hints.active_buffer_size;
   const std::int64_t most =
-      plan.buffered ? std::clamp(hints.active_buffer_size, shortest_unit, longest_unit) : longest;
+      plan.buffered ? std::clamp(budget, shortest_unit, longest_unit) : longest;
   const std::int64_t bytes =
       std::clamp<std::int64_t>(hints.buffer_size / parts, 1, std::max<std::int64_t>(1, most));
   const std::int64_t piece = units.indivisible;

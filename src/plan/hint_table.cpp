@@ -1,5 +1,6 @@
 #include "plan/hint_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -82,9 +83,11 @@ constexpr HintRow rows[] = {
      "Whether one round is exchanged while another is at the storage. always: with a thread even "
      "for small windows."},
     {experiments, "writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
-     "At most so many ranks of a node are at the storage at a time (where ranks of a node share "
-     "memory). auto: any number; where ranks crowd the cores, an aggregator that can copy "
-     "meanwhile lets another write first."},
+     "At most so many ranks of a node are at the storage at a time, where ranks of a node share "
+     "memory: with the exchange node, in the independent methods, and wherever a thread writes. "
+     "Other exchanges without one (small windows, pipeline=never) take no turns. auto: any number; "
+     "where ranks crowd the cores, an aggregator that can copy meanwhile lets another write "
+     "first."},
     {experiments, "stagger", Number{&Hints::stagger, 0, 60'000'000, {}, "microseconds"}, of_call,
      alike, no_plan,
      "The n-th aggregator waits n times this, in microseconds, before its first write of a call."},
@@ -101,6 +104,26 @@ constexpr HintRow rows[] = {
 bool read_number(std::string_view text, std::int64_t& number) noexcept {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   return status == std::errc() && end == text.data() + text.size();
+}
+
+/// How many letters have to be put in, left out or replaced (Levenshtein); two that are exchanged
+/// are one step, too.
+std::size_t edits(std::string_view from, std::string_view to) {
+  std::vector<std::vector<std::size_t>> steps(from.size() + 1,
+                                              std::vector<std::size_t>(to.size() + 1));
+  for (std::size_t i = 0; i <= from.size(); ++i)
+    for (std::size_t j = 0; j <= to.size(); ++j) {
+      if (i == 0 || j == 0) {
+        steps[i][j] = i + j;
+        continue;
+      }
+      const bool same = from[i - 1] == to[j - 1];
+      steps[i][j] = std::min(
+          {steps[i - 1][j] + 1, steps[i][j - 1] + 1, steps[i - 1][j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        steps[i][j] = std::min(steps[i][j], steps[i - 2][j - 2] + 1);
+    }
+  return steps[from.size()][to.size()];
 }
 
 /// In the largest unit that leaves no rest.
@@ -222,19 +245,42 @@ const HintRow* find_hint(std::string_view name) noexcept {
   return found == std::end(rows) ? nullptr : &*found;
 }
 
-std::string_view changed_setting_of_file(const Hints& call, const Hints& file) {
-  static const Hints& unset = *new Hints;  // never destroyed: a thread may still ask at exit
-  for (const HintRow& row : rows) {
-    if (row.scope != HintScope::file) continue;
-    const bool changed = std::visit(
+const HintRow& hint_named(std::string_view name) {
+  if (const HintRow* const row = find_hint(name)) return *row;
+  std::array<std::string_view, std::size(rows)> names;
+  std::ranges::transform(rows, names.begin(), &HintRow::name);
+  std::string known;
+  for (const std::string_view one : names) known.append(known.empty() ? "" : ", ").append(one);
+  const std::string near(nearest_name(name, names));
+  throw Error(ErrorClass::argument, "there is no hint '" + std::string(name) + "'" +
+                                        (near.empty() ? "; " : "; did you mean " + near + "? ") +
+                                        "docs/hints.md describes all: " + known);
+}
+
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
+  const auto distance = [&](std::string_view to) { return edits(name, to); };
+  const auto nearest = std::ranges::min_element(known, {}, distance);
+  const bool is_near =
+      nearest != known.end() && distance(*nearest) * 3 <= std::max(name.size(), nearest->size());
+  return is_near ? *nearest : std::string_view();
+}
+
+Hints hints_of_call(const Hints& call, const Hints& file) {
+  Hints all = file;
+  for (const HintRow& row : rows)
+    std::visit(
         [&](const auto& kind) {
-          const auto& value = call.*kind.field;
-          return value != unset.*kind.field && value != file.*kind.field;
+          const auto& given = call.*kind.field;
+          if (!given.is_given() || given == file.*kind.field) return;
+          if (row.scope == HintScope::file)
+            throw Error(ErrorClass::argument,
+                        std::string(row.name) +
+                            " is a setting of the file and not of a call; pass it in the hints of "
+                            "open");
+          all.*kind.field = given;
         },
         row.kind);
-    if (changed) return row.name;
-  }
-  return {};
+  return all;
 }
 
 std::string_view to_string(Method method) noexcept {

@@ -21,7 +21,7 @@ namespace penstock {
 /// One of several names.
 template <class Enum>
 struct Choice {
-  Enum Hints::*field;
+  Setting<Enum> Hints::*field;
   std::type_identity_t<Names<Enum>> names;
 
   Enum parse(std::string_view hint, std::string_view text) const {
@@ -41,7 +41,7 @@ struct Choice {
 /// is one that may be given.
 struct Number {
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
-  std::int64_t Hints::*field;
+  Setting<std::int64_t> Hints::*field;
   std::int64_t least, most;
   std::optional<std::int64_t> automatic;
   std::string_view unit;
@@ -53,7 +53,7 @@ struct Number {
 
 /// Bytes, with K, M or G. Where there is "auto", which the field has as 0, nobody may write 0.
 struct ByteCount {
-  std::int64_t Hints::*field;
+  Setting<std::int64_t> Hints::*field;
   bool may_be_auto = false;
 
   std::int64_t parse(std::string_view hint, std::string_view text) const;
@@ -63,7 +63,7 @@ struct ByteCount {
 
 /// A text that is read where it is used.
 struct Text {
-  std::string Hints::*field;
+  Setting<std::string> Hints::*field;
   std::string_view values;  // in words
 
   std::string parse(std::string_view, std::string_view text) const { return std::string(text); }
@@ -76,7 +76,7 @@ struct Text {
 
 /// How threads run: "batch,nice=7,core=3", each part at most once.
 struct Thread {
-  IoThread Hints::*field;
+  Setting<IoThread> Hints::*field;
 
   IoThread parse(std::string_view hint, std::string_view text) const;
   std::string text(const IoThread& value) const;
@@ -103,8 +103,12 @@ struct HintRow {
 std::span<const HintRow> hint_table() noexcept;
 /// Null where there is no such hint.
 const HintRow* find_hint(std::string_view name) noexcept;
-/// The first setting of the file that `call` has changed to another value than the file's; empty:
-/// there is none. Values that nobody has changed from the default count as the file's.
-std::string_view changed_setting_of_file(const Hints& call, const Hints& file);
+/// Throws Error(argument) where there is no such hint.
+const HintRow& hint_named(std::string_view name);
+/// The name of `known` that somebody may have meant who wrote `name`; empty: none is close to it.
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
+/// What holds for a call: the hints of its file, and in their place those that are given in `call`.
+/// Throws Error(argument) where that would change a hint of the file as a whole.
+Hints hints_of_call(const Hints& call, const Hints& file);
 
 }  // namespace penstock

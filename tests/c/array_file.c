@@ -285,6 +285,41 @@ static void test_halves(const char* background) {
   free(back);
 }
 
+/* A call has the hints of its file, and in their place those that it gives (docs/hints.md). The
+   same cases are in the tests of C++, Fortran and Python. */
+static void test_call_hints(void) {
+  static const struct {
+    const char *hints, *method;
+  } cases[] = {{NULL, "gather"},
+               {"", "gather"},
+               {"aggregators=1; buffer_size=64K", "gather"},
+               {"method=extended", "extended"},
+               {"method=auto", NULL}, /* another one */
+               {NULL, "gather"}};
+  const penstock_range all[2] = {{0, ROWS, 0, 0}, {0, COLUMNS, 0, 0}};
+  double* values = values_of(all);
+  penstock_part part = {0};
+  penstock_file* file = create("call_hints.npy", "C", "method=gather;buffer_size=1M");
+  const char* told = NULL;
+  size_t i;
+  part.section = all;
+  part.data = values;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    EXPECT_OK(penstock_write_parts(file, 1, &part, cases[i].hints));
+    EXPECT_OK(penstock_last_method(file, &told));
+    if (cases[i].method == NULL) EXPECT(strcmp(told, "gather") != 0);
+    else EXPECT(strcmp(told, cases[i].method) == 0);
+  }
+  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_write_parts(file, 1, &part, "storage=direct"));
+  EXPECT_WORDS("storage is a setting of the file and not of a call");
+  EXPECT_OK(penstock_hint(file, "buffer_size", &told));
+  EXPECT(strcmp(told, "1048576") == 0);
+  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_hint(file, "bufer_size", &told));
+  EXPECT_WORDS("did you mean buffer_size?");
+  EXPECT_OK(penstock_close(&file));
+  free(values);
+}
+
 int main(int argc, char** argv) {
   int threads = MPI_THREAD_SINGLE;
   start(&argc, &argv);
@@ -297,6 +332,7 @@ int main(int argc, char** argv) {
   test_descriptions();
   test_statistics();
   test_parts();
+  test_call_hints();
   test_raw();
   test_replacing();
   test_halves(NULL);

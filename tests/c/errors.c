@@ -57,7 +57,7 @@ static void test_bad_opens(void) {
   refuse_open(name, NULL, &array, NULL, "mode is NULL");
   refuse_open(name, "a", &array, NULL, "mode");
   refuse_open(name, "w", &array, "aggregators", "name=value");
-  refuse_open(name, "w", &array, "aggregator=2", "no hint 'aggregator'");
+  refuse_open(name, "w", &array, "aggregator=2", "no hint 'aggregator'; did you mean aggregators?");
   refuse_open(name, "w", &array, "aggregators=many", "aggregators");
   array.dtype = "float";
   refuse_open(name, "w", &array, NULL, "dtype 'float'");
@@ -122,7 +122,8 @@ static void test_bad_parts(void) {
   EXPECT_OK(penstock_write_parts(file, 1, &good, NULL));
   refuse(file, -1, &part, NULL, PENSTOCK_ERROR_ARGUMENT, "must not be negative");
   refuse(file, 1, NULL, NULL, PENSTOCK_ERROR_ARGUMENT, "parts is NULL");
-  refuse(file, 1, &part, "methods=direct", PENSTOCK_ERROR_ARGUMENT, "no hint 'methods'");
+  refuse(file, 1, &part, "methods=direct", PENSTOCK_ERROR_ARGUMENT,
+         "no hint 'methods'; did you mean method?");
   refuse(file, 1, &part, "storage=direct", PENSTOCK_ERROR_ARGUMENT, "storage");
   part.data = NULL;
   refuse(file, 1, &part, NULL, PENSTOCK_ERROR_ARGUMENT, "no memory");

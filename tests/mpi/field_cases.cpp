@@ -324,6 +324,37 @@ TEST(Field, StagingMemoryStaysBelowTwiceTheBuffer) {
       }
 }
 
+/// A call has the hints of its file, and in their place those that it gives (docs/hints.md). The
+/// same cases are in the tests of C, Fortran and Python.
+TEST(Field, HintsOfACallAreThoseOfItsFileButForWhatItGives) {
+  ps::Hints of_file, other, extended, automatic, as_text, of_storage;
+  of_file.set({{"method", "gather"}, {"buffer_size", "1M"}});
+  other.aggregators = 1;
+  other.buffer_size = 64 << 10;
+  extended.method = ps::Method::extended;
+  automatic.method = ps::Method::automatic;
+  as_text.set({{"method", "auto"}});
+  of_storage.storage = ps::StorageKind::direct;
+  const ps::ArraySpec spec{.shape = {12, 10}, .element_size = 8};
+  auto file = ps::ArrayFile::open(MPI_COMM_WORLD, mpi_test::folder() + "/call_hints",
+                                  ps::Mode::create, spec, of_file);
+  const std::vector<double> values(120, 1.0);
+  const ps::Section all{{0, 12}, {0, 10}};
+  const auto method = [&](const ps::Hints* hints) {
+    file.write(values, all, hints);
+    return file.last_method();
+  };
+  EXPECT_EQ(method(nullptr), ps::Method::gather);
+  EXPECT_EQ(method(&other), ps::Method::gather);
+  EXPECT_EQ(method(&extended), ps::Method::extended);
+  EXPECT_NE(method(&automatic), ps::Method::gather);
+  EXPECT_NE(method(&as_text), ps::Method::gather);
+  EXPECT_EQ(method(nullptr), ps::Method::gather);
+  EXPECT_EQ(file.hints().buffer_size, 1 << 20);
+  EXPECT_THROW(file.write(values, all, &of_storage), ps::Error);
+  file.close();
+}
+
 TEST(Field, SeveralArraysInOneFile) {
   std::int64_t end = 0;
   for (int array = 0; array < 3; ++array) {

@@ -1,5 +1,7 @@
 #include "model_request.hpp"
 
+#include "plan/hint_table.hpp"
+
 namespace {
 
 std::vector<std::int64_t> indices_of(const ps::Indices& indices) {
@@ -175,7 +177,8 @@ std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Di
                                                std::optional<ps::Background> background) {
   if (!request.patterns.empty()) {
     ps::Access access = access_of(direction, request, memories, file.data_offset());
-    ps::ByteRequest bytes{std::move(access), std::nullopt, &hints};
+    ps::ByteRequest bytes{std::move(access), std::nullopt,
+                          ps::hints_of_call(hints, file.bytes().hints())};
     if (background) return file.bytes().begin(std::move(bytes), *background);
     file.bytes().transfer(std::move(bytes));
     return nullptr;

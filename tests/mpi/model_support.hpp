@@ -92,8 +92,8 @@ inline void stress(Random& r, ps::Hints& h, int ranks, std::int64_t element_size
   h.buffer_size = std::max(element_size, r.in(1, 300));
   h.stripe_size = r.pick<std::int64_t>({0, 1, 13, 64});
   constexpr std::int64_t most_windows = 3000;
-  h.buffer_size = std::max(h.buffer_size, bytes / most_windows);
-  if (h.stripe_size > 0) h.stripe_size = std::max(h.stripe_size, bytes / most_windows);
+  h.buffer_size = std::max(h.buffer_size.value(), bytes / most_windows);
+  if (h.stripe_size > 0) h.stripe_size = std::max(h.stripe_size.value(), bytes / most_windows);
 }
 
 inline std::int64_t few_ranks_per_node(Random& r) {

@@ -32,7 +32,7 @@ def test_it_compares_with_mpi_io_and_leaves_nothing_in_the_folder(tmp_path):
 
 def test_errors_say_what_is_known(tmp_path):
     for arguments, words in ((["--patterns", "blok"], "known are block-block, column-block"), (["--size", "64Q"], "is not a size"),
-                             (["--ranks", "0"], "ranks must be at least 1"), (["--hint", "bufer_size=1M"], "is not a hint")):
+                             (["--ranks", "0"], "ranks must be at least 1"), (["--hint", "bufer_size=1M"], "there is no hint 'bufer_size'; did you mean buffer_size?")):
         assert words in bench(*arguments, cwd=tmp_path, expect=2)
 
 

@@ -4,7 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -148,7 +147,7 @@ def test_bad_arguments(tmp_path):
             (lambda: f.read(..., aggregators=2), "number of ranks"),
             (lambda: f.read(..., aggregators=0), "at least 1"),
             (lambda: f.read(..., buffer_size=4), "at least one element"),
-            (lambda: f.read(..., cb_nodes=4), "not a setting of a call; known are method, aggregators, "),
+            (lambda: f.read(..., cb_nodes=4), "no hint 'cb_nodes'; docs/hints.md describes all: method, "),
             (lambda: f.read(..., bufer_size=4), "did you mean buffer_size"),
             (lambda: f.read(..., exchange="step9"), "known are auto, step1, .*, sparse, alltoallw, node"),
             (lambda: f.read(..., storage="direct"), "setting of the file"),
@@ -211,19 +210,60 @@ def test_disk_full_names_how_far_it_got(tmp_path, active_buffer_size):
     assert caught.value.errno == 28 and caught.value.offset == 8192 and caught.value.rank == 0
 
 
-def test_unknown_hints_are_warned_of_once(tmp_path):
+#: Ways to give a hint; each must refuse one that there is not, in the same words.
+WAYS = {
+    "open": lambda path, hints: ps.open(path, hints=hints),
+    "open of fields": lambda path, hints: ps.open(path, "w", fields=[("u", 3, "f8")], hints=hints),
+    "open out of core": lambda path, hints: ps.OutOfCoreArray(path, memory="1M", hints=hints),
+    "load": lambda path, hints: ps.load(path, hints=hints),
+    "read": lambda path, hints: ps.open(path).read(..., **hints),
+    "read_begin": lambda path, hints: ps.open(path).read_begin(..., **hints),
+    "explain": lambda path, hints: ps.explain((3,), "f8", [slice(0, 3)], **hints),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_hint_that_there_is_not_is_refused_everywhere_in_the_same_words(tmp_path, way):
     path = tmp_path / "hints.npy"
     np.save(path, np.ones(3))
-    with pytest.warns(UserWarning, match="romio_cb_write") as caught:
-        ps.open(path, hints={"romio_cb_write": "enable"}).close()
-    assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="did you mean exchange"):
-        ps.open(path, hints={"exchanges": "node"}).close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ps.open(path, hints={"romio_cb_write": "enable"}).close()
-    with ps.open(path, hints={"buffer_size": "16M"}) as f:
+    with pytest.raises(ps.ArgumentError, match="there is no hint 'exchanges'; did you mean exchange\\? docs/hints.md"):
+        WAYS[way](path, {"exchanges": "node"})
+    with pytest.raises(ps.ArgumentError, match="there is no hint 'romio_cb_write'; docs/hints.md describes all: method"):
+        WAYS[way](path, {"romio_cb_write": "enable"})
+    assert np.array_equal(np.load(path), np.ones(3))
+
+
+#: A call has the hints of its file, and in their place those that it gives (docs/hints.md). The same cases are in the
+#: tests of C, C++ and Fortran.
+CALL_HINTS = [({}, "gather"), ({"method": None}, "gather"), ({"aggregators": 1, "buffer_size": "64K"}, "gather"),
+              ({"method": "extended"}, "extended"), ({"method": "auto"}, None), ({}, "gather")]
+
+
+@pytest.mark.parametrize("fields", [False, True])
+def test_a_call_has_the_hints_of_its_file_but_for_what_it_gives(tmp_path, fields):
+    hints = {"method": "gather", "buffer_size": "1M"}
+    what = {"fields": [("u", (12, 10), "f8")]} if fields else {"shape": (12, 10), "dtype": "f8"}
+    with ps.open(tmp_path / "call_hints", "w", hints=hints, **what) as file:
+        f = file["u"] if fields else file
+        for given, method in CALL_HINTS:
+            f.write(np.ones((12, 10)), ..., **given)
+            assert f.last_method == method if method else f.last_method != "gather", given
+            f.read(..., **given)
+            assert f.last_method == method if method else f.last_method != "gather", given
+        with pytest.raises(ps.ArgumentError, match="storage is a setting of the file and not of a call"):
+            f.write(np.ones((12, 10)), ..., storage="direct")
+        assert file.hints["buffer_size"] == str(1 << 20)
+
+
+def test_hints_as_python_has_them(tmp_path):
+    path = tmp_path / "hints.npy"
+    np.save(path, np.ones(3))
+    given = {"buffer_size": "16M", "aggregators": np.int64(1), "stagger": False, "method": None}
+    with ps.open(path, hints=given) as f:
         assert f.hints["buffer_size"] == str(16 << 20) and f.aggregators == [0]
+        assert f.hints["stagger"] == "0" and f.hints["method"] == "auto"
+        with pytest.raises(ps.ArgumentError, match="hint method 'a.udc00' is no text that can be told"):
+            f.read(..., method="a\udc00")
 
 
 def test_statistics_count(tmp_path):

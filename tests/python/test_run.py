@@ -56,9 +56,14 @@ def test_which_names_the_build(program: list[str]) -> None:
     assert done.returncode == 0 and "libpenstock_mpiio.so" in done.stdout, done.stderr
 
 
-def test_an_unknown_hint_is_told_once_and_a_bad_one_is_an_error(program: list[str]) -> None:
-    done = penstock_run("--hint", "penstock_colour=blue", *program)
-    assert done.returncode == 0 and done.stderr.count("penstock_colour is not known") == 1
+def test_an_unknown_hint_and_a_bad_one_are_errors(program: list[str]) -> None:
+    for name, words in (("penstock_colour", " ("), ("bufer_size", "; did you mean penstock_buffer_size?"),
+                        ("cb_nodse", "; did you mean cb_nodes?")):
+        done = penstock_run("--hint", f"{name}=1", *program)
+        assert done.returncode != 0
+        assert f"PENSTOCK_HINTS: hint {name} is not known{words}" in done.stderr + done.stdout
+    done = penstock_run("--hint", "romio_no_indep_rw=true", *program)
+    assert done.returncode == 0 and "romio_no_indep_rw" not in done.stderr
     done = penstock_run("--hint", "buffer_size=lots", *program)
     assert done.returncode != 0 and "hint penstock_buffer_size" in done.stderr + done.stdout
 

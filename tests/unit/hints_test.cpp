@@ -109,10 +109,36 @@ TEST(Hints, SayWhichValueAndWhatIsKnown) {
     EXPECT_NE(message("aggregators", value), "") << value;
 }
 
-TEST(Hints, UnknownNamesAreReportedNotRefused) {
-  std::vector<std::string> unknown;
-  Hints().set({{"cb_nodes", "4"}, {"method", "auto"}}, &unknown);
-  EXPECT_EQ(unknown, (std::vector<std::string>{"cb_nodes"}));
+TEST(Hints, SayWhichNameAndWhatMayBeMeant) {
+  std::string known;
+  for (const HintDescription& hint : describe_hints())
+    known += (known.empty() ? "" : ", ") + hint.name;
+  EXPECT_EQ(
+      message("bufer_size", "4M"),
+      "there is no hint 'bufer_size'; did you mean buffer_size? docs/hints.md describes all: " +
+          known);
+  EXPECT_EQ(message("cb_nodes", "4"),
+            "there is no hint 'cb_nodes'; docs/hints.md describes all: " + known);
+  for (const auto& [name, meant] : {std::pair{"Method", "method"},
+                                    {"metohd", "method"},
+                                    {"lock", "locks"},
+                                    {"aggregator", "aggregators"},
+                                    {"exchnages", "exchange"}})
+    EXPECT_NE(message(name, "auto").find("mean " + std::string(meant) + "?"), std::string::npos)
+        << name;
+  for (const char* const name : {"", "x", "romio_cb_write"})
+    EXPECT_EQ(message(name, "auto").find("did you mean"), std::string::npos) << name;
+  EXPECT_THROW(static_cast<void>(Hints().text("metod")), Error);
+  EXPECT_EQ(Hints().text("io_depth"), "8");
+}
+
+TEST(Hints, AreSplitAsPeopleWriteThem) {
+  using Split = std::map<std::string, std::string>;
+  EXPECT_EQ(split_hints(" method = direct;;device=fault:write@0=EIO ; locks="),
+            (Split{{"method", "direct"}, {"device", "fault:write@0=EIO"}, {"locks", ""}}));
+  EXPECT_EQ(split_hints(""), Split());
+  for (const char* const text : {"method", "=direct", "method=direct; ;x"})
+    EXPECT_THROW(static_cast<void>(split_hints(text)), Error) << text;
 }
 
 TEST(Hints, RanksMayDifferInTheirThreadsAndFaultsOnly) {
@@ -128,10 +154,27 @@ TEST(Hints, ACallChangesNoSettingOfTheFile) {
     Hints call;
     call.set({{hint.name, another_value(hint)}});
     const bool of_file = hint.scope == HintScope::file;
-    EXPECT_EQ(changed_setting_of_file(call, Hints()), of_file ? hint.name : "");
-    EXPECT_EQ(changed_setting_of_file(call, call), "") << "it is what the file has: " << hint.name;
-    EXPECT_EQ(changed_setting_of_file(Hints(), call), "") << "nothing is asked: " << hint.name;
+    if (of_file) EXPECT_THROW(static_cast<void>(hints_of_call(call, Hints())), Error) << hint.name;
+    else EXPECT_EQ(hints_of_call(call, Hints()), call) << hint.name;
+    EXPECT_EQ(hints_of_call(call, call), call) << "it is what the file has: " << hint.name;
+    EXPECT_EQ(hints_of_call(Hints(), call), call) << "nothing is asked: " << hint.name;
   }
+}
+
+TEST(Hints, ACallHasThoseOfItsFileButForWhatItGives) {
+  Hints file, call;
+  file.set({{"aggregators", "2"}, {"buffer_size", "1M"}, {"method", "gather"}});
+  call.set({{"aggregators", "auto"}, {"method", "extended"}});
+  const Hints both = hints_of_call(call, file);
+  EXPECT_EQ(both.aggregators, 0) << "auto can be given, too";
+  EXPECT_EQ(both.buffer_size, 1 << 20);
+  EXPECT_EQ(both.method, Method::extended);
+  Hints assigned;  // as programs in C++ do it
+  assigned.aggregators = 0;
+  assigned.method = Method::extended;
+  EXPECT_EQ(hints_of_call(assigned, file), both);
+  Hints whole = both;
+  EXPECT_EQ(hints_of_call(whole, file), both);
 }
 
 TEST(Hints, DescriptionsHaveDefaultsAsPeopleWriteThem) {

@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from mpi4py import MPI
 
-from .._core import Statistics, _Race
+from .._core import Statistics, _Race, _Settings
 from .patterns import UNTOUCHED, Part
 
 PAGE = 4096
@@ -64,8 +64,8 @@ class Engine:
 
     def __init__(self, race: _Race, name: str, memory: Memory, hints: Mapping[str, str], writes_only: bool):
         self.name, self.hints, self.writes_only, part = name, dict(hints), writes_only, memory.part
-        race.engine(part.shape, part.dtype.itemsize, self.hints, part.section, memory.elements(memory.source),
-                    memory.elements(memory.target))
+        race.engine(part.shape, part.dtype.itemsize, _Settings(self.hints), part.section,
+                    memory.elements(memory.source), memory.elements(memory.target))
 
 
 class MpiIo:

@@ -61,13 +61,13 @@ def byte_count(name: str, text: str) -> int:
 
 def parse_hints(given: list[str]) -> dict[str, str]:
     from .. import ArgumentError
-    from .._hints import check_hints
+    from .._core import _Settings
 
     for text in given:
         if not re.fullmatch(r"[^=]+=.*", text):
             raise ArgumentError(f"hint '{text}' must be name=value, as in buffer_size=16M")
     settings = dict(text.split("=", 1) for text in given)
-    check_hints(settings, "a hint")
+    _Settings(settings)  # which throws
     return settings
 
 

@@ -58,7 +58,7 @@ class Opening:
 
     comm: int
     name: bytes
-    hints: dict[str, str]
+    hints: Optional[_core._Settings]
     wanted: Wanted
     kind: Hdf5
 
@@ -83,7 +83,7 @@ def kind_of(container: str) -> Hdf5:
     return Hdf5()
 
 
-def open_dataset(comm: int, ranks: int, hints: dict[str, str], wanted: Wanted) -> File:
+def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted: Wanted) -> File:
     """Collective. The arguments have been looked at; whether all ranks have the same is found out here."""
     opening = Opening(comm, os.fsencode(wanted.path), hints, wanted, kind_of(wanted.container))
     made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it

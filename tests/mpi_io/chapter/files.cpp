@@ -183,6 +183,20 @@ TEST(Hints, AreTakenAndTold) {
   EXPECT_EQ(hint(file, "romio_ds_write"), "enable");
 }
 
+/// As in calls of the other interfaces: what is not given stays, and "auto" can be given.
+TEST(Hints, ThatAreGivenLaterTakeThePlaceOfTheseAlone) {
+  const Info info{{"penstock_method", "gather"}, {"penstock_buffer_size", "1M"}};
+  const File file("later", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
+  const Info other{{"penstock_aggregators", "1"}, {"penstock_buffer_size", "64K"}};
+  EXPECT_MPI(MPI_File_set_info(file, other));
+  EXPECT_EQ(hint(file, "penstock_method"), "gather");
+  EXPECT_EQ(hint(file, "penstock_buffer_size"), "65536");
+  const Info automatic{{"penstock_method", "auto"}};
+  EXPECT_MPI(MPI_File_set_info(file, automatic));
+  EXPECT_EQ(hint(file, "penstock_method"), "auto");
+  EXPECT_EQ(hint(file, "penstock_buffer_size"), "65536");
+}
+
 TEST(Hints, MoreAggregatorsThanRanksAreNoError) {
   const Info info{{"cb_nodes", "100000"}};
   const File file("many_aggregators", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
@@ -212,11 +226,20 @@ std::string said(Work&& work) {
   return testing::internal::GetCapturedStderr();
 }
 
+/// Names that nobody knows are reported once, those of other libraries never.
 TEST(Hints, UnknownOneIsWarnedOfOnce) {
-  const Info info{{"penstock_no_such_thing", "1"}};
+  const Info info{
+      {"penstock_no_such_thing", "1"}, {"cb_nodse", "2"},        {"bufer_size", "1M"},
+      {"romio_no_indep_rw", "true"},   {"striping_factor", "4"}, {"nc_header_align_size", "4096"},
+      {"ind_rd_buffer_size", "65536"}};
   const auto open = [&] { const File file("unknown", MPI_MODE_RDWR | MPI_MODE_CREATE, info); };
   const std::string first = said(open), second = said(open);
-  EXPECT_EQ(first.find("penstock_no_such_thing") != std::string::npos, rank() == 0) << first;
+  for (const char* const words :
+       {"penstock_no_such_thing is not known (", "cb_nodse is not known; did you mean cb_nodes?",
+        "bufer_size is not known; did you mean penstock_buffer_size?"})
+    EXPECT_EQ(first.find(words) != std::string::npos, rank() == 0) << first;
+  for (const char* const name : {"romio", "striping", "nc_header", "ind_rd"})
+    EXPECT_EQ(first.find(name), std::string::npos) << first;
   EXPECT_EQ(second, "");
 }
 
@@ -231,7 +254,7 @@ TEST(Hints, OfTheEnvironment) {
     EXPECT_EQ(hint(other, "romio_cb_write"), "disable");
     EXPECT_EQ(hint(other, "cb_nodes"), "1");
   }
-  for (const char* const hints : {"nonsense", "cb_nodes=1;=2"}) {
+  for (const char* const hints : {"nonsense", "cb_nodes=1;=2", "bufer_size=2M", "cb_nodse=1"}) {
     setenv("PENSTOCK_HINTS", hints, 1);
     MPI_File file = MPI_FILE_NULL;
     EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("environment").c_str(), MPI_MODE_RDWR,
