@@ -121,7 +121,8 @@ int penstock_fortran_open(int comm, const char* path, const char* mode, const CF
 static int part_of(struct fortran_part* part, const penstock_file* file, const CFI_cdesc_t* data,
                    const struct fortran_section* section) {
   if (section->lower == NULL) return 0;
-  penstock_fortran_part(part, file, data, section);
+  penstock_fortran_part(part, data, section);
+  penstock_fortran_pointed(part, file);
   return 1;
 }
 
@@ -152,9 +153,8 @@ int penstock_fortran_begin(penstock_file* file, int reading, const CFI_cdesc_t* 
   const struct fortran_section section = {lower, upper, stride, block, 0};
   struct fortran_part part;
   const int count = part_of(&part, file, data, &section);
-  return reading
-             ? penstock_read_parts_begin(file, count, &part.part, background, hints, handle)
-             : penstock_write_parts_begin(file, count, &part.part, background, hints, handle);
+  return reading ? penstock_read_parts_begin(file, count, &part.part, background, hints, handle)
+                 : penstock_write_parts_begin(file, count, &part.part, background, hints, handle);
 }
 
 void penstock_fortran_put_text(char* to, int size, const char* text) {
@@ -173,6 +173,13 @@ int penstock_fortran_describe(const penstock_file* file, int* dimensions, int64_
   *element_size = array.element_size;
   penstock_fortran_put_text(dtype, dtype_size, array.dtype);
   *order = array.order[0];
+  return code;
+}
+
+int penstock_fortran_last_method(const penstock_file* file, char method[], int size) {
+  const char* name = "";
+  const int code = penstock_last_method(file, &name);
+  penstock_fortran_put_text(method, size, name);
   return code;
 }
 

@@ -30,6 +30,23 @@ int penstock_fortran_begin(penstock_file* file, int reading, const CFI_cdesc_t* 
                            const CFI_cdesc_t* lower, const CFI_cdesc_t* upper,
                            const CFI_cdesc_t* stride, const CFI_cdesc_t* block,
                            const char* background, const char* hints, penstock_handle** handle);
+/* Of a call in two halves. */
+struct fortran_half {
+  const char* background;
+  penstock_handle** handle;
+};
+
+/* A record of a part: so many words of 64 bits. */
+int penstock_fortran_part_words(void);
+void penstock_fortran_put_part(int64_t* record, const CFI_cdesc_t* data, const CFI_cdesc_t* lower,
+                               const CFI_cdesc_t* upper, const CFI_cdesc_t* stride,
+                               const CFI_cdesc_t* block);
+int penstock_fortran_transfer_parts(penstock_file* file, int reading, int count, int64_t* records,
+                                    const char* hints);
+int penstock_fortran_begin_parts(penstock_file* file, int reading, int count, int64_t* records,
+                                 const char* background, const char* hints,
+                                 penstock_handle** handle);
+int penstock_fortran_last_method(const penstock_file* file, char method[], int size);
 int penstock_fortran_describe(const penstock_file* file, int* dimensions, int64_t shape[],
                               int64_t* element_size, char dtype[], int dtype_size, char* order);
 int penstock_fortran_distribute(const CFI_cdesc_t* shape, const char* kinds, int64_t ranks,

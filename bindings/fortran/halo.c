@@ -130,7 +130,7 @@ int penstock_fortran_read_share(penstock_file* file, const CFI_cdesc_t* data, co
                                 int64_t ranks, int64_t rank, const CFI_cdesc_t* width,
                                 const CFI_cdesc_t* periodic, int frame) {
   const struct fortran_halo halo = {width, periodic, frame};
-  char fault[PENSTOCK_FORTRAN_FAULT_SIZE] = "";
+  char fault[PENSTOCK_FORTRAN_FAULT_SIZE] = "", dtype[PENSTOCK_FORTRAN_DTYPE_SIZE];
   struct dealing dealing = {0, {0}, kinds, ranks, rank};
   penstock_part refused;
   penstock_array array;
@@ -143,7 +143,8 @@ int penstock_fortran_read_share(penstock_file* file, const CFI_cdesc_t* data, co
   if (code != PENSTOCK_SUCCESS && fault[0] == 0)
     snprintf(fault, sizeof fault, "%s", penstock_error_text());
   if (fault[0] == 0) compare_shapes(data, &share, dealing.dimensions, fault);
-  if (fault[0] == 0) penstock_fortran_compare_types(file, data, fault);
+  penstock_fortran_dtype(data, dtype);
+  if (fault[0] == 0) penstock_fortran_compare_types(file, dtype, fault);
   if (fault[0] == 0) {
     code = read_share(file, data, &share);
   } else {

@@ -3,13 +3,14 @@
 !> Communicators are integers: `comm%mpi_val` of mpi_f08, or those of `use mpi` and mpif.h. Sections are 1-based with their
 !> upper bounds included. Without `ierror`, an error ends the program with its text.
 module penstock
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
-  use penstock_calls, only: c_append, c_begin, c_distribute, c_dtype, c_free, c_read_share, c_test, c_transfer, c_wait, &
-                            finish, longest_refusal, terminate, widen
-  use penstock_files, only: penstock_chunks, penstock_opened, penstock_unlimited
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_char
+  use penstock_calls, only: c_append, c_begin, c_distribute, c_dtype, c_read_share, c_transfer, finish, longest_refusal, &
+                            terminate, widen
+  use penstock_files, only: penstock_chunks, penstock_unlimited
+  use penstock_several, only: penstock_handle, penstock_in_parts, penstock_parts
   implicit none
   private
-  public :: penstock_file, penstock_handle, penstock_chunks, penstock_unlimited, penstock_dtype, penstock_distribute
+  public :: penstock_file, penstock_handle, penstock_parts, penstock_chunks, penstock_unlimited, penstock_dtype, penstock_distribute
 
   integer, parameter, public :: penstock_success = 0, penstock_error_argument = 1, penstock_error_section = 2, &
                                 penstock_error_disagreement = 3, penstock_error_format = 4, penstock_error_state = 5, &
@@ -17,7 +18,7 @@ module penstock
   integer, parameter :: dtype_size = 32
 
   !> An open file.
-  type, extends(penstock_opened) :: penstock_file
+  type, extends(penstock_in_parts) :: penstock_file
   contains
     procedure, private :: write_nothing, write_32, write_64, read_nothing, read_32, read_64
     procedure, private :: write_begin_nothing, write_begin_32, write_begin_64
@@ -29,14 +30,6 @@ module penstock
     generic :: read_begin => read_begin_nothing, read_begin_32, read_begin_64
     generic :: append => append_nothing, append_32, append_64
     procedure :: read_share
-  end type
-
-  !> A read or write that has begun.
-  type :: penstock_handle
-    private
-    type(c_ptr) :: pointer = c_null_ptr
-  contains
-    procedure :: wait => handle_wait, test => handle_test, free => handle_free
   end type
 
   !> The share of a rank (from 0) of an array that is distributed as "block,cyclic(3),*" says.
@@ -298,35 +291,6 @@ contains
     flag = 0
     if (present(value)) flag = merge(1_c_int, 0_c_int, value)
   end function
-
-  !> Collective: ends what has begun. A handle that has ended does nothing.
-  subroutine handle_wait(self, ierror, message)
-    class(penstock_handle), intent(inout) :: self
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    call finish(c_wait(self%pointer), ierror, message)
-  end subroutine
-
-  !> Not collective. done: this rank's part is in the file (of a read: wait would only copy).
-  subroutine handle_test(self, done, ierror, message)
-    class(penstock_handle), intent(in) :: self
-    logical, intent(out) :: done
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    integer(c_int) :: answer, code
-    answer = 0
-    code = c_test(self%pointer, answer)
-    done = answer /= 0
-    call finish(code, ierror, message)
-  end subroutine
-
-  !> Not collective: lets go of the handle; what has begun goes on, and close ends it.
-  subroutine handle_free(self, ierror, message)
-    class(penstock_handle), intent(inout) :: self
-    integer, intent(out), optional :: ierror
-    character(*), intent(out), optional :: message
-    call finish(c_free(self%pointer), ierror, message)
-  end subroutine
 
   !> `before`, `after`: halo cells on both sides, so that local(lower - before:upper + after) has all.
   subroutine distribute_64(shape, kinds, ranks, rank, lower, upper, stride, block, halo, periodic, frame, before, after, &

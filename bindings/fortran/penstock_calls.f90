@@ -1,6 +1,6 @@
 !> What the module penstock stands on: the functions in calls.c and penstock/penstock.h, texts and errors.
 module penstock_calls
-  use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
+  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
                                          c_ptr, c_size_t
   implicit none
   public
@@ -81,6 +81,67 @@ module penstock_calls
       character(kind=c_char), intent(in), optional :: background(*), hints(*)
       type(c_ptr), intent(out) :: handle
       integer(c_int) :: c_begin
+    end function
+    function c_part_words() bind(c, name="penstock_fortran_part_words")
+      import
+      integer(c_int) :: c_part_words
+    end function
+    subroutine c_put_part(record, data, lower, upper, stride, block) bind(c, name="penstock_fortran_put_part")
+      import
+      integer(c_int64_t), intent(out) :: record(*)
+      type(*), dimension(..), intent(in), asynchronous :: data
+      integer(c_int64_t), intent(in) :: lower(:), upper(:)
+      integer(c_int64_t), intent(in), optional :: stride(:), block(:)
+    end subroutine
+    function c_transfer_parts(file, reading, count, records, hints) &
+        bind(c, name="penstock_fortran_transfer_parts")
+      import
+      type(c_ptr), value :: file
+      integer(c_int), value :: reading, count
+      integer(c_int64_t), intent(inout) :: records(*)
+      character(kind=c_char), intent(in), optional :: hints(*)
+      integer(c_int) :: c_transfer_parts
+    end function
+    function c_begin_parts(file, reading, count, records, background, hints, handle) &
+        bind(c, name="penstock_fortran_begin_parts")
+      import
+      type(c_ptr), value :: file
+      integer(c_int), value :: reading, count
+      integer(c_int64_t), intent(inout) :: records(*)
+      character(kind=c_char), intent(in), optional :: background(*), hints(*)
+      type(c_ptr), intent(out) :: handle
+      integer(c_int) :: c_begin_parts
+    end function
+    function c_close_begin(file, handle) &
+        bind(c, name="penstock_close_begin")
+      import
+      type(c_ptr), intent(inout) :: file
+      type(c_ptr), intent(out) :: handle
+      integer(c_int) :: c_close_begin
+    end function
+    function c_statistic(file, name, value) &
+        bind(c, name="penstock_statistic")
+      import
+      type(c_ptr), value :: file
+      character(kind=c_char), intent(in) :: name(*)
+      real(c_double), intent(inout) :: value
+      integer(c_int) :: c_statistic
+    end function
+    function c_last_call(file, name, value) &
+        bind(c, name="penstock_last_call")
+      import
+      type(c_ptr), value :: file
+      character(kind=c_char), intent(in) :: name(*)
+      real(c_double), intent(inout) :: value
+      integer(c_int) :: c_last_call
+    end function
+    function c_last_method(file, method, size) &
+        bind(c, name="penstock_fortran_last_method")
+      import
+      type(c_ptr), value :: file
+      character(kind=c_char), intent(out) :: method(*)
+      integer(c_int), value :: size
+      integer(c_int) :: c_last_method
     end function
     function c_close(file) &
         bind(c, name="penstock_close")

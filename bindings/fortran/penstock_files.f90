@@ -2,8 +2,8 @@
 module penstock_files
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
                                          c_null_ptr, c_ptr
-  use penstock_calls, only: c_attributes, c_close, c_describe, c_file_size, c_open, c_set_attributes, c_sync, &
-                            c_truncate, finish, longest_text, terminate, text_at
+  use penstock_calls, only: c_attributes, c_close, c_describe, c_file_size, c_last_call, c_last_method, c_open, &
+                            c_set_attributes, c_statistic, c_sync, c_truncate, finish, longest_text, terminate, text_at
   implicit none
   private
   public :: penstock_chunks, penstock_opened
@@ -28,6 +28,7 @@ module penstock_files
     procedure, private :: open_existing, open_32, open_64
     generic :: open => open_existing, open_32, open_64
     procedure :: sync, close => close_file, file_size, truncate, describe, attributes, set_attributes
+    procedure :: statistic, last_call, last_method
   end type
 
 contains
@@ -143,6 +144,37 @@ contains
     if (present(element_size)) element_size = bytes
     if (present(order)) order = order_text
     call finish(code, ierror, message)
+  end subroutine
+
+  !> A count or a time of this rank since the file was opened, by its name in docs/statistics.md.
+  subroutine statistic(self, name, value, ierror, message)
+    class(penstock_opened), intent(in) :: self
+    character(*), intent(in) :: name
+    double precision, intent(out) :: value
+    integer, intent(out), optional :: ierror
+    character(*), intent(out), optional :: message
+    value = 0
+    call finish(c_statistic(self%pointer, trim(name) // c_null_char, value), ierror, message)
+  end subroutine
+
+  !> The same of its last read or write alone.
+  subroutine last_call(self, name, value, ierror, message)
+    class(penstock_opened), intent(in) :: self
+    character(*), intent(in) :: name
+    double precision, intent(out) :: value
+    integer, intent(out), optional :: ierror
+    character(*), intent(out), optional :: message
+    value = 0
+    call finish(c_last_call(self%pointer, trim(name) // c_null_char, value), ierror, message)
+  end subroutine
+
+  !> The method of its last read or write, which is what "auto" chose.
+  subroutine last_method(self, method, ierror, message)
+    class(penstock_opened), intent(in) :: self
+    character(*), intent(out) :: method
+    integer, intent(out), optional :: ierror
+    character(*), intent(out), optional :: message
+    call finish(c_last_method(self%pointer, method, len(method)), ierror, message)
   end subroutine
 
   !> Collective: the attributes of the array, a JSON object; "" where it has none.

@@ -55,10 +55,11 @@ static void fill_ranges(struct fortran_part* to, const struct fortran_section* s
   int i, d;
   for (i = 1; i < 4; ++i)
     if (given[i] != NULL && given[i]->dim[0].extent != dimensions) {
-      snprintf(to->fault, sizeof to->fault,
-               "the section has %lld lower bounds and %lld of its %s", (long long)dimensions,
-               (long long)given[i]->dim[0].extent,
-               i == 1 ? "upper bounds" : i == 2 ? "strides" : "blocks");
+      snprintf(to->fault, sizeof to->fault, "the section has %lld lower bounds and %lld of its %s",
+               (long long)dimensions, (long long)given[i]->dim[0].extent,
+               i == 1   ? "upper bounds"
+               : i == 2 ? "strides"
+                        : "blocks");
       return;
     }
   if (dimensions < (section->in_step ? 0 : 1) || dimensions > PENSTOCK_MAX_DIMENSIONS) {
@@ -116,27 +117,30 @@ static void fill_memory(struct fortran_part* to, const CFI_cdesc_t* data) {
   if (!same || of_data != data->rank) say_shapes_differ(to, data);
 }
 
-void penstock_fortran_compare_types(const penstock_file* file, const CFI_cdesc_t* data,
+void penstock_fortran_compare_types(const penstock_file* file, const char* dtype,
                                     char fault[PENSTOCK_FORTRAN_FAULT_SIZE]) {
-  char dtype[PENSTOCK_FORTRAN_DTYPE_SIZE];
   penstock_array array;
-  penstock_fortran_dtype(data, dtype);
   if (file != NULL && penstock_describe(file, &array) == PENSTOCK_SUCCESS &&
       is_other_type(dtype, array.dtype))
     snprintf(fault, PENSTOCK_FORTRAN_FAULT_SIZE, "the array holds %s, the file %s", dtype,
              array.dtype);
 }
 
-void penstock_fortran_part(struct fortran_part* to, const penstock_file* file,
-                           const CFI_cdesc_t* data, const struct fortran_section* section) {
+void penstock_fortran_part(struct fortran_part* to, const CFI_cdesc_t* data,
+                           const struct fortran_section* section) {
   memset(to, 0, sizeof *to);
   fill_ranges(to, section);
   if (to->fault[0] == 0) fill_memory(to, data);
-  if (to->fault[0] == 0) penstock_fortran_compare_types(file, data, to->fault);
-  to->part.section = to->section;
+  penstock_fortran_dtype(data, to->dtype);
   to->part.data = data->base_addr;
+  to->part.element_size = (int64_t)data->elem_len;
+}
+
+const penstock_part* penstock_fortran_pointed(struct fortran_part* to, const penstock_file* file) {
+  if (to->fault[0] == 0) penstock_fortran_compare_types(file, to->dtype, to->fault);
+  to->part.section = to->section;
   to->part.strides = to->strides;
   to->part.shape = to->shape;
-  to->part.element_size = (int64_t)data->elem_len;
   to->part.fault = to->fault[0] != 0 ? to->fault : NULL;
+  return &to->part;
 }

@@ -137,6 +137,108 @@ contains
     call file%close()
   end subroutine
 
+  !> A call has the hints of its file, and in their place those that it gives (docs/hints.md). The same cases are in the
+  !> tests of C, C++ and Python.
+  subroutine test_call_hints
+    type(penstock_file) :: file
+    double precision :: all(m, n)
+    character(32) :: method, hints(6)
+    integer :: i, code
+    all = whole(m, n)
+    hints = [character(32) :: "", "", "aggregators=1; buffer_size=64K", "method=extended", "method=auto", ""]
+    call file%open(comm, name_of("call_hints.npy"), "w", [m, n], "<f8", hints="method=gather;buffer_size=1M")
+    do i = 1, size(hints)
+      if (i == 1) call file%write(all, [1, 1], [m, n])
+      if (i > 1) call file%write(all, [1, 1], [m, n], hints=hints(i))
+      call file%last_method(method)
+      select case (i)
+        case (4)
+          call expect(method == "extended", "the method that the call gives, not " // method)
+        case (5)
+          call expect(method /= "gather", "auto, which the call gives")
+        case default
+          call expect(method == "gather", "the method of the file, not " // method)
+      end select
+    end do
+    call file%write(all, [1, 1], [m, n], hints="storage=direct", ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "storage is a setting of the file and not of a call")
+    call file%close()
+  end subroutine
+
+  !> Several sections in a call, from arrays with strides; in two halves, too. An error in one part is reported on all ranks.
+  subroutine test_parts
+    type(penstock_file) :: file
+    type(penstock_parts) :: mine, both, wrong_one
+    type(penstock_handle) :: handle
+    integer :: i, code
+    double precision, target, asynchronous :: all(m, n), back(2 * m, n)
+    real, target, asynchronous :: single(m, n)
+    all = whole(m, n)
+    back = 0
+    single = 0
+    call file%open(comm, name_of("parts.npy"), "w", [m, n], "<f8")
+    do i = rank + 1, m, ranks
+      call mine%add(all(i, :), [i, 1], [i, n])
+    end do
+    call file%write_parts(mine, hints="method=extended")
+    call both%add(back(1:2 * m:2, 1:2), [1, 1], [m, 2])
+    call both%add(back(1:m, n), [1_8, int(n, 8)], [int(m, 8), int(n, 8)])
+    call file%read_parts(both)
+    call expect(all_same(back(1:2 * m:2, 1:2), all(:, 1:2)), "the first of two parts")
+    call expect(all_same(back(1:m, n:n), all(:, n:n)), "the second of two parts")
+    call expect(maxval(back(2:2 * m:2, 1:2)) == 0, "what lies between the rows")
+    back = 0
+    call file%write_parts_begin(handle, mine)
+    call handle%wait()
+    call file%read_parts_begin(handle, both, background="none")
+    call handle%wait()
+    call expect(all_same(back(1:2 * m:2, 1:2), all(:, 1:2)), "a part that was read in two halves")
+    call both%clear()
+    call file%read_parts(both)
+    if (wrong()) then
+      call wrong_one%add(all(1, :), [1, 1], [1, n])
+      call wrong_one%add(all(1, 2:), [1, 1], [1, n])
+    end if
+    call file%write_parts(wrong_one, ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "the array has shape (")
+    call wrong_one%clear()
+    if (wrong()) call wrong_one%add(single, [1, 1], [m, n])
+    call file%read_parts_begin(handle, wrong_one, ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "buffer has elements of 4 bytes, the file of 8")
+    call file%close()
+  end subroutine
+
+  !> Counts of this rank, of the last call and since the file was opened; closing in two halves.
+  subroutine test_statistics_and_closing
+    type(penstock_file) :: file
+    type(penstock_handle) :: handle
+    double precision :: all(m, n), back(m, n), value
+    integer :: code
+    all = whole(m, n)
+    call file%open(comm, name_of("closing.npy"), "w", [m, n], "<f8")
+    if (rank == 0) call file%write(all, [1, 1], [m, n])
+    if (rank /= 0) call file%write()
+    call file%last_call("bytes_wanted", value)
+    call expect(value == merge(8 * m * n, 0, rank == 0), "bytes_wanted of the last call")
+    call file%write()
+    call file%last_call("bytes_wanted", value)
+    call expect(value == 0, "bytes_wanted of a call of nothing")
+    call file%statistic("bytes_wanted", value)
+    call expect(value == merge(8 * m * n, 0, rank == 0), "bytes_wanted since the file was opened")
+    call file%statistic("bytes", value, ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "there is no statistic 'bytes'")
+    call file%close_begin(handle)
+    call file%write(ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "file is NULL")
+    call handle%wait()
+    call file%open(comm, name_of("closing.npy"), "r")
+    call file%read(back, [1, 1], [m, n])
+    call expect(all_same(back, all), "what was written before it was closed in two halves")
+    call file%close()
+    call file%close_begin(handle, ierror=code, message=text)
+    call expect_error(code, penstock_error_argument, "file is NULL")
+  end subroutine
+
   !> The old file is there until the new one is closed.
   subroutine test_replacing
     type(penstock_file) :: file, old
@@ -221,7 +323,7 @@ contains
     end if
     call expect_error(code, penstock_error_argument, "the array holds <i8, the file <f8")
     call file%write(u, [1, 1], [4, 4], hints="methods=direct", ierror=code, message=text)
-    call expect_error(code, penstock_error_argument, "no hint 'methods'")
+    call expect_error(code, penstock_error_argument, "no hint 'methods'; did you mean method?")
     call file%close(ierror=code)
     call expect(code == penstock_success, "a close after errors")
   end subroutine
@@ -237,6 +339,9 @@ program array_file
   call test_halves("none")
   call test_halves("storage")
   call test_raw
+  call test_call_hints
+  call test_parts
+  call test_statistics_and_closing
   call test_replacing
   call test_refused_opens
   call test_refused_sections
