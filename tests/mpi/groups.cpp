@@ -103,9 +103,11 @@ TEST(MpiTransport, ASynchronousSendIsCompleteOnceItIsReceived) {
     EXPECT_FALSE(complete) << "nobody has received it";
   }
   mpi_test::barrier();
-  std::optional<ps::Descriptor> received;
+  std::optional<ps::RequestDescriptor> received;
   while (rank() == 1 && !received) received = transport->take_descriptor(7);
-  if (received) EXPECT_EQ(received->words, std::vector<std::int64_t>(words, words + 2));
+  if (received) {
+    EXPECT_EQ(received->words, std::vector<std::int64_t>(words, words + 2));
+  }
   while (!transport->test(sent)) continue;
   mpi_test::barrier();
   MPI_Comm_free(&comm);

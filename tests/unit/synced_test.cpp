@@ -26,7 +26,7 @@ TEST(Synced, ARecordOfAttributesBeforeItTakesThePlaceOfTheOldOne) {
   take_synced();
   replace_attributes(path, "{\"a\": 2}");
   const auto synced = take_synced();
-  ASSERT_EQ(synced.size(), 1u);
+  ASSERT_EQ(synced.size(), 2u);  // then the folder, for its name
   EXPECT_EQ(synced[0].content, "{\"a\": 2}");
   EXPECT_EQ(read_attributes(path), "{\"a\": 2}");
 }

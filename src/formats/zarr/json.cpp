@@ -206,7 +206,9 @@ void check_attributes(const std::string& text) {
   std::string problem;
   try {
     if (std::ssize(text) > longest_metadata) problem = "a text of more than 16 MiB";
-    else if (const Json json = parse_json(text); !json.is_object()) problem = shown(json);
+    // They are a member of zarr.json, which adds a level.
+    else if (const Json json = parse_json(text, most_levels - 1); !json.is_object())
+      problem = shown(json);
   } catch (const Error& error) {
     problem = text.empty() ? "an empty text" : "what is wrong at " + std::string(error.what());
   }

@@ -9,8 +9,6 @@
 namespace penstock::zarr {
 namespace {
 
-/// What reads and writes values calls itself for each level.
-constexpr int deepest = 500;
 constexpr std::size_t longest_shown = 100;
 
 /// `at`: a byte of the text, from 0 on.
@@ -23,7 +21,7 @@ constexpr std::size_t longest_shown = 100;
 }
 
 /// Also of a text that is no JSON.
-void check_depth(std::string_view text) {
+void check_depth(std::string_view text, int levels) {
   int depth = 0;
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -33,8 +31,8 @@ void check_depth(std::string_view text) {
     else if (in_string) continue;
     else if (c == '[' || c == '{') ++depth;
     else if (c == ']' || c == '}') --depth;
-    if (depth > deepest)
-      refuse(text, at, "values are nested deeper than " + std::to_string(deepest) + " levels");
+    if (depth > levels)
+      refuse(text, at, "values are nested deeper than " + std::to_string(levels) + " levels");
   }
 }
 
@@ -45,8 +43,8 @@ std::string cut(std::string text) {
 
 }  // namespace
 
-Json parse_json(std::string_view text) {
-  check_depth(text);
+Json parse_json(std::string_view text, int levels) {
+  check_depth(text, levels);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {

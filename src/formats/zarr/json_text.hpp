@@ -41,8 +41,10 @@ class Members : public nlohmann::ordered_map<Key, Value, Less, Allocator> {
 
 using Json = nlohmann::basic_json<Members>;
 
+/// Of values within each other: what reads and writes them calls itself for each level.
+constexpr int most_levels = 500;
 /// Throws Error(format) that says where what was found, and what was expected.
-Json parse_json(std::string_view text);
+Json parse_json(std::string_view text, int levels = most_levels);
 /// For messages: its text, in ASCII and not longer than a line.
 std::string shown(const Json& value);
 /// What the JSON library has found wrong with a value, without its own prefix.
