@@ -314,7 +314,8 @@ void bind_open_file(nb::class_<File>& bound) {
 }
 
 void bind_fields(nb::module_& m) {
-  m.def("_open_fields", &open_fields, nb::rv_policy::take_ownership);
+  m.def("_open_fields", &open_fields, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a,
+        "fields"_a, "order"_a, "offset"_a, "hints"_a.none(), "problem"_a.none());
   nb::class_<PythonField> field(m, "_Field");
   bind_calls(field);
   nb::class_<PythonFields> file(m, "_FieldsFile");
@@ -358,7 +359,7 @@ void bind_file(nb::module_& m) {
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
-      .def("append", &append)
+      .def("append", &append, "arrays"_a, "sections"_a, "hints"_a.none(), "problem"_a.none())
       .def("attributes", &PythonFile::attributes, nb::call_guard<WithoutGil>())
       .def(
           "set_attributes",
