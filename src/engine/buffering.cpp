@@ -68,7 +68,9 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
 /// bring the file to its length.
 Extent touched_by(const Context& context, const Access& access, const Demand& all) {
   Extent range = all.hull();
-  if (!access.writes() && context.file.shortened && !range.empty())
+  const bool may_be_short =
+      context.file.shortened || (context.units.open_ended && all.file_end == all.pending().end);
+  if (!access.writes() && may_be_short && !range.empty())
     range.end = std::max(range.end, all.pending().end);
   return intersect(all.pending(), range);
 }

@@ -235,23 +235,29 @@ TEST_F(ByteFiles, IsReplacedAfterAWrongArgument) {
   EXPECT_EQ(std::filesystem::file_size(path), static_cast<std::uintmax_t>(100 * size()));
 }
 
-/// What is buffered makes a file that was shortened as long as it reaches.
+/// What is buffered makes a file as long as it reaches: one that was shortened, and one whose
+/// length nobody has said.
 TEST_F(ByteFiles, HolesBeforeWhatIsBufferedAreZeros) {
-  struct OfSomeLength : ps::Contents {
-    ps::FileUnits units() const override { return {.slabs = {}, .all = {0, 10000}}; }
-  } contents;
+  struct Units : ps::Contents {
+    explicit Units(ps::FileUnits of_file) : of_file(std::move(of_file)) {}
+    ps::FileUnits units() const override { return of_file; }
+    ps::FileUnits of_file;
+  };
+  Units of_some_length({.slabs = {}, .all = {0, 10000}}), open_ended({.open_ended = true});
   ps::Hints hints;
   hints.device = "paced:bandwidth=200M,latency=100ms";
-  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
-                    ps::OpenFlag::create, contents, hints);
-  file.truncate(0, std::nullopt);
-  Bytes data = filled(100, 1), back = filled(100, 9);
-  for (const std::int64_t offset : {1000, 5000})  // the second one queues up behind the first
-    file.transfer(request(ps::Direction::write, data, offset + 100 * rank(), 100, 100,
-                          ps::Company::collective));
-  file.transfer(request(ps::Direction::read, back, 4800, 100, 100, ps::Company::collective));
-  EXPECT_EQ(back, filled(100, 0));
-  file.close();
+  for (Units* const contents : {&of_some_length, &open_ended}) {
+    ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
+                      ps::OpenFlag::create, *contents, hints);
+    file.truncate(0, std::nullopt);
+    Bytes data = filled(100, 1), back = filled(100, 9);
+    for (const std::int64_t offset : {1000, 5000})  // the second one queues up behind the first
+      file.transfer(request(ps::Direction::write, data, offset + 100 * rank(), 100, 100,
+                            ps::Company::collective));
+    file.transfer(request(ps::Direction::read, back, 4800, 100, 100, ps::Company::collective));
+    EXPECT_EQ(back, filled(100, 0)) << contents->of_file.open_ended;
+    file.close();
+  }
 }
 
 TEST_F(ByteFiles, AtomicAccessesAreWholeOrNot) {
