@@ -71,7 +71,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::post(ByteRequest request) {
 }
 
 void ByteFile::refuse_begin(const Error& error) {
-  const CallGate::Pass pass = admit_open();
+  const CallGate::Pass pass = admit_open();  // NOLINT(clang-analyzer-deadcode.DeadStores): held
   const InCall in(comm_, path_, {CallKind::unknown});
   in_flight_->end_everything();
   meet(file_->next_channel(CallKind::unknown), {}, error);

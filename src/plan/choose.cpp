@@ -24,6 +24,7 @@ void choose_method(Plan& plan, const Demand& demand, const std::vector<Predictio
       second = &way;
     }
   }
+  if (first == nullptr) return;
   plan.method = first->method;
   plan.reason = {.taken = {first->method, first->exchange, first->seconds}};
   if (second != nullptr) plan.reason.next = {second->method, second->exchange, second->seconds};

@@ -173,6 +173,16 @@ TEST(BadInput, PartsOfAnEtype) {
   check_arguments({.count = 3, .type = MPI_CHAR}, MPI_ERR_TYPE);
 }
 
+/// Of Open MPI a handle is a pointer: what a freed one points to may be anything, whoever looks.
+class FreedDatatypes : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef OPEN_MPI
+    GTEST_SKIP() << "a handle that was freed is a pointer to memory that was freed";
+#endif
+  }
+};
+
 MPI_Datatype freed_type() {
   MPI_Datatype made;
   MPI_Type_vector(3, 1, 2, MPI_INT, &made);
@@ -182,12 +192,12 @@ MPI_Datatype freed_type() {
   return freed;
 }
 
-TEST(BadInput, FreedDatatype) {
+TEST_F(FreedDatatypes, AreNoTypes) {
   check_arguments({.type = freed_type()}, MPI_ERR_TYPE);
 }
 
 /// A type that the file has seen before it was freed.
-TEST(BadInput, DatatypeFreedAfterItsUse) {
+TEST_F(FreedDatatypes, AreNoTypesAfterTheirUse) {
   const File file("freed");
   MPI_Datatype made;
   MPI_Type_vector(3, 1, 2, MPI_INT, &made);
@@ -203,7 +213,7 @@ TEST(BadInput, DatatypeFreedAfterItsUse) {
   expect_usable(file);
 }
 
-TEST(BadInput, ViewOfAFreedDatatype) {
+TEST_F(FreedDatatypes, MakeNoView) {
   const File file("freed_view");
   const MPI_Datatype freed = freed_type();
   for (const bool all : {true, false}) {
@@ -218,7 +228,7 @@ TEST(BadInput, ViewOfAFreedDatatype) {
 }
 
 /// What programs have set for communicators stays.
-TEST(BadInput, FreedDatatypeLeavesErrorHandlersAlone) {
+TEST_F(FreedDatatypes, LeaveErrorHandlersAlone) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const File file("leaves");
   int buffer[6] = {};
