@@ -78,6 +78,7 @@ cmake -S . -B "$build-tidy" -G Ninja -DCMAKE_UNITY_BUILD=OFF -DPENSTOCK_BUILD_PY
   { cat "$build-tidy.log"; exit 1; }
 tool clang-tidy "$(tidied_sources | wc -l) of $(compiled_sources | wc -l) files" tidy
 tool ruff "$(git ls-files '*.py' | wc -l) files" $tools/bin/ruff check -q .
+tool words "documents and public docstrings, $(grep -vc '^#' scripts/words.txt) words that went" python3 scripts/words.py
 tool mypy "package penstock" types
 tool mypy-documents "the programs of README.md, docs/arrays.md and docs/out-of-core.md" documented
 echo "<testsuite name=\"lint\">$cases</testsuite>" >"$report"
