@@ -108,7 +108,7 @@ class PENSTOCK_EXPORT ArrayFile {
                         const Hints& hints = {}, const Error* found = nullptr);
   ArrayFile(ArrayFile&&) noexcept;
   ArrayFile& operator=(ArrayFile&&) noexcept;
-  /// Lets go of the file, alone; close() is the collective way. What could not be written is said
+  /// Abandons the file on this rank; close() is collective. What could not be written is reported
   /// on stderr.
   ~ArrayFile();
 
@@ -126,7 +126,7 @@ class PENSTOCK_EXPORT ArrayFile {
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr,
             const Error* found = nullptr);
 
-  /// The same in two halves, with something else in between. Several may be in flight; calls of one
+  /// The same with begin and wait. Several may be in flight; calls of one
   /// file are carried out in the order in which they began. The memory of `parts` must stay until
   /// Handle::copied() or wait(). Errors: of arguments here, or with Background::all by wait().
   /// No background: which one was asked for is not known, as `found` says. `keeps`: what the
@@ -217,7 +217,7 @@ class PENSTOCK_EXPORT ArrayFile {
   /// Error(argument) unless it is a JSON object, as far as there is a JSON library.
   void set_attributes(const std::string& json, const Error* found = nullptr);
 
-  /// Not collective: this rank lets go of the file, as its destructor does.
+  /// Not collective: this rank abandons the file, as its destructor does.
   void abandon() noexcept;
   bool closed() const noexcept;  ///< or closing, after close_begin()
 

@@ -164,7 +164,7 @@ class PENSTOCK_EXPORT FieldsFile {
   void close();                     ///< collective; the bytes are in the file
   Handle close_begin();             ///< collective, see ArrayFile::close_begin
   std::int64_t file_size();         ///< collective; bytes
-  void abandon() noexcept;          ///< not collective: this rank lets go of the file
+  void abandon() noexcept;          ///< not collective: this rank abandons the file
   bool closed() const noexcept;     ///< or closing
   std::int64_t end_offset() const;  ///< byte just past the last field
   const FieldsSpec& spec() const;   ///< as given, with all offsets and the machine's byte order

@@ -14,7 +14,7 @@ namespace penstock {
 struct FirstRankTask {
   /// What all ranks must pass alike: names, and values as text. Compared before anything is done.
   std::vector<std::pair<std::string, std::string>> common;
-  /// Called on rank 0 alone; what it returns is told to all, what it throws is thrown on all.
+  /// Called on rank 0 alone; what it returns is sent to all, what it throws is thrown on all.
   std::function<std::string()> work;
   /// Whether the work may change the file, which one of several ranks may not do alone.
   bool writes = false;

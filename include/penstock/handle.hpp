@@ -25,7 +25,7 @@ PENSTOCK_EXPORT Background parse_background(std::string_view text);  ///< throws
 class PENSTOCK_EXPORT Handle {
  public:
   /// Not collective. The memory of a write may be changed again: its bytes are in the file or in a
-  /// buffer. Of a read: it is filled (only after wait). Waits for that unless told not to.
+  /// buffer. Of a read: it is filled (only after wait). Waits for that unless `wait` is false.
   bool copied(bool wait = true);
   /// Not collective. This rank's part is committed: wait() would wait for other ranks only. Goes on
   /// with everything that is in flight in the file, not with this operation alone: the call may

@@ -82,13 +82,13 @@ class PENSTOCK_EXPORT OutOfCoreArray {
                              Hints hints = {});
   OutOfCoreArray(OutOfCoreArray&&) noexcept;
   OutOfCoreArray& operator=(OutOfCoreArray&&) noexcept;
-  /// Lets go of the file, alone; what this rank has on its way gets there. close() is the
-  /// collective way.
+  /// Abandons the file on this rank; what it has begun to write is written. close() is
+  /// collective.
   ~OutOfCoreArray();
 
   /// Collective: calls `body` for each tile of this rank. What it throws leaves the loop at once,
-  /// and the tile is not written; the file is then let go of on this rank, and others find that
-  /// out. Ranks with fewer tiles take part in what the others read and write.
+  /// and the tile is not written; this rank then abandons the file, and the others get an
+  /// error. Ranks with fewer tiles take part in what the others read and write.
   void for_each_tile(const TileLoop& loop, const std::function<void(Tile&)>& body);
   /// Collective: when it returns, all that was written is in the file.
   void flush();

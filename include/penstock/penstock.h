@@ -114,7 +114,7 @@ PENSTOCK_EXPORT int penstock_close(penstock_file** file);
 /// Collective: the file counts as closed at once and *file is set to NULL; the data is in the file
 /// after penstock_handle_wait.
 PENSTOCK_EXPORT int penstock_close_begin(penstock_file** file, penstock_handle** handle);
-/// Not collective: this rank lets go of the file. The other ranks' next call returns
+/// Not collective: this rank abandons the file. The other ranks' next call returns
 /// PENSTOCK_ERROR_STATE. *file is freed and set to NULL.
 PENSTOCK_EXPORT int penstock_abandon(penstock_file** file);
 /// Collective: the bytes are on the device.
@@ -166,7 +166,7 @@ PENSTOCK_EXPORT int penstock_append(penstock_file* file, const penstock_range* s
 PENSTOCK_EXPORT int penstock_append_parts(penstock_file* file, int count,
                                           const penstock_part* parts, const char* hints);
 
-/// The same in two halves. `background`: what goes on meanwhile: "storage" (NULL: this), "all"
+/// With begin and wait. `background`: what happens meanwhile: "storage" (NULL: this), "all"
 /// (needs MPI_THREAD_MULTIPLE) or "none". The memory stays as it is until penstock_handle_copied or
 /// penstock_handle_wait. After an error *handle is NULL.
 PENSTOCK_EXPORT int penstock_write_begin(penstock_file* file, const penstock_range* section,

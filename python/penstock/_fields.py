@@ -91,7 +91,7 @@ class FieldsFile(OpenFile):
     """A file of several arrays with names, made by ``penstock.open(..., fields=[...])``. A context manager.
 
     ``f["density"]`` is one of them, a `Field`. The file holds bare elements, one field after the other, as a Fortran
-    program writes them with stream access. After an exception within the ``with`` it lets go of the file on this
+    program writes them with stream access. After an exception within the ``with`` it abandons the file on this
     rank alone, since the other ranks may be anywhere.
     """
 

@@ -287,7 +287,7 @@ class OpenFile:
 
     @property
     def file_system(self) -> dict[str, Any]:
-        """What the file system told at open, sizes in bytes.
+        """What the file system reported at open, sizes in bytes.
 
         A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell),
         direct_alignment (0: direct I/O does not work), caches_agree (what one host writes, the page
@@ -333,7 +333,7 @@ class OpenFile:
 class File(OpenFile, Array):
     """An array in a file, made by `penstock.open`. A context manager, which closes it.
 
-    After an exception within the ``with`` it lets go of the file on this rank alone, since the other
+    After an exception within the ``with`` it abandons the file on this rank alone, since the other
     ranks may be anywhere.
     """
 

@@ -39,7 +39,7 @@ class Handle:
     def test(self) -> bool:
         """Whether this rank's part is committed: in the file, or (of a read) out of it.
 
-        Goes on with everything that is in flight in the file, not with this operation alone: the call may exchange
+        Resumes everything that is in flight in the file, not with this operation alone: the call may exchange
         with other ranks, and read or write the file, but waits for no other rank. Not collective; errors are for
         `wait`.
         """

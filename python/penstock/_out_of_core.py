@@ -131,7 +131,7 @@ class OutOfCoreArray:
     def tiles(self, mode: Optional[str] = None, *, halo: Union[int, Sequence[int]] = 0, axis: Optional[int] = None,
               tile_shape: Optional[Sequence[int]] = None, into: Optional[OutOfCoreArray] = None, reuse: bool = False,
               even: bool = False) -> Iterator[Tile]:
-        """A loop over this rank's tiles. Collective: all ranks go on with it to the same step.
+        """A loop over this rank's tiles. Collective: all ranks continue it to the same step.
 
         A rank with fewer tiles than others takes part in their reads and writes when its own are done; so a body that
         sends messages needs ``even``. Ranks leave a loop early all in the same step; the tile there is not written.
