@@ -10,8 +10,9 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
+from ._array import Array
 from ._core import ArgumentError
-from ._file import Array, OpenFile
+from ._file import OpenFile
 from ._hints import plain_text
 from ._request import Requests
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
