@@ -1,5 +1,6 @@
 // ByteFile: an open file of bytes, shared by the ranks of a communicator: what arrays (formats/)
-// and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it.
+// and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it,
+// closing.cpp ends it.
 //
 // All calls are collective unless it is said that they are not. They throw Error, the same class
 // with the same words on every rank. They may be made by any thread: while one is in a call of the
