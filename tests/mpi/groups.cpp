@@ -1,10 +1,7 @@
 // What the files of one communicator share (src/mpi/group.hpp), and what they must not.
 #include "mpi_main.hpp"
 
-#include <sys/resource.h>
-
 #include <array>
-#include <csignal>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -14,6 +11,7 @@
 
 #include "count_mpi.hpp"
 #include "mpi/group.hpp"
+#include "support/small_files.hpp"
 
 namespace ps = penstock;
 using mpi_test::rank;
@@ -87,31 +85,6 @@ class Groups : public testing::Test {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
-
-/// The exchange of descriptors ends when all have been received: that they have left is not enough.
-TEST(MpiTransport, ASynchronousSendIsCompleteOnceItIsReceived) {
-  if (size() == 1) GTEST_SKIP() << "two ranks are needed";
-  MPI_Comm comm;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  const auto transport = ps::make_mpi_transport(comm);
-  const std::int64_t words[] = {4, 5};
-  ps::Transport::Request sent;
-  if (rank() == 0) {
-    sent = transport->send_synchronously(std::as_bytes(std::span(words)), 1, 7);
-    bool complete = false;
-    for (int i = 0; i < 1000; ++i) complete = transport->test(sent);
-    EXPECT_FALSE(complete) << "nobody has received it";
-  }
-  mpi_test::barrier();
-  std::optional<ps::RequestDescriptor> received;
-  while (rank() == 1 && !received) received = transport->take_descriptor(7);
-  if (received) {
-    EXPECT_EQ(received->words, std::vector<std::int64_t>(words, words + 2));
-  }
-  while (!transport->test(sent)) continue;
-  mpi_test::barrier();
-  MPI_Comm_free(&comm);
-}
 
 TEST_F(Groups, FilesInTurnHaveOneDuplicate) {
   const Held before;
@@ -294,20 +267,9 @@ TEST_F(Groups, SplitCommunicatorsOpenTheirFilesAtATime) {
   MPI_Comm_free(&half);
 }
 
-/// Files of this process are so small at most: memory that a node would share is larger.
-class NoCommonMemory {
- public:
-  NoCommonMemory() {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{4096, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  NoCommonMemory(const NoCommonMemory&) = delete;
-  ~NoCommonMemory() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
+/// Memory that a node would share is larger.
+struct NoCommonMemory : ps::test::SmallFiles {
+  NoCommonMemory() : SmallFiles(4096) {}
 };
 
 TEST_F(Groups, WithoutCommonMemoryFilesMeetByMessages) {

@@ -157,11 +157,8 @@ f[...] = 1
     assert np.load(tmp_path / "f.npy")[0] == 0 and not leftovers(tmp_path)
 
 
-FAULTS = ["write@*=EIO", "sync@*=EIO", "write@1=ENOSPC", "resize@0=ENOSPC"]
-
-
 @pytest.mark.parametrize("budget", [0, 64 << 20])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ["write@*=EIO", "sync@*=EIO", "write@1=ENOSPC", "resize@0=ENOSPC"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_storage_that_fails_keeps_the_old_file(mpirun, ranks, fault, budget):
     mpirun(START + f"""

@@ -2,17 +2,11 @@
 #include "background/io_queue.hpp"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstring>
-#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -21,31 +15,12 @@
 
 #include "background_gate.hpp"
 #include "base/tally.hpp"
+#include "io_queue_support.hpp"
 
 namespace penstock {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct IoQueueTest : testing::Test {
-  ActiveBuffer memory;
-  Throttling throttling;
-  Ledger file;
-  IoQueue queue{memory, throttling, IoQueue::Kind::device, 1min};
-
-  IoTicket submit(std::function<void()> work, std::int64_t operation = 1, Extent extent = {0, 8}) {
-    return submit_to(queue, std::move(work), operation, extent);
-  }
-  IoTicket submit_to(IoQueue& to, std::function<void()> work, std::int64_t operation = 1,
-                     Extent extent = {0, 8}) {
-    IoUnit unit;
-    unit.extent = extent;
-    unit.operation = operation;
-    unit.work = std::move(work);
-    return to.submit(file, std::move(unit));
-  }
-  void drain() { queue.drain(file, Ledger::Which::all); }
-};
 
 TEST_F(IoQueueTest, RunsUnitsInTheirOrder) {
   std::vector<int> order;
@@ -145,18 +120,6 @@ TEST_F(IoQueueHalves, UnitsOfTwoFilesEndOneAfterTheOther) {
   EXPECT_EQ(order, (std::vector<std::string>{"b1", "e1", "b2", "e2"}));
 }
 
-/// A queue of calls.
-struct CallQueueTest : IoQueueTest {
-  IoQueue calls{memory, throttling, IoQueue::Kind::calls, 1min};
-
-  IoTicket submit_call(std::function<void()> work, std::function<void()> finish = nullptr) {
-    IoUnit unit;
-    unit.work = std::move(work);
-    unit.finish = std::move(finish);
-    return calls.submit(std::move(unit));
-  }
-};
-
 TEST_F(CallQueueTest, UnitsInHalvesAreUnderWayTogetherAndOthersAlone) {
   std::vector<std::string> order;
   Gate gate;
@@ -245,128 +208,6 @@ TEST_F(IoQueueTest, WhatIsNoErrorOfOursIsOneAllTheSame) {
   EXPECT_EQ(file.take_failure()->error_class(), ErrorClass::internal);
 }
 
-TEST_F(IoQueueTest, AThreadWithoutUnitsEndsAndALaterUnitStartsAnother) {
-  IoQueue brief(memory, throttling, IoQueue::Kind::device, 10ms);
-  EXPECT_FALSE(brief.has_thread());
-  for (int turn = 0; turn < 3; ++turn) {
-    Gate gate;
-    const IoTicket ticket = submit_to(brief, [&] { gate.pass(); });
-    EXPECT_TRUE(brief.has_thread());
-    std::this_thread::sleep_for(30ms);
-    EXPECT_TRUE(brief.has_thread());  // at work, not idle
-    gate.open();
-    brief.wait(ticket);
-    for (int i = 0; i < 500 && brief.has_thread(); ++i) std::this_thread::sleep_for(10ms);
-    EXPECT_FALSE(brief.has_thread());
-  }
-}
-
-TEST_F(IoQueueTest, UnitsThatComeWhileTheThreadEndsAreNotForgotten) {
-  IoQueue brief(memory, throttling, IoQueue::Kind::device, 100us);
-  std::atomic<int> done = 0;
-  for (int i = 0; i < 300; ++i) {
-    const IoTicket ticket = submit_to(brief, [&] { ++done; });
-    std::this_thread::sleep_for(std::chrono::microseconds(90 + i % 20));
-    if (i % 3 == 0) brief.wait(ticket);
-  }
-  brief.drain(file, Ledger::Which::all);
-  EXPECT_EQ(done, 300);
-}
-
-TEST_F(IoQueueTest, FinishCarriesOutAllAndALaterUnitStartsAgain) {
-  std::atomic<int> done = 0;
-  for (int i = 0; i < 100; ++i) submit([&] { ++done; });
-  queue.finish();
-  EXPECT_EQ(done, 100);
-  EXPECT_FALSE(queue.has_thread());
-  submit([&] { ++done; });
-  drain();
-  EXPECT_EQ(done, 101);
-}
-
-/// Threads with larger stacks than there are addresses.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_attr_init(&before_);
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t none;
-    pthread_attr_init(&none);
-    pthread_attr_setstacksize(&none, std::size_t{1} << 50);
-    pthread_setattr_default_np(&none);
-    pthread_attr_destroy(&none);
-  }
-  NoThreads(const NoThreads&) = delete;
-  ~NoThreads() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-
- private:
-  pthread_attr_t before_;
-};
-
-TEST_F(IoQueueTest, WithoutAThreadWhoSubmitsAUnitCarriesItOut) {
-  {
-    const NoThreads none;
-    std::thread::id by;
-    const IoTicket ticket = submit([&] { by = std::this_thread::get_id(); }, 1);
-    EXPECT_TRUE(queue.is_done(ticket));
-    EXPECT_EQ(by, std::this_thread::get_id());
-    submit([] { throw Error("writing 'file'", "file", 4096, ENOSPC); }, 2);
-    bool written = false;
-    submit([&] { written = true; }, 3);
-    EXPECT_FALSE(written);
-    EXPECT_FALSE(queue.has_thread());
-    EXPECT_TRUE(memory.nothing_queued());
-  }
-  const auto guard = queue.lock();
-  EXPECT_EQ(file.take_failure()->error_number(), ENOSPC);
-}
-
-TEST_F(CallQueueTest, WithoutAThreadTheCallDoesTheWork) {
-  const NoThreads none;
-  std::thread::id by;
-  bool counted_apart = true, ended = false;
-  const IoTicket ticket = submit_call(
-      [&] {
-        by = std::this_thread::get_id();
-        counted_apart = in_background;
-      },
-      [&] { ended = true; });
-  EXPECT_TRUE(calls.is_done(ticket));
-  EXPECT_EQ(by, std::this_thread::get_id());
-  EXPECT_FALSE(counted_apart);
-  EXPECT_TRUE(ended);
-}
-
-/// Which signals are blocked in the calling thread: a bit each.
-std::uint64_t blocked_signals() {
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  std::uint64_t bits = 0;
-  for (int signal = 1; signal < 32; ++signal)
-    if (sigismember(&mask, signal) == 1) bits |= std::uint64_t{1} << signal;
-  return bits;
-}
-
-TEST_F(IoQueueTest, SignalsAreTheProgramsWhetherAThreadStartsOrNot) {
-  const std::uint64_t before = blocked_signals();
-  ASSERT_EQ(before >> SIGTERM & 1, 0u);
-  std::uint64_t there = 0;
-  const auto look = [&] { there = blocked_signals(); };
-  {
-    const NoThreads none;
-    submit(look);
-    EXPECT_EQ(there, before);
-    EXPECT_EQ(blocked_signals(), before);
-  }
-  submit(look);
-  drain();
-  EXPECT_EQ(there >> SIGTERM & 1, 1u);
-  EXPECT_EQ(blocked_signals(), before);
-}
-
 TEST_F(IoQueueTest, IsThrottledWhileWritersCopyUnlessSomebodyWaits) {
   IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 10ms);
   throttling.throttles = 1;
@@ -407,20 +248,6 @@ TEST_F(IoQueueTest, WhoWaitsForUnitsOfAnyQueueHasNoneThrottled) {
   for (int i = 0; i < 500 && !throttled.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(throttled.is_done(ticket));
   EXPECT_TRUE(throttled.is_expedited());
-}
-
-TEST_F(IoQueueTest, PlacementOfTheThread) {
-  int policy = -1, core = -1;
-  IoUnit unit;
-  unit.placement.policy = SCHED_BATCH;
-  unit.placement.core = 0;
-  unit.work = [&] {
-    policy = ::sched_getscheduler(0);
-    core = ::sched_getcpu();
-  };
-  queue.wait(queue.submit(file, std::move(unit)));
-  EXPECT_EQ(policy, SCHED_BATCH);
-  EXPECT_EQ(core, 0);
 }
 
 }  // namespace

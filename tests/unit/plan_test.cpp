@@ -2,22 +2,16 @@
 
 #include <penstock/error.hpp>
 
-#include "array/lower.hpp"
 #include "plan/cost.hpp"
 #include "plan/memory.hpp"
+#include "plan_support.hpp"
 
 using namespace penstock;
+using test::demand_of;
+using test::layout;
+using test::machine_with_device;
 
 namespace {
-
-const ArrayLayout layout{{4096, 4096}, 4, Order::c, 0};
-
-Demand demand_of(const std::vector<Section>& per_rank) {
-  Demand all;
-  for (const Section& section : per_rank)
-    all.join(Demand::of(lower(layout, std::span(&section, 1))));
-  return all;
-}
 
 TEST(Plan, ConformingRequestsNeedNoExchange) {
   const Demand demand =
@@ -256,8 +250,9 @@ TEST(Plan, DevicesGetLargerAccessesThanThePageCache) {
 TEST(Plan, PredictionsGrowWithTheRequest) {
   const Demand small = demand_of({Section{{0, 64}, {0, 2048}}, Section{{0, 64}, {2048, 4096}}});
   const Demand large = demand_of({Section{{0, 4096}, {0, 2048}}, Section{{0, 4096}, {2048, 4096}}});
-  const auto little = predict(layout.units(), small, {}, {2, 2}, true);
-  const auto much = predict(layout.units(), large, {}, {2, 2}, true);
+  const Hints hints = resolve_hints({}, {2, 2}, layout.units().grain);
+  const auto little = predict(layout.units(), small, hints, {2, 2}, true);
+  const auto much = predict(layout.units(), large, hints, {2, 2}, true);
   ASSERT_EQ(little.size(), much.size());
   for (std::size_t i = 0; i < much.size(); ++i) EXPECT_LT(little[i].seconds, much[i].seconds);
 }
@@ -350,66 +345,10 @@ TEST(Plan, RoundsAreFoundWithoutWalkingEmptyOnes) {
   EXPECT_EQ(next_round(domains, 0, footprint, domains.rounds(0)), domains.rounds(0));
 }
 
-TEST(Sieving, PaysForShortRunsOnly) {
-  const Sieving page_cache;
-  EXPECT_TRUE(page_cache.pays(1 << 20, 1 << 19, 1 << 17, true));
-  EXPECT_FALSE(page_cache.pays(1 << 22, 1 << 13, 2, true));
-  EXPECT_FALSE(page_cache.pays(100, 100, 1, false));
-}
-
-/// 100 MB/s and 1 ms a request: 100 kB cost as much as a request.
-Machine paced_machine(int ranks, int cores) {
-  Machine machine{ranks, cores};
-  machine.page_cache = false;
-  machine.shared_memory = true;
-  machine.costs.page_cache = false;
-  machine.costs.call = machine.costs.contended_call = 1e-3;
-  machine.costs.storage_byte = 1 / 100e6;
-  return machine;
-}
-
-TEST(Sieving, KnowsWhatARequestCosts) {
-  const Sieving one = choose_sieving(paced_machine(16, 2), 1);
-  const Sieving all = choose_sieving(paced_machine(16, 2), 16);
-  EXPECT_EQ(one.request_bytes, 100000);
-  EXPECT_EQ(all.request_bytes, 6250);  // while one waits, 15 others are carried out
-  EXPECT_EQ(choose_sieving({16, 2}, 16).request_bytes, 64 * 1024);
-  // Two runs of 1000 bytes, 50 kB apart: one request more, or 50 kB.
-  EXPECT_TRUE(one.pays(52000, 2000, 2, false));
-  EXPECT_FALSE(all.pays(52000, 2000, 2, false));
-  // A read-modify-write has two requests: with two runs it saves none.
-  EXPECT_FALSE(one.pays(2010, 2000, 2, true));
-  EXPECT_TRUE(one.pays(3020, 3000, 3, true));
-}
-
-TEST(Sieving, DividesAgainWhatDoesNotPayWhenItIsWritten) {
-  const Sieving sieving{/*request_bytes=*/1000, /*in_parts=*/true};
-  Coverage coverage(nullptr);
-  coverage.restart({0, 10000});
-  coverage.mark({0, nullptr, 0, 10, 5, 20, 0});     // 0 to 90: short holes
-  coverage.mark({690, nullptr, 0, 10, 3, 610, 0});  // 690, 1300, 1910: holes of 600
-  coverage.mark({3000, nullptr, 0, 10, 1, 0, 0});   // after one of 1080
-  const auto begins = [&](bool write) {
-    std::vector<std::int64_t> found;
-    sieving.for_each_part(coverage, {0, 10000}, write,
-                          [&](const Coverage::Part& part) { found.push_back(part.range.begin); });
-    return found;
-  };
-  EXPECT_EQ(begins(false), (std::vector<std::int64_t>{0, 3000}));
-  EXPECT_TRUE(sieving.pays({{0, 1920}, 80, 8}, true));  // 6 requests less for 3760 bytes
-  EXPECT_EQ(begins(true), (std::vector<std::int64_t>{0, 3000}));
-  coverage.restart({0, 10000});
-  coverage.mark({0, nullptr, 0, 10, 5, 20, 0});
-  coverage.mark({890, nullptr, 0, 10, 3, 810, 0});   // holes of 800: twice these is more
-  coverage.mark({3300, nullptr, 0, 10, 5, 910, 0});  // and of 900
-  EXPECT_EQ(begins(true),
-            (std::vector<std::int64_t>{0, 890, 1700, 2510, 3300, 4210, 5120, 6030, 6940}));
-}
-
 TEST(Plan, RequestsToADeviceAreSpreadOverTheRanksWhereThereAreHoles) {
   const auto aggregators = [](const std::vector<Section>& sections) {
     const auto ranks = static_cast<int>(sections.size());
-    return make_plan(layout.units(), demand_of(sections), {}, paced_machine(ranks, 2), false)
+    return make_plan(layout.units(), demand_of(sections), {}, machine_with_device(ranks, 2), false)
         .domains.aggregators();
   };
   std::vector<Section> rows, blocks;

@@ -1,7 +1,6 @@
 // The trace of a process: what is in its file, whatever becomes of the process and the disk.
 #include <gtest/gtest.h>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <penstock/error.hpp>
 
 #include "storage_temp_folder.hpp"
+#include "support/small_files.hpp"
 #include "trace/lane.hpp"
 #include "trace/trace.hpp"
 
@@ -239,14 +239,10 @@ TEST_F(Traces, SurvivesItsProcess) {
 TEST_F(Traces, StopsWhereTheDiskIsFull) {
   testing::internal::CaptureStderr();
   Trace trace(settings());
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit{};
-  ::getrlimit(RLIMIT_FSIZE, &limit);
-  const rlimit lower{65536 + TraceFile::block, limit.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &lower);
-  for (std::uint64_t i = 0; i < least_capacity; ++i) trace.listener("f")->take(span(Phase::copy));
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  std::signal(SIGXFSZ, before);
+  {
+    const test::SmallFiles full(65536 + TraceFile::block);
+    for (std::uint64_t i = 0; i < least_capacity; ++i) trace.listener("f")->take(span(Phase::copy));
+  }
   const std::string told = testing::internal::GetCapturedStderr();
   Contents found;
   read_contents(trace.path(), found);
