@@ -29,13 +29,13 @@ void set_status(MPI_Status* status, std::int64_t bytes) {
 }
 
 std::int64_t PendingAccess::finish() {
-  const std::int64_t bytes = begun->operation->bytes();
-  const bool reads = !begun->operation->access().writes();
+  const std::int64_t bytes = begun->bytes();
+  const bool reads = !begun->access().writes();
   return conversion_ && reads ? conversion_->take(bytes) : conversion_ ? moved_ : bytes;
 }
 
 bool PendingAccess::is_as_good_as_written() const {
-  const Operation& operation = *begun->operation;
+  const Operation& operation = *begun;
   return company_ == Company::independent && operation.access().writes() && operation.is_copied();
 }
 
@@ -187,7 +187,7 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
   if (prepared.request.error && access.company == Company::independent)
     throw Error(*prepared.request.error);
   prepared.transfer.begun = bytes_->transfer(std::move(prepared.request));
-  const Operation& operation = *prepared.transfer.begun->operation;
+  const Operation& operation = *prepared.transfer.begun;
   const std::int64_t bytes = prepared.transfer.finish();
   // The pointer is behind what was read.
   if (access.at == DataAccess::At::individual && !access.writes() && view_.etype_size() > 0)
@@ -217,12 +217,11 @@ bool MpiFile::test(PendingAccess& transfer) {
 std::int64_t MpiFile::end(PendingAccess& transfer) {
   const auto began = std::chrono::steady_clock::now();
   const auto finish = [&] {
-    report_.count(*transfer.begun->operation, transfer.company_,
-                  transfer.seconds_ + seconds_since(began));
+    report_.count(*transfer.begun, transfer.company_, transfer.seconds_ + seconds_since(began));
     return transfer.finish();
   };
   // What goes wrong with it is told by a later call.
-  if (!transfer.begun->operation->has_ended() && transfer.is_as_good_as_written()) return finish();
+  if (!transfer.begun->has_ended() && transfer.is_as_good_as_written()) return finish();
   bytes_->end(*transfer.begun);
   return finish();
 }

@@ -49,7 +49,7 @@ class PendingAccess {
   std::int64_t finish();
   Company company() const noexcept { return company_; }
   /// Grows while it goes on.
-  std::int64_t steps() const noexcept { return begun->operation->steps(); }
+  std::int64_t steps() const noexcept { return begun->steps(); }
 
  private:
   friend class MpiFile;

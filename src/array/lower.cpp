@@ -81,7 +81,8 @@ Sides lower_both(const ArrayLayout& layout, const Section& section,
   if (section.is_extents())
     return lower_extents(layout, section, strides ? strides->at(0) : layout.element_size);
   const std::vector<std::int64_t> pitches = layout.pitches();
-  Sides sides{Nest::run(layout.offset, layout.element_size), Nest::run(0, layout.element_size)};
+  const Nest element = Nest::run(0, layout.element_size);
+  Sides sides{element.moved(layout.offset), element};
   for (std::size_t place = layout.shape.size(); place-- > 0;) {  // from the fastest on
     const std::size_t d = layout.dimension_at(place);
     const Step step{pitches[d], strides ? (*strides)[d] : 0};

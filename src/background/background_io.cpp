@@ -9,6 +9,7 @@ namespace {
 template <class Map>
 auto alive(const Map& map) {
   std::vector<decltype(map.begin()->second.lock())> objects;
+  objects.reserve(map.size());
   for (const auto& [key, known] : map)
     if (auto object = known.lock()) objects.push_back(std::move(object));
   return objects;

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 
 namespace penstock {
 
 Extent BufferedFile::pending_hull() {
-  Extent hull{std::numeric_limits<std::int64_t>::max(), -1};
-  for (const Extent extent : pending()) {
-    hull.begin = std::min(hull.begin, extent.begin);
-    hull.end = std::max(hull.end, extent.end);
-  }
-  return hull;
+  const auto guard = queue_->lock();
+  return ledger_.pending_hull();
 }
 
 std::vector<Extent> BufferedFile::pending() {

@@ -33,7 +33,7 @@ class BufferedFile {
   /// Somebody waits for a unit of its queue.
   bool is_expedited() { return queue_->is_expedited(); }
 
-  /// Where writes are pending: from the first to the last such byte.
+  /// See Ledger.
   Extent pending_hull();
   std::vector<Extent> pending();
   void publish(SharedExtent& hull);

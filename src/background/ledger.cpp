@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 namespace penstock {
@@ -60,6 +61,13 @@ std::vector<Extent> Ledger::pending() const {
   std::vector<Extent> extents;
   for (const Write& write : pending_) extents.push_back(write.extent);
   return extents;
+}
+
+Extent Ledger::pending_hull() const noexcept {
+  Extent hull{std::numeric_limits<std::int64_t>::max(), -1};
+  for (const Write& write : pending_)
+    hull = {std::min(hull.begin, write.extent.begin), std::max(hull.end, write.extent.end)};
+  return hull;
 }
 
 void Ledger::fail(const Error& error, const void* owner, std::int64_t operation) {

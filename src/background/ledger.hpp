@@ -36,6 +36,8 @@ class Ledger {
   /// Where writes are pending, oldest first.
   std::vector<Extent> pending() const;
   bool has_pending() const noexcept { return !pending_.empty(); }
+  /// From the first to the last such byte; ends below 0 where there is none.
+  Extent pending_hull() const noexcept;
 
   /// As if a unit of write `operation` had failed.
   void fail(const Error& error, const void* owner, std::int64_t operation);

@@ -1,6 +1,6 @@
-// Task: a function that is left off where it would have to wait, and gone on with later (a C++20
+// Task: a function that is suspended where it would have to wait, and resumed later (a C++20
 // coroutine). Whoever drives it looks now and then whether what it waits for is there; looking
-// never waits. So one thread goes on with any number of them, and nothing but the driver sleeps.
+// never waits. So one thread drives any number of them, and nothing but the driver sleeps.
 //
 //   Task<int> both(...) {
 //     co_await until(Expect::ring, [&] { return first_is_there(); });
@@ -34,20 +34,20 @@ constexpr bool may_give_up(Expect expect) noexcept {
   return expect == Expect::meeting || expect == Expect::meeting_by_messages;
 }
 
-/// Where a task that is driven has left off.
+/// Where a task that is driven is suspended.
 class Strand {
  public:
   using Look = bool (*)(void* awaited);
 
-  void leave_off(std::coroutine_handle<> here, Look look, void* awaited,
-                 const Expect* expect) noexcept {
+  void suspend(std::coroutine_handle<> here, Look look, void* awaited,
+               const Expect* expect) noexcept {
     at_ = here;
     look_ = look;
     awaited_ = awaited;
     expect_ = expect;
   }
   /// False: what it waits for is not there.
-  bool go_on() {
+  bool resume() {
     try {
       if (look_ != nullptr && !look_(awaited_)) return false;
     } catch (...) {
@@ -77,7 +77,7 @@ namespace task {
 struct PromiseBase {
   Strand* strand = nullptr;
   std::coroutine_handle<> caller;
-  bool called = false;  // it runs within the caller's co_await, which goes on by itself
+  bool called = false;  // it runs within the caller's co_await, which continues by itself
   std::exception_ptr failure;
 
   struct Final {
@@ -131,7 +131,7 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  /// Runs the task as a call. False: it has ended without waiting, and the caller goes on. A
+  /// Runs the task as a call. False: it has ended without waiting, and the caller continues. A
   /// transfer to it and back would take stack in a loop of such tasks, where the compiler does not
   /// make jumps of them (sanitizers, no optimisation).
   template <class Promise>
@@ -153,7 +153,7 @@ class [[nodiscard]] Task {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// Leaves the task off until `holds()`. What it expects may change while it waits.
+/// Suspends the task until `holds()`. What it expects may change while it waits.
 template <class Holds>
 class [[nodiscard]] Until {
  public:
@@ -166,7 +166,7 @@ class [[nodiscard]] Until {
   void await_suspend(std::coroutine_handle<Promise> here) noexcept {
     strand_ = here.promise().strand;
     const auto look = [](void* self) -> bool { return static_cast<Until*>(self)->holds_(); };
-    strand_->leave_off(here, look, this, expect_);
+    strand_->suspend(here, look, this, expect_);
   }
   void await_resume() {
     if (strand_ != nullptr) strand_->throw_failure();
@@ -194,17 +194,17 @@ class Running {
  public:
   explicit Running(Task<T> task) : task_(std::move(task)) {
     task_.handle_.promise().strand = &strand_;
-    strand_.leave_off(task_.handle_, nullptr, nullptr, nullptr);
+    strand_.suspend(task_.handle_, nullptr, nullptr, nullptr);
   }
   Running(const Running&) = delete;
 
-  /// Goes on as far as it can. True: to the end.
+  /// Resumes it, as far as it gets without waiting. True: to the end.
   bool advance() {
-    while (!done() && strand_.go_on()) ++steps_;
+    while (!done() && strand_.resume()) ++steps_;
     return done();
   }
   bool done() const noexcept { return task_.handle_.done(); }
-  /// How often it has gone on.
+  /// How often it has been resumed.
   std::int64_t steps() const noexcept { return steps_; }
   Expect expects() const noexcept { return strand_.expects(); }
   /// Once, after the end.

@@ -29,7 +29,7 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   ActiveBuffer& active = context.background.memory();
   const std::int64_t budget = context.buffering.budget;
   if (ActiveBuffer::Memory memory = active.try_take(bytes, budget)) return memory;
-  context.buffering.copying.reset();
+  context.copying.reset();
   ++context.record.counts.buffer_waits;
   const Timed watch(context.record, Phase::room);
   const BackgroundIo::Expedite expedite(context.background);  // whichever queue has the memory
@@ -228,8 +228,8 @@ class DirectPacker {
     const int writers = static_cast<int>(hints_.writers);
     const bool beside = writers == 0 && context_.storage.completes_later();
     if (beside)
-      unit.finish = [call = context_.share_io(), mine = unit_] { finish_unit(*call, *mine); };
-    unit.work = [call = context_.share_io(), mine = std::move(unit_), locks = hints_.locks, writers,
+      unit.finish = [call = context_.shared_io, mine = unit_] { finish_unit(*call, *mine); };
+    unit.work = [call = context_.shared_io, mine = std::move(unit_), locks = hints_.locks, writers,
                  beside] {
       let_copy(call->file);
       const Permit permit(*call, writers);
@@ -283,7 +283,7 @@ namespace {
 /// In its turn, without a copy: the calling thread waits.
 void write_through(Context& context, const Access& access, const Hints& hints) {
   ++context.record.counts.buffer_waits;
-  context.buffering.copying.reset();
+  context.copying.reset();
   const Timed watch(context.record, Phase::room);
   IoUnit unit;
   unit.extent = access.file.hull();

@@ -1,6 +1,10 @@
 // Writes into the active buffer.
 #pragma once
 
+#include <optional>
+#include <utility>
+
+#include "base/task.hpp"
 #include "engine/context.hpp"
 #include "plan/plan.hpp"
 
@@ -26,13 +30,33 @@ class UnitBell {
   int id_;
 };
 
-/// Ends once `over()`, which depends on the I/O threads.
+/// Suspends the task until `over()`, which depends on the I/O threads.
 template <class Over>
-Task<> await_units(Context& context, Over over) {
-  if (over()) co_return;
-  const Timed watch(context.record, Phase::wait);
-  const UnitBell bell(context);
-  co_await until(Expect::ring, over);
+class [[nodiscard]] UntilUnits {
+ public:
+  UntilUnits(Context& context, Over over)
+      : context_(context), until_(Expect::ring, std::move(over)) {}
+  UntilUnits(const UntilUnits&) = delete;
+
+  bool await_ready() { return until_.await_ready(); }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> here) {
+    watch_.emplace(context_.record, Phase::wait);
+    bell_.emplace(context_);  // what ends before this rings nobody: the driver looks once more
+    until_.await_suspend(here);
+  }
+  void await_resume() { until_.await_resume(); }
+
+ private:
+  Context& context_;
+  Until<Over> until_;
+  std::optional<Timed> watch_;
+  std::optional<UnitBell> bell_;
+};
+
+template <class Over>
+UntilUnits<Over> await_units(Context& context, Over over) {
+  return UntilUnits<Over>(context, std::move(over));
 }
 
 /// Memory for a unit, within the call's budget; waits for as much room as it needs.

@@ -1,9 +1,11 @@
-// Context: one call of an open file, for the thread that goes on with it: the calling thread, or of
+// Context: one call of an open file, for the thread that carries it out: the calling thread, or of
 // a request that an I/O thread moves by itself (engine/buffering.hpp) that one, which has a context
-// of its own. What others do for the call is done with its `io` alone.
+// of its own. What other threads do for the call is done with its `io` alone, which units share:
+// they may outlast the call, and keep nothing else of it.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/access.hpp"
@@ -12,10 +14,11 @@
 
 namespace penstock {
 
-struct Context : std::enable_shared_from_this<Context> {
+struct Context {
   Context(OpenFile& file, const Channel& channel, Buffers& buffers,
           std::shared_ptr<const Region> region = nullptr)
-      : io(file.io, file.listener, channel.call.number),
+      : shared_io(std::make_shared<IoCall>(file.io, file.listener, channel.call.number)),
+        io(*shared_io),
         file(file),
         region(std::move(region)),
         storage(io.storage),
@@ -37,10 +40,9 @@ struct Context : std::enable_shared_from_this<Context> {
   }
   /// Null: this rank is alone.
   Transport* transport() const noexcept { return comm.alone() ? nullptr : &comm.transport(); }
-  /// For units, which other threads carry out and which may outlast the call.
-  std::shared_ptr<IoCall> share_io() { return {shared_from_this(), &io}; }
 
-  IoCall io;  // of every thread; all that follows is this call's thread's
+  const std::shared_ptr<IoCall> shared_io;  // for units
+  IoCall& io;  // of every thread; all that follows is this call's thread's
 
   // The same all through the call.
   OpenFile& file;
@@ -58,7 +60,8 @@ struct Context : std::enable_shared_from_this<Context> {
   MemoryGauge& gauge;
   Recorder record;  // what storage does not count
   Buffering buffering;
-  Sieving sieving;  // of the plan
+  std::optional<Copying> copying;  // while there is room and cores are better used for that
+  Sieving sieving;                 // of the plan
 };
 
 }  // namespace penstock

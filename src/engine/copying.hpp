@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-
 #include "background/background_io.hpp"
 #include "mpi/team.hpp"
 
@@ -32,8 +30,7 @@ struct Buffering {
   std::int64_t operation = 0;  // which write of the file it is
   bool cached = false;         // storage is the page cache, and as quick as a buffer
   Placement placement;
-  IoTicket last = 0;                 // its newest unit
-  std::unique_ptr<Copying> copying;  // while there is room and cores are better used for that
+  IoTicket last = 0;  // its newest unit
 };
 
 }  // namespace penstock

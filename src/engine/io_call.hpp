@@ -66,7 +66,7 @@ struct IoFile {
   StorageCounts storage_counts;         // the same, of storage calls
 };
 
-/// Of one call. Units may keep it longer than the call lasts (Context::share_io).
+/// Of one call. Units keep it, and may outlast the call (Context::shared_io).
 struct IoCall {
   IoCall(IoFile& file, Listener* listener, std::int64_t call)
       : file(file),

@@ -30,14 +30,13 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
                      std::optional<Background> background, std::optional<Error> early,
                      Company company)
     : file_(file),
-      context_(std::make_shared<Context>(
-          file,
-          company == Company::collective
-              ? file.next_channel(kind(access.direction, background))
-              : Channel{file.comm, file.storage.path(), {kind(access.direction, background)}},
-          file.buffers, access.region)),
+      context_(file,
+               company == Company::collective
+                   ? file.next_channel(kind(access.direction, background))
+                   : Channel{file.comm, file.storage.path(), {kind(access.direction, background)}},
+               file.buffers, access.region),
       access_(std::move(access)),
-      hints_(resolve_hints(hints, file.machine, context_->units.grain)),
+      hints_(resolve_hints(hints, file.machine, context_.units.grain)),
       asked_{access_.direction, background, access_.atomic ? 0 : hints.active_buffer_size.value()},
       company_(company),
       early_(std::move(early)) {
@@ -59,7 +58,7 @@ bool Operation::advance() {
 bool Operation::is_ready() {
   if (ended_) return true;
   if (!begun_ || (prepared_ && !prepared_->queue->has_read_ahead())) return false;
-  return context_->buffered->is_done(ticket_);
+  return context_.buffered->is_done(ticket_);
 }
 
 void Operation::tell() {
@@ -72,7 +71,7 @@ void Operation::tell() {
 Task<> Operation::run() {
   // A blocking call is as long as its operation.
   const Phase blocking = access_.writes() ? Phase::write_call : Phase::read_call;
-  const Timed whole(context_->record, asked_.background ? Phase::in_flight : blocking,
+  const Timed whole(context_.record, asked_.background ? Phase::in_flight : blocking,
                     access_.file.bytes(), access_.file.empty() ? -1 : access_.file.hull().begin);
   try {
     if (company_ == Company::collective) co_await begin();
@@ -127,47 +126,48 @@ Task<> Operation::start(const Demand& all) {
     co_await read_ahead(all);
     co_return;
   }
-  if (route_ == Route::buffered && context_->buffering.cached)
-    context_->buffering.copying =
-        std::make_unique<Copying>(context_->background, context_->comm.team());
+  if (route_ == Route::buffered && context_.buffering.cached)
+    context_.copying.emplace(context_.background, context_.comm.team());
   // Of a call that does not block, ranks may be elsewhere while it is under way: whoever waits for
   // what is announced could wait for ever.
   std::optional<Announcement> announcement;
   if (const Extent mine = will_queue(all); !asked_.background && !mine.empty())
-    announcement.emplace(context_->buffered, mine);
+    announcement.emplace(context_.buffered, mine);
   std::optional<Error> error;
   try {
-    co_await move(all);
+    if (plan_.collective()) co_await move_collectively(all);
+    else move_independently(context_, access_, plan_, hints_);
+    note_cache_speed(all);
   } catch (...) {
     error = current_error();
   }
   announcement.reset();
-  context_->buffering.copying.reset();
+  context_.copying.reset();
   count_memory();
-  ticket_ = context_->buffering.last;
+  ticket_ = context_.buffering.last;
   if (route_ != Route::buffered) {
     if (route_ == Route::told_at_end) co_await keep_for_end(std::move(error));
     else co_await agree(std::move(error));
     co_return;
   }
   copied_ = true;
-  // Nothing has touched the file yet. What went wrong all the same is told with what goes wrong
+  // Nothing has touched the file yet. What went wrong all the same is reported with what goes wrong
   // there.
-  if (error) context_->buffered->fail(*error, &file_, number_);
+  if (error) context_.buffered->fail(*error, &file_, number_);
 }
 
 /// Where this rank buffers what others have asked for.
 Extent Operation::will_queue(const Demand& all) const {
   if (route_ != Route::buffered || !plan_.collective()) return {};
-  const std::int64_t aggregator = plan_.aggregator_of(context_->comm.rank());
+  const std::int64_t aggregator = plan_.aggregator_of(context_.comm.rank());
   return aggregator < 0 ? Extent{} : intersect(plan_.domains.hull(aggregator), all.hull());
 }
 
-/// What went wrong at once is told like what goes wrong later: by the end or the next call.
+/// What went wrong at once is reported like what goes wrong later: by the end or the next call.
 Task<> Operation::keep_for_end(std::optional<Error> error) {
   if (error && access_.writes()) {
-    context_->buffered->fail(*error, &file_, number_);
-    error = context_->buffered->lost(&file_, number_);
+    context_.buffered->fail(*error, &file_, number_);
+    error = context_.buffered->lost(&file_, number_);
   }
   try {
     co_await agree(std::move(error));
@@ -177,9 +177,9 @@ Task<> Operation::keep_for_end(std::optional<Error> error) {
 }
 
 Task<> Operation::read_ahead(const Demand& all) {
-  prepared_.emplace(co_await begin_collectively(*context_, access_, plan_, hints_, all));
-  if (context_->machine.page_cache && context_->storage.read_ahead({})) warm_page_cache();
-  else prepared_->queue->read_ahead(*prepared_->table, context_->buffering.budget);
+  prepared_.emplace(co_await begin_collectively(context_, access_, plan_, hints_, all));
+  if (context_.machine.page_cache && context_.storage.read_ahead({})) warm_page_cache();
+  else prepared_->queue->read_ahead(*prepared_->table, context_.buffering.budget);
   count_memory();
 }
 
@@ -188,25 +188,25 @@ void Operation::warm_page_cache() {
   std::vector<Extent> extents = prepared_->table->extents_left();
   if (extents.empty()) return;
   IoUnit unit;
-  unit.placement = context_->buffering.placement;
+  unit.placement = context_.buffering.placement;
   unit.work = [&storage = file_.storage, extents = std::move(extents)] {
     for (const Extent extent : extents) storage.read_ahead(extent);
   };
-  ticket_ = context_->buffered->submit(std::move(unit));
+  ticket_ = context_.buffered->submit(std::move(unit));
 }
 
-Task<> Operation::move(const Demand& all) {
-  if (plan_.collective()) {
-    Prepared prepared = co_await begin_collectively(*context_, access_, plan_, hints_, all);
-    co_await end_collectively(*context_, access_, plan_, prepared);
-  } else {
-    move_independently(*context_, access_, plan_, hints_);
-  }
-  if (!access_.writes() || plan_.buffered || !context_->machine.page_cache) co_return;
+Task<> Operation::move_collectively(const Demand& all) {
+  Prepared prepared = co_await begin_collectively(context_, access_, plan_, hints_, all);
+  co_await end_collectively(context_, access_, plan_, prepared);
+}
+
+/// Of a write that has been moved.
+void Operation::note_cache_speed(const Demand& all) {
+  if (!access_.writes() || plan_.buffered || !context_.machine.page_cache) return;
   const std::int64_t calls =
-      plan_.method == Method::direct ? access_.file.run_count() : context_->record.counts.rounds;
-  file_.io.cache_speed->note(all.bytes / std::max(1, context_->machine.nodes),
-                             context_->record.counts.time_storage, calls, CacheSpeed::Clock::now());
+      plan_.method == Method::direct ? access_.file.run_count() : context_.record.counts.rounds;
+  file_.io.cache_speed->note(all.bytes / std::max(1, context_.machine.nodes),
+                             context_.record.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
 /// Throws on all ranks what one of them brings.
@@ -215,17 +215,17 @@ Task<> Operation::agree(std::optional<Error> error) {
     if (error) throw Error(*error);
     co_return;
   }
-  ++context_->record.counts.synchronisations;
-  const Timed leaving(context_->record, Phase::wait);
-  co_await agree_on_exit(context_->channel, error);
+  ++context_.record.counts.synchronisations;
+  const Timed leaving(context_.record, Phase::wait);
+  co_await agree_on_exit(context_.channel, error);
 }
 
 void Operation::count_memory() {
-  context_->record.counts.staging_peak = context_->gauge.peak();
+  context_.record.counts.staging_peak = context_.gauge.peak();
   if (plan_.collective() && plan_.exchange == Exchange::node)
-    context_->record.counts.staging_peak += file_.staging.own_bytes(context_->comm.team()->rank());
-  context_->record.counts.allocations += context_->gauge.allocations();
-  context_->record.counts.buffer_peak = context_->background.memory().peak();
+    context_.record.counts.staging_peak += file_.staging.own_bytes(context_.comm.team()->rank());
+  context_.record.counts.allocations += context_.gauge.allocations();
+  context_.record.counts.buffer_peak = context_.background.memory().peak();
 }
 
 /// All of this rank's part is one unit, from or into user memory.
@@ -235,12 +235,12 @@ void Operation::set_aside() {
   if (access_.writes()) unit.extent = access_.file.hull();
   unit.owner = &file_;
   unit.operation = number_;
-  unit.placement = context_->buffering.placement;
-  aside_.emplace(*context_, access_, plan_.method, hints_);
+  unit.placement = context_.buffering.placement;
+  aside_.emplace(context_, access_, plan_.method, hints_);
   unit.work = [aside = std::shared_ptr<AsideMove>(shared_from_this(), &*aside_)] {
     aside->carry_out_and_keep();
   };
-  ticket_ = context_->buffered->submit(std::move(unit));
+  ticket_ = context_.buffered->submit(std::move(unit));
 }
 
 /// What comes after the call that began it.
@@ -257,10 +257,10 @@ Task<> Operation::finish() {
 
 /// Of an operation whose last unit has ended.
 std::optional<Error> Operation::fate_in_background() {
-  std::optional<Error> error = access_.writes() ? context_->buffered->lost(&file_, number_)
+  std::optional<Error> error = access_.writes() ? context_.buffered->lost(&file_, number_)
                                : aside_         ? aside_->error()
                                                 : std::nullopt;
-  // What is told here is not told again by the next call.
+  // What is reported here is not reported again by the next call.
   if (asked_for_ && (error || !access_.writes()))
     if (const std::optional<Error>& failure = file_.failure_to_tell()) error = failure;
   return error;
@@ -269,14 +269,14 @@ std::optional<Error> Operation::fate_in_background() {
 Task<> Operation::exchange_what_was_read() {
   co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
   co_await await_own_units();
-  context_->gauge.restart();
-  context_->buffering = {};
+  context_.gauge.restart();
+  context_.buffering = {};
   // Another plan may have been at work before.
-  if (prepared_->exchange == Exchange::node && !co_await make_room(*context_, plan_, true))
+  if (prepared_->exchange == Exchange::node && !co_await make_room(context_, plan_, true))
     prepared_->exchange = Exchange::sparse;
   std::optional<Error> error;
   try {
-    co_await end_collectively(*context_, access_, plan_, *prepared_);
+    co_await end_collectively(context_, access_, plan_, *prepared_);
   } catch (...) {
     error = current_error();
   }
@@ -289,19 +289,19 @@ Task<> Operation::exchange_what_was_read() {
 /// Of this call, and of the writes before it: a read sees them, and their errors.
 Task<> Operation::await_own_units() {
   const bool reads = !access_.writes();
-  co_await await_units(*context_, [&, reads] {
-    return context_->buffered->is_done(ticket_) &&
+  co_await await_units(context_, [&, reads] {
+    return context_.buffered->is_done(ticket_) &&
            (!prepared_ || prepared_->queue->has_read_ahead()) &&
-           (!reads || context_->buffered->is_drained(BufferedFile::Which::writes));
+           (!reads || context_.buffered->is_drained(BufferedFile::Which::writes));
   });
 }
 
 void Operation::abandon() {
   if (ended_) return;
   if (access_.writes()) {
-    if (!error_) error_ = context_->buffered->lost(&file_, number_);
+    if (!error_) error_ = context_.buffered->lost(&file_, number_);
   } else {
-    error_ = Error(ErrorClass::state, "the file '" + context_->storage.path() +
+    error_ = Error(ErrorClass::state, "the file '" + context_.storage.path() +
                                           "' was let go of before this read had ended: its memory "
                                           "does not hold what was asked for");
   }

@@ -1,5 +1,5 @@
-// Operation: one collective read or write, from its call to its last byte. It is gone on with by
-// advance(), which never waits for another rank; blocking calls do that until it is over
+// Operation: one collective read or write, from its call to its last byte. It is resumed by
+// advance(), which never waits for another rank; blocking calls resume it until it is over
 // (mpi/drive.hpp). What it does:
 //   1. the request is located in the file; what is wrong with it is kept, not thrown
 //   2. agree on entry: demands joined, common arguments compared, errors shared
@@ -9,9 +9,9 @@
 // Every rank does 2 exactly once, and 5 where something happens after the call that began it.
 //
 // Its route (plan/route.hpp) says where its beginning is over, which is when that call returns:
-//   now, told_at_end  after 5; by the second, what goes wrong is told by its end
+//   now, told_at_end  after 5; by the second, what goes wrong is reported by its end
 //   buffered          after 4: the bytes are in active buffers. 5 comes when they are written, if
-//                     somebody has a handle; else what goes wrong is told by the next call
+//                     somebody has a handle; else what goes wrong is reported by the next call
 //   ahead             in the middle of 4: the exchange comes when the bytes are in memory
 //   aside             before 4, which is the I/O thread's
 //
@@ -44,9 +44,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// What all ranks must mean alike.
   static CallKind kind(Direction direction, std::optional<Background> background);
 
-  /// Goes on as far as it can. True: to the end. May read and write the file.
+  /// Resumes it, as far as it gets without waiting. True: to the end. May read and write the file.
   bool advance();
-  /// How often it has gone on, and what it waits for now.
+  /// How often it has been resumed, and what it waits for now.
   std::int64_t steps() const noexcept { return running_ ? running_->steps() : 0; }
   Expect expects() const noexcept { return running_ ? running_->expects() : Expect::ring; }
 
@@ -63,20 +63,20 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool is_ready();
   /// What went wrong. Of an operation that has ended the same class on every rank.
   const std::optional<Error>& error() const noexcept { return error_; }
-  /// Somebody waits for its end, and is told: what went wrong in the background is not told again
-  /// by the next call.
+  /// Somebody waits for its end, which reports what went wrong in the background; the next call
+  /// does not report it again.
   void ask() noexcept { asked_for_ = true; }
   void tell();
   /// It will never end, and holds nothing of the file any more. After the file's last unit.
   void abandon();
 
-  std::int64_t call() const noexcept { return context_->channel.call.number; }
+  std::int64_t call() const noexcept { return context_.channel.call.number; }
   const Access& access() const noexcept { return access_; }
   const Plan& plan() const noexcept { return plan_; }
   /// Bytes that it moves; of one that has begun what is left of a read where the file ends.
   std::int64_t bytes() const noexcept { return access_.file.bytes(); }
   /// What was counted since it was asked last.
-  Statistics take_counts() noexcept { return context_->take_counts(); }
+  Statistics take_counts() noexcept { return context_.take_counts(); }
 
  private:
   Task<> run();
@@ -86,18 +86,21 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Task<> await_what_it_could_miss();
   Task<> finish();
   std::optional<Error> locate(Demand& demand);
-  Task<> prepare_buffering();
+  void prepare_buffering();
+  bool can_overtake_nothing() const;
   bool could_be_mapped() const;
   bool is_slow() const;
   bool sieves(const Demand& demand) const;
   std::int64_t room_in_buffer() const;
   void look_for_memory(Demand& demand) const;
   void check_memory(const Demand& all) const;
-  Task<> decide(Demand all);
+  void decide(const Demand& all);
+  Task<> take_room_in_node(const Demand& all);
   Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
   Extent will_queue(const Demand& all) const;
-  Task<> move(const Demand& all);
+  Task<> move_collectively(const Demand& all);
+  void note_cache_speed(const Demand& all);
   Task<> agree(std::optional<Error> error);
   Task<> keep_for_end(std::optional<Error> error);
   Task<> read_ahead(const Demand& all);
@@ -110,7 +113,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool can_queue_up() const noexcept { return asked_.leaves_storage() && !access_.writes(); }
 
   OpenFile& file_;
-  const std::shared_ptr<Context> context_;  // units of the background have it, too
+  Context context_;
   Access access_;
   Hints hints_;
   Asked asked_;
@@ -123,7 +126,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   IoTicket ticket_ = 0;               // its newest unit
   std::optional<AsideMove> aside_;    // the I/O thread's until that unit has ended
   std::optional<Error> error_;
-  // Other threads than the one that goes on with it may look at these.
+  // Other threads than the one that resumes it may look at these.
   std::atomic<bool> begun_ = false, copied_ = false, ended_ = false;
   bool failed_to_begin_ = false, asked_for_ = false;
   std::optional<Running<void>> running_;

@@ -75,54 +75,61 @@ Task<> Operation::begin() {
   });
   if (!can_queue_up())
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  std::optional<Timed> watch(std::in_place, context_->record, Phase::plan);
-  co_await prepare_buffering();
+  std::optional<Timed> watch(std::in_place, context_.record, Phase::plan);
+  prepare_buffering();
+  co_await await_units(context_, [this] { return can_overtake_nothing(); });
   Demand demand;
   const std::optional<Error> error = locate(demand);
   const Entry entry{common_values(file_, hints_, access_.region.get()), demand, error};
-  Demand all = co_await enter(file_, context_->channel, entry);
+  Demand all = co_await enter(file_, context_.channel, entry);
   if (!all.any_winner) access_.overlap = Overlap::highest_rank;
-  if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
-  context_->record.counts.synchronisations += 1;
-  if (context_->units.open_ended && !access_.writes()) {
+  if (access_.writes()) context_.buffering.operation = number_ = ++file_.writes;
+  context_.record.counts.synchronisations += 1;
+  if (context_.units.open_ended && !access_.writes()) {
     all.clip(all.file_end);
     access_.clip(all.file_end);
   }
-  co_await decide(all);
+  context_.buffering.cached = !all.slow;
+  context_.buffering.budget = choose_budget(asked_, all, context_.machine);
+  if (access_.writes()) hints_.active_buffer_size = context_.buffering.budget;
+  decide(all);
+  // Of what is ahead the exchange comes later; others may have the memory until then.
+  if (plan_.collective() && plan_.exchange == Exchange::node && route_ != Route::ahead)
+    co_await take_room_in_node(all);
   watch.reset();
   if (route_ != Route::ahead)
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  co_await order_after_pending(all);
-  context_->record.counts.bytes_wanted = access_.file.bytes();
+  if (!all.pending().empty()) co_await order_after_pending(all);
+  context_.record.counts.bytes_wanted = access_.file.bytes();
   co_await start(all);
 }
 
 /// Planned as if this rank were alone; what it has pending itself is waited for.
 Task<> Operation::begin_alone() {
-  co_await prepare_buffering();
+  prepare_buffering();
+  co_await await_units(context_, [this] { return can_overtake_nothing(); });
   Demand demand;
   const std::optional<Error> error = locate(demand);
   if (error) {
     file_.untold.reset();
     throw Error(*error);
   }
-  if (access_.writes()) context_->buffering.operation = number_ = ++file_.writes;
-  Machine machine = context_->machine;
+  if (access_.writes()) context_.buffering.operation = number_ = ++file_.writes;
+  Machine machine = context_.machine;
   machine.ranks = machine.writers = machine.nodes = 1;
   machine.shared_memory = false;
-  context_->buffering.cached = !demand.slow;
-  context_->buffering.budget = choose_budget(asked_, demand, machine);
+  context_.buffering.cached = !demand.slow;
+  context_.buffering.budget = choose_budget(asked_, demand, machine);
   hints_.method = sieves(demand) ? Method::sieved : Method::direct;
   hints_.aggregators = 0;
-  if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
-  plan_ = make_plan(context_->units, demand, hints_, machine, access_.writes());
-  context_->sieving = plan_.sieving;
+  if (access_.writes()) hints_.active_buffer_size = context_.buffering.budget;
+  plan_ = make_plan(context_.units, demand, hints_, machine, access_.writes());
+  context_.sieving = plan_.sieving;
   route_ = choose_route(asked_, demand, plan_);
   co_await await_what_it_could_miss();
   const std::unique_ptr<RangeLock> lock = lock_whole();
-  if (context_->units.open_ended && !access_.writes())
-    access_.clip(checked_size(context_->storage));
-  context_->record.counts.bytes_wanted = access_.file.bytes();
+  if (context_.units.open_ended && !access_.writes()) access_.clip(checked_size(context_.storage));
+  context_.record.counts.bytes_wanted = access_.file.bytes();
   co_await start(demand);
 }
 
@@ -133,21 +140,21 @@ Task<> Operation::begin_alone() {
 Task<> Operation::await_what_it_could_miss() {
   if (access_.file.empty()) co_return;
   const auto is_written = [&] {
-    return context_->buffered->is_drained(BufferedFile::Which::writes);
+    return context_.buffered->is_drained(BufferedFile::Which::writes);
   };
   const Extent wanted = access_.file.hull();
   const bool could_miss =
       !access_.writes() ||
-      (!uses_io_thread(route_) && !intersect(context_->buffered->pending_hull(), wanted).empty());
+      (!uses_io_thread(route_) && !intersect(context_.buffered->pending_hull(), wanted).empty());
   if (could_miss && !is_written()) {
-    const BackgroundIo::Expedite expedite(context_->background);
-    co_await await_units(*context_, is_written);
+    const BackgroundIo::Expedite expedite(context_.background);
+    co_await await_units(context_, is_written);
   }
   if (access_.writes())
     if (const std::optional<Error> failure = file_.take_failure()) throw Error(*failure);
-  const auto is_apart = [&] { return !context_->buffered->is_pending_elsewhere(wanted); };
+  const auto is_apart = [&] { return !context_.buffered->is_pending_elsewhere(wanted); };
   if (is_apart()) co_return;
-  const Timed watch(context_->record, Phase::wait);
+  const Timed watch(context_.record, Phase::wait);
   // I/O threads of other processes do not ring here.
   co_await until(Expect::messages, is_apart);
 }
@@ -157,11 +164,11 @@ std::unique_ptr<RangeLock> Operation::lock_whole() {
   if (!access_.atomic || access_.file.empty()) return nullptr;
   const LockKind kind = access_.writes() ? LockKind::exclusive : LockKind::shared;
   std::unique_ptr<RangeLock> lock =
-      lock_for_writing(context_->io, Locks::automatic, access_.file.hull(), kind);
+      lock_for_writing(context_.io, Locks::automatic, access_.file.hull(), kind);
   if (lock == nullptr)
-    throw Error("atomic access to '" + context_->storage.path() +
+    throw Error("atomic access to '" + context_.storage.path() +
                     "' needs byte-range locks, which its file system does not have",
-                context_->storage.path(), access_.file.hull().begin, ENOLCK);
+                context_.storage.path(), access_.file.hull().begin, ENOLCK);
   hints_.locks = Locks::never;  // it has one
   return lock;
 }
@@ -170,50 +177,52 @@ std::unique_ptr<RangeLock> Operation::lock_whole() {
 bool Operation::sieves(const Demand& demand) const {
   if (hints_.method == Method::sieved || hints_.method == Method::direct)
     return hints_.method == Method::sieved;
-  if (!access_.writes() && mapping_pays(demand, context_->machine)) return false;
-  return choose_sieving(context_->machine, 1)
+  if (!access_.writes() && mapping_pays(demand, context_.machine)) return false;
+  return choose_sieving(context_.machine, 1)
       .pays(demand.hull().length(), demand.bytes, demand.runs, access_.writes());
 }
 
-/// Waits for this rank's pending units of the file: all of them before an unbuffered write, reads
-/// before any write. After the agreement that follows this holds on all ranks.
-Task<> Operation::prepare_buffering() {
+void Operation::prepare_buffering() {
   // What a call with other settings needed is not kept: staging memory is bounded by this call's.
-  if (!(hints_ == file_.common_hints)) context_->pool.clear();
-  context_->gauge.restart();
-  ActiveBuffer& active = context_->background.memory();
-  context_->buffering.placement = placement_of(hints_);
-  context_->buffering.budget = asked_.budget();
+  if (!(hints_ == file_.common_hints)) context_.pool.clear();
+  context_.gauge.restart();
+  ActiveBuffer& active = context_.background.memory();
+  context_.buffering.placement = placement_of(hints_);
+  context_.buffering.budget = asked_.budget();
   // A call that does without a buffer is no wish for less memory.
   if (access_.writes() && asked_.background != Background::none) {
     if (file_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
     file_.last_budget = hints_.active_buffer_size;
   }
-  // Another rank could overtake reads that are still queued here.
-  if (access_.writes()) {
-    const auto which =
-        context_->buffering.budget == 0 ? BufferedFile::Which::all : BufferedFile::Which::reads;
-    co_await await_units(*context_, [&, which] { return context_->buffered->is_drained(which); });
-  }
-  active.restart_peak();
+}
+
+/// Whether this rank has no pending units of the file that another rank could overtake: of an
+/// unbuffered write any, of a buffered one reads. After the agreement that follows this holds on
+/// all ranks.
+bool Operation::can_overtake_nothing() const {
+  if (!access_.writes()) return true;
+  const auto which =
+      context_.buffering.budget == 0 ? BufferedFile::Which::all : BufferedFile::Which::reads;
+  return context_.buffered->is_drained(which);
 }
 
 std::optional<Error> Operation::locate(Demand& demand) {
+  context_.background.memory().restart_peak();
   // Before one looks for failures: what fails after this is known to be pending.
-  const Extent pending = context_->buffered->pending_hull();
+  const Extent pending = context_.buffered->pending_hull();
   std::optional<Error> error = early_;
   if (!error) error = file_.failure_to_tell();
   if (!error)
     error = attempt([&] {
-      check_hints(hints_, context_->units.grain, context_->machine.ranks);
-      demand = Demand::of(access_.file, context_->units);
-      if (company_ == Company::collective) demand.words = publish_descriptor(*context_, access_);
+      check_hints(hints_, context_.units.grain, context_.machine.ranks);
+      demand = Demand::of(access_.file, context_.units);
+      if (company_ == Company::collective) demand.words = publish_descriptor(context_, access_);
       demand.any_winner = access_.overlap == Overlap::unspecified;
       demand.slow = is_slow();
-      if (context_->units.open_ended && !access_.writes())
-        demand.file_end = checked_size(context_->storage);
+      if (context_.units.open_ended && !access_.writes())
+        demand.file_end = checked_size(context_.storage);
       demand.room = room_in_buffer();
-      if (company_ == Company::collective && !context_->comm.alone()) look_for_memory(demand);
+      if (company_ == Company::collective && !context_.comm.alone()) look_for_memory(demand);
     });
   if (error) demand = {};
   if (!pending.empty()) {
@@ -226,9 +235,9 @@ std::optional<Error> Operation::locate(Demand& demand) {
 
 /// What is in use may be more than this call's budget.
 std::int64_t Operation::room_in_buffer() const {
-  ActiveBuffer& active = context_->background.memory();
-  if (context_->buffering.budget > 0 && !active.open_arena()) return Demand::no_buffer;
-  return context_->buffering.budget - active.in_use();
+  ActiveBuffer& active = context_.background.memory();
+  if (context_.buffering.budget > 0 && !active.open_arena()) return Demand::no_buffer;
+  return context_.buffering.budget - active.in_use();
 }
 
 /// Before the plan is known: whether it is enough is found out by all ranks, see check_memory().
@@ -237,14 +246,14 @@ void Operation::look_for_memory(Demand& demand) const {
   const std::int64_t most = 8 * hints_.buffer_size + (std::int64_t{64} << 20);
   const std::int64_t memory = obtainable_memory(most);
   if (memory == no_memory_limit) return;
-  demand.memory = memory + context_->gauge.held();
-  demand.memory_at = context_->comm.rank();
+  demand.memory = memory + context_.gauge.held();
+  demand.memory_at = context_.comm.rank();
 }
 
 /// Less is not worth the look into the page cache.
 bool Operation::could_be_mapped() const {
   constexpr std::int64_t least = 64 * 1024, least_of_one_run = 256 * 1024;
-  return context_->machine.costs.maps_files &&
+  return context_.machine.costs.maps_files &&
          access_.file.bytes() >= (access_.file.run_count() > 1 ? least : least_of_one_run);
 }
 
@@ -252,37 +261,31 @@ bool Operation::could_be_mapped() const {
 /// makes writers wait for the device, or some of the bytes to read are not in the page cache.
 bool Operation::is_slow() const {
   constexpr std::int64_t samples = 8;
-  if (!context_->machine.page_cache) return true;
+  if (!context_.machine.page_cache) return true;
   if (access_.writes()) return file_.io.cache_speed->is_slow(CacheSpeed::Clock::now());
   if (access_.file.empty()) return false;
   if (!asked_.leaves_storage() && !could_be_mapped()) return false;
   const Extent hull = access_.file.hull();
   for (std::int64_t i = 0; i <= samples; ++i) {
     const std::int64_t at = access_.file.next(hull.begin + (hull.length() - 1) / samples * i);
-    if (!context_->storage.is_cached(std::min(at, hull.end - 1))) return true;
+    if (!context_.storage.is_cached(std::min(at, hull.end - 1))) return true;
   }
   return false;
 }
 
 /// The plan and the route: the same on every rank.
-Task<> Operation::decide(Demand all) {
-  context_->buffering.cached = !all.slow;
-  context_->buffering.budget = choose_budget(asked_, all, context_->machine);
-  if (access_.writes()) hints_.active_buffer_size = context_->buffering.budget;
-  const auto make = [&] {
-    const bool ahead = can_queue_up() && !context_->machine.page_cache;
-    plan_ = make_plan(context_->units, all, hints_, context_->machine, access_.writes(), ahead);
-    context_->sieving = plan_.sieving;
-    route_ = choose_route(asked_, all, plan_);
-  };
-  make();
+void Operation::decide(const Demand& all) {
+  const bool ahead = can_queue_up() && !context_.machine.page_cache;
+  plan_ = make_plan(context_.units, all, hints_, context_.machine, access_.writes(), ahead);
+  context_.sieving = plan_.sieving;
+  route_ = choose_route(asked_, all, plan_);
   check_memory(all);
-  // Of what is ahead the exchange comes later; others may have the memory until then.
-  if (!plan_.collective() || plan_.exchange != Exchange::node || route_ == Route::ahead) co_return;
+}
+
+/// Of the node exchange. Where it cannot be had, the plan is another one.
+Task<> Operation::take_room_in_node(const Demand& all) {
   co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
-  if (co_await make_room(*context_, plan_, uses_io_thread(route_))) co_return;
-  make();
-  check_memory(all);
+  if (!co_await make_room(context_, plan_, uses_io_thread(route_))) decide(all);
 }
 
 /// In the middle of an exchange there is no way back: others wait for this rank's bytes. So where
@@ -290,20 +293,20 @@ Task<> Operation::decide(Demand all) {
 void Operation::check_memory(const Demand& all) const {
   if (all.memory_at < 0 || !plan_.collective()) return;
   const std::int64_t needed =
-      exchange_memory(plan_, all, hints_.buffer_size) + new_room(*context_, plan_);
+      exchange_memory(plan_, all, hints_.buffer_size) + new_room(context_, plan_);
   if (needed <= all.memory) return;
-  throw Error("no memory to exchange bytes for '" + context_->storage.path() + "': rank " +
+  throw Error("no memory to exchange bytes for '" + context_.storage.path() + "': rank " +
                   std::to_string(all.memory_at) + " can get " + text_of_bytes(all.memory) +
                   " more, and up to " + text_of_bytes(needed) +
                   " may be needed; a smaller buffer_size than " +
                   text_of_bytes(hints_.buffer_size) + ", or a higher limit (ulimit -v), helps",
-              context_->storage.path(), -1, ENOMEM);
+              context_.storage.path(), -1, ENOMEM);
 }
 
 /// Pending units of earlier writes are written first if this call could overtake or miss them.
 Task<> Operation::order_after_pending(const Demand& all) {
-  if (uses_io_thread(route_)) co_await keep_order(*context_, access_, plan_, all);
-  else co_await await_written(*context_, access_, all);
+  return uses_io_thread(route_) ? keep_order(context_, access_, plan_, all)
+                                : await_written(context_, access_, all);
 }
 
 }  // namespace penstock

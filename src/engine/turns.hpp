@@ -2,20 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <vector>
 
 namespace penstock {
 
 /// Calls that have something to do in turn, in the order in which they began.
 class Turns {
  public:
-  void join(std::int64_t call) { waiting_.insert(call); }
-  bool is_turn_of(std::int64_t call) const { return *waiting_.begin() == call; }
-  std::int64_t first() const noexcept { return waiting_.empty() ? 0 : *waiting_.begin(); }
-  void leave(std::int64_t call) noexcept { waiting_.erase(call); }
+  void join(std::int64_t call) { waiting_.push_back(call); }
+  bool is_turn_of(std::int64_t call) const { return waiting_.front() == call; }
+  std::int64_t first() const noexcept { return waiting_.empty() ? 0 : waiting_.front(); }
+  void leave(std::int64_t call) noexcept { std::erase(waiting_, call); }
 
  private:
-  std::set<std::int64_t> waiting_;
+  std::vector<std::int64_t> waiting_;  // ascending, since calls are numbered as they begin
 };
 
 }  // namespace penstock

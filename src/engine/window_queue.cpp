@@ -92,7 +92,7 @@ Window& WindowQueue::open(DomainTable& table, std::byte* address) {
 bool WindowQueue::must_wait() {
   if (!buffered() || context_.background.memory().has_room(unit_bytes_, context_.buffering.budget))
     return false;
-  context_.buffering.copying.reset();
+  context_.copying.reset();
   return true;
 }
 
@@ -202,14 +202,14 @@ void hand_over(Context& context, std::unique_ptr<WindowIo> filled, int writers, 
   unit.owner = &context.file;
   unit.operation = context.buffering.operation;
   unit.placement = context.buffering.placement;
-  const auto finish = [call = context.share_io(), io, owners, unit_bytes] {
+  const auto finish = [call = context.shared_io, io, owners, unit_bytes] {
     io->finish();
     note_unit(call->file, unit_bytes, io->counts().time_storage, owners);
     call->file.counts.add(io->take_counts());
   };
   const bool beside = writers == 0 && io->goes_beside_others();
   if (beside) unit.finish = finish;
-  unit.work = [call = context.share_io(), io = std::move(io), writers, delay, beside, finish] {
+  unit.work = [call = context.shared_io, io = std::move(io), writers, delay, beside, finish] {
     sleep_for(delay);
     let_copy(call->file);
     const Permit permit(*call, writers);

@@ -44,7 +44,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
   const InCall in(comm_, path_, call_of(request, std::nullopt));
   const auto done = in_flight_->run(std::move(request), hints_);
   last_ = std::exchange(done->counts, {});
-  if (done->error) throw Error(*done->error);
+  if (done->thrown) throw Error(*done->thrown);
   return done;
 }
 
@@ -55,7 +55,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background
   const auto begun = in_flight_->begin(std::move(request), hints_, background);
   if (background == Background::all) return begun;
   last_ = std::exchange(begun->counts, {});
-  if (begun->operation->has_failed_to_begin()) throw Error(*begun->error);
+  if (begun->has_failed_to_begin()) throw Error(*begun->thrown);
   return begun;
 }
 
@@ -81,7 +81,7 @@ CallGate::Pass ByteFile::admit_open() const {
 }
 
 bool ByteFile::is_copied(Begun& begun, bool wait) {
-  const Watched watched(wait ? listener_ : nullptr, Phase::wait_call, begun.operation->call());
+  const Watched watched(wait ? listener_ : nullptr, Phase::wait_call, begun.call());
   const auto pass = wait ? std::optional(admit()) : try_admit();
   return pass && (!storage_ || in_flight_->is_copied(begun, wait));
 }
@@ -99,10 +99,10 @@ bool ByteFile::has_ended(Begun& begun) {
 void ByteFile::end(Begun& begun) {
   const CallGate::Pass pass = admit();
   if (!storage_) {  // closing has waited for it
-    if (begun.error) throw Error(*std::exchange(begun.error, std::nullopt));
+    if (begun.thrown) throw Error(*std::exchange(begun.thrown, std::nullopt));
     return;
   }
-  const Watched watched(listener_, Phase::wait_call, begun.operation->call());
+  const Watched watched(listener_, Phase::wait_call, begun.call());
   const std::optional<Error> error = attempt([&] { in_flight_->end(begun); });
   last_ = std::exchange(begun.counts, {});
   if (error) throw Error(*error);

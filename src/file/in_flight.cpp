@@ -11,22 +11,20 @@
 
 namespace penstock {
 
-std::shared_ptr<InFlight::Begun> InFlight::add(ByteRequest request, const Hints& hints,
+std::shared_ptr<InFlight::Begun> InFlight::add(ByteRequest&& request, const Hints& hints,
                                                std::optional<Background> background) {
-  auto begun = std::make_shared<Begun>();
-  begun->operation =
-      std::make_shared<Operation>(file_, std::move(request.access), hints, background,
-                                  std::move(request.error), request.company);
+  auto begun = std::make_shared<Begun>(file_, std::move(request.access), hints, background,
+                                       std::move(request.error), request.company);
   begun_.push_back(begun);
   return begun;
 }
 
 /// One step of all, oldest first.
-Progress InFlight::go_on() {
+Progress InFlight::resume() {
   Progress progress{false, false, Expect::meeting};
   bool by_message = false, may_leave = true;
   for (const std::shared_ptr<Begun>& begun : begun_) {
-    Operation& operation = *begun->operation;
+    Operation& operation = *begun;
     if (operation.has_ended()) continue;
     const std::int64_t before = operation.steps();
     operation.advance();
@@ -43,7 +41,7 @@ Progress InFlight::go_on() {
 
 /// From the oldest on, up to the first that has not ended.
 void InFlight::take_ended() {
-  while (!begun_.empty() && begun_.front()->operation->has_ended()) {
+  while (!begun_.empty() && begun_.front()->has_ended()) {
     take(*begun_.front());
     begun_.pop_front();
   }
@@ -51,15 +49,15 @@ void InFlight::take_ended() {
 
 /// Keeps the operation's error for its handle, once it has ended, and hands on its counts.
 void InFlight::take(Begun& begun) {
-  if (begun.operation->has_ended() && !begun.taken) {
-    begun.error = begun.operation->error();
+  if (begun.has_ended() && !begun.taken) {
+    begun.thrown = begun.error();
     // After other classes nothing of the write has been done.
-    if (begun.error && begun.operation->access().writes() &&
-        begun.error->error_class() >= ErrorClass::storage)
-      file_.note_damage(*begun.error);
+    if (begun.error() && begun.access().writes() &&
+        begun.error()->error_class() >= ErrorClass::storage)
+      file_.note_damage(*begun.error());
     begun.taken = true;
   }
-  const Statistics counts = begun.operation->take_counts();
+  const Statistics counts = begun.take_counts();
   begun.counts += counts;
   count_(counts);
 }
@@ -67,11 +65,11 @@ void InFlight::take(Begun& begun) {
 /// Where the wait ends because other ranks do not come, operations in flight can never end, and are
 /// abandoned.
 template <class Over>
-void InFlight::go_on_until(Over&& over) {
+void InFlight::resume_until(Over&& over) {
   try {
     drive_until(file_.comm.bell(), file_.comm.crowded(), [&] {
       if (over()) return Progress{true, false, Expect::ring};
-      return go_on();
+      return resume();
     });
   } catch (...) {
     if (file_.comm.is_broken_off()) abandon();
@@ -81,9 +79,9 @@ void InFlight::go_on_until(Over&& over) {
 
 std::shared_ptr<InFlight::Begun> InFlight::run(ByteRequest request, const Hints& of_file) {
   thread_->drain();
-  const Hints hints = std::move(request.hints).value_or(of_file);
+  const Hints& hints = request.hints ? *request.hints : of_file;
   auto begun = add(std::move(request), hints, std::nullopt);
-  go_on_until([&] { return begun->operation->has_ended(); });
+  resume_until([&] { return begun->has_ended(); });
   take(*begun);
   return begun;
 }
@@ -100,16 +98,16 @@ std::shared_ptr<InFlight::Begun> InFlight::begin(ByteRequest request, const Hint
     begin_in_thread(begun, placement);
     return begun;
   }
-  go_on_until([&] { return begun->operation->has_begun(); });
+  resume_until([&] { return begun->has_begun(); });
   take(*begun);
   return begun;
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::post(ByteRequest request, const Hints& of_file) {
   thread_->drain();
-  const Hints hints = std::move(request.hints).value_or(of_file);
+  const Hints& hints = request.hints ? *request.hints : of_file;
   auto begun = add(std::move(request), hints, Background::storage);
-  go_on();
+  resume();
   return begun;
 }
 
@@ -118,7 +116,7 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
   unit.placement = placement;
   unit.work = [this, begun, call = InCall::current()->call()] {
     const InCall in(file_.comm, file_.storage.path(), call);
-    static_cast<void>(attempt([&] { go_on_until([&] { return begun->operation->has_begun(); }); }));
+    static_cast<void>(attempt([&] { resume_until([&] { return begun->has_begun(); }); }));
   };
   last_ticket_ = thread_->submit(std::move(unit));
 }
@@ -148,9 +146,9 @@ void InFlight::require_threads() {
 
 void InFlight::end_first() {
   const std::shared_ptr<Begun> first = begun_.front();
-  const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, first->operation->call()});
+  const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, first->call()});
   const BackgroundIo::Expedite expedite(file_.background);
-  go_on_until([&] { return first->operation->has_ended(); });
+  resume_until([&] { return first->has_ended(); });
   take_ended();
 }
 
@@ -161,58 +159,57 @@ void InFlight::end_everything() {
 
 void InFlight::end_reads() {
   thread_->drain();
-  const auto reads = [](const auto& begun) { return !begun->operation->access().writes(); };
+  const auto reads = [](const auto& begun) { return !begun->access().writes(); };
   while (std::any_of(begun_.begin(), begun_.end(), reads)) end_first();
 }
 
 void InFlight::end(Begun& begun) {
   thread_->drain();
-  Operation& operation = *begun.operation;
-  operation.ask();
-  if (!operation.has_ended()) {
-    const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, operation.call()});
+  begun.ask();
+  if (!begun.has_ended()) {
+    const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, begun.call()});
     const BackgroundIo::Expedite expedite(file_.background);
-    go_on_until([&] { return operation.has_ended(); });
+    resume_until([&] { return begun.has_ended(); });
   }
   take(begun);
-  if (!begun.error) return;
-  operation.tell();
-  throw Error(*std::exchange(begun.error, std::nullopt));
+  if (!begun.thrown) return;
+  begun.tell();
+  throw Error(*std::exchange(begun.thrown, std::nullopt));
 }
 
 bool InFlight::is_copied(Begun& begun, bool wait) {
-  if (begun.operation->is_copied()) return true;
+  if (begun.is_copied()) return true;
   if (wait) thread_->drain();
-  if (wait && begun.operation->is_aside()) {
+  if (wait && begun.is_aside()) {
     const BackgroundIo::Expedite expedite(file_.background);
-    go_on_until([&] { return begun.operation->is_copied(); });
+    resume_until([&] { return begun.is_copied(); });
   }
-  if (!thread_is_busy()) go_on();
-  return begun.operation->is_copied();
+  if (!thread_is_busy()) resume();
+  return begun.is_copied();
 }
 
 bool InFlight::is_ready(Begun& begun) {
-  if (begun.operation->has_ended()) return true;
+  if (begun.has_ended()) return true;
   if (thread_is_busy()) return false;
-  go_on();
-  return begun.operation->is_ready();
+  resume();
+  return begun.is_ready();
 }
 
 bool InFlight::has_ended(Begun& begun) {
-  if (!begun.operation->has_ended() && !thread_is_busy()) go_on();
-  return begun.operation->has_ended();
+  if (!begun.has_ended() && !thread_is_busy()) resume();
+  return begun.has_ended();
 }
 
 void InFlight::abandon() noexcept {
   for (const std::shared_ptr<Begun>& begun : begun_) {
-    begun->operation->abandon();
+    begun->abandon();
     take(*begun);
   }
   begun_.clear();
 }
 
 std::int64_t InFlight::oldest() const noexcept {
-  return begun_.empty() ? 0 : begun_.front()->operation->call();
+  return begun_.empty() ? 0 : begun_.front()->call();
 }
 
 }  // namespace penstock

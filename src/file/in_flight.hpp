@@ -1,5 +1,5 @@
 // InFlight: the operations of one open file that have begun and not ended. Whoever waits for one
-// goes on with all of them. So ranks that wait for different ones meet all the same.
+// resumes all of them. So ranks that wait for different ones meet all the same.
 #pragma once
 
 #include <deque>
@@ -24,11 +24,13 @@ struct ByteRequest {
 
 class InFlight {
  public:
-  struct Begun {
-    std::shared_ptr<Operation> operation;
-    bool taken = false;          // it has ended, and its error was moved to:
-    std::optional<Error> error;  // for the handle to throw
-    Statistics counts;           // that are in no call's statistics yet
+  /// An operation, and what its handle has not reported yet.
+  struct Begun final : Operation {
+    using Operation::Operation;
+
+    bool taken = false;           // it has ended, and its error was copied to:
+    std::optional<Error> thrown;  // by the handle
+    Statistics counts;            // that are in no call's statistics yet
   };
   using Count = std::function<void(const Statistics&)>;
 
@@ -42,13 +44,13 @@ class InFlight {
   /// other rank.
   std::shared_ptr<Begun> run(ByteRequest request, const Hints& of_file);
   std::shared_ptr<Begun> begin(ByteRequest request, const Hints& of_file, Background background);
-  /// The same without waiting for other ranks: it goes on whenever this rank waits for, or asks
+  /// The same without waiting for other ranks: it is resumed whenever this rank waits for, or asks
   /// about, something of the file. Calls are numbered alike on all ranks all the same.
   std::shared_ptr<Begun> post(ByteRequest request, const Hints& of_file);
   /// As collective as it is. Throws what went wrong with it, once.
   void end(Begun& begun);
   bool is_copied(Begun& begun, bool wait);
-  /// Goes on with what is in flight. What is left of this one depends on other ranks alone.
+  /// Resumes what is in flight. Whether what is left of this one depends on other ranks alone.
   bool is_ready(Begun& begun);
   /// The same; whether it has ended.
   bool has_ended(Begun& begun);
@@ -66,11 +68,12 @@ class InFlight {
   std::int64_t oldest() const noexcept;
 
  private:
-  std::shared_ptr<Begun> add(ByteRequest request, const Hints& hints,
+  /// All of the request but its hints, which `hints` may be.
+  std::shared_ptr<Begun> add(ByteRequest&& request, const Hints& hints,
                              std::optional<Background> background);
   template <class Over>
-  void go_on_until(Over&& over);
-  Progress go_on();
+  void resume_until(Over&& over);
+  Progress resume();
   void take(Begun& begun);
   void take_ended();
   void end_first();

@@ -6,14 +6,15 @@
 namespace penstock {
 namespace {
 
-/// Strides of memory that must have room for the section.
+/// Strides of memory that must have room for the section, which has this shape.
 std::vector<std::int64_t> strides_of_dense(Order order, const Section& section,
+                                           const std::vector<std::int64_t>& shape,
                                            std::int64_t element_size, std::size_t size_bytes) {
   const std::int64_t needed = section.element_count() * element_size;
   if (static_cast<std::int64_t>(size_bytes) < needed)
     throw Error(ErrorClass::argument, "buffer is too small: it has " + std::to_string(size_bytes) +
                                           " bytes, the section needs " + std::to_string(needed));
-  return dense_strides(section.shape(), element_size, order);
+  return dense_strides(shape, element_size, order);
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ std::vector<std::int64_t> memory_strides(const Dataset& dataset, const Part<View
                                           ", the section " + part.section.to_string() +
                                           " has shape " + text_of(shape));
   if (memory.strides.empty())
-    return strides_of_dense(dataset.order(), part.section, element_size, memory.size_bytes);
+    return strides_of_dense(dataset.order(), part.section, shape, element_size, memory.size_bytes);
   if (memory.strides.size() != shape.size())
     throw Error(ErrorClass::argument, "buffer has " + std::to_string(memory.strides.size()) +
                                           " strides for " + std::to_string(shape.size()) +
@@ -96,7 +97,7 @@ ByteRequest DatasetCalls::request(Direction direction, const ArrayCall<View>& ca
 void DatasetCalls::transfer(ByteRequest request) {
   const CallGate::Pass pass = file_.admit();
   const auto done = file_.transfer(std::move(request));
-  last_method_ = done->operation->plan().method;
+  last_method_ = done->plan().method;
 }
 
 template <class View>
@@ -114,7 +115,7 @@ std::shared_ptr<ByteFile::Begun> DatasetCalls::begin(Direction direction,
     file_.refuse_begin(call.found != nullptr ? *call.found
                                              : Error(ErrorClass::argument, "background is none"));
   auto begun = file_.begin(request(direction, call), *background);
-  if (background != Background::all) last_method_ = begun->operation->plan().method;
+  if (background != Background::all) last_method_ = begun->plan().method;
   return begun;
 }
 

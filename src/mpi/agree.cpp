@@ -139,11 +139,11 @@ Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine
 }
 
 Task<Ballot> agree(const Channel& channel, const Entry& entry) {
-  Ballot mine = ballot_of(channel, entry.error);
-  mine.demand = entry.demand;
-  mine.common = hash_of(entry.common);
-  mine.lanes = entry.lanes;
-  const Ballot all = co_await reduce(channel, mine);
+  Ballot all = ballot_of(channel, entry.error);
+  all.demand = entry.demand;
+  all.common = hash_of(entry.common);
+  all.lanes = entry.lanes;
+  if (!channel.comm.alone()) all = co_await reduce(channel, all);
   if (all.other_call_at >= 0) throw_other_call(channel, all);
   // Errors are looked at before common values: a rank that brings an error may have no common
   // values, which must not be reported as a disagreement.
@@ -154,11 +154,11 @@ Task<Ballot> agree(const Channel& channel, const Entry& entry) {
   co_return all;
 }
 
-Task<Ballot> reduce_inside(const Channel& channel, Ballot mine, std::span<std::byte> aboard = {}) {
-  mine.call |= leaving;
-  const Ballot all = co_await reduce(channel, mine, aboard);
-  if (all.other_call_at >= 0) throw_other_call(channel, all);
-  co_return all;
+/// For reduce(), inside of a call.
+Ballot inner_ballot_of(const Channel& channel, const std::optional<Error>& error) {
+  Ballot ballot = ballot_of(channel, error);
+  ballot.call |= leaving;
+  return ballot;
 }
 
 }  // namespace
@@ -174,7 +174,9 @@ Task<FreeLanes> agree_on_opening(const Channel& channel, const Entry& entry) {
 }
 
 Task<> agree_on_exit(const Channel& channel, const std::optional<Error>& error) {
-  const Ballot all = co_await reduce_inside(channel, ballot_of(channel, error));
+  Ballot all = inner_ballot_of(channel, error);
+  if (!channel.comm.alone()) all = co_await reduce(channel, all);
+  if (all.other_call_at >= 0) throw_other_call(channel, all);
   if (all.error_class != 0)
     co_await throw_everywhere(channel, static_cast<int>(all.error_rank), error);
 }
@@ -188,7 +190,8 @@ Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
   constexpr std::size_t room = most_aboard - sizeof size;
   std::memcpy(aboard.data(), &size, sizeof size);
   std::memcpy(aboard.data() + sizeof size, text.data(), std::min(text.size(), room));
-  const Ballot all = co_await reduce_inside(channel, ballot_of(channel, error), aboard);
+  const Ballot all = co_await reduce(channel, inner_ballot_of(channel, error), aboard);
+  if (all.other_call_at >= 0) throw_other_call(channel, all);
   if (all.error_class != 0)
     co_await throw_everywhere(channel, static_cast<int>(all.error_rank), error);
   if (channel.comm.alone()) co_return;
@@ -201,9 +204,10 @@ Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
 }
 
 Task<bool> any_rank(const Channel& channel, bool here) {
-  Ballot mine = ballot_of(channel, std::nullopt);
+  Ballot mine = inner_ballot_of(channel, std::nullopt);
   mine.demand.words = here ? 1 : 0;  // joining demands keeps the largest of all ranks
-  const Ballot all = co_await reduce_inside(channel, mine);
+  const Ballot all = co_await reduce(channel, mine);
+  if (all.other_call_at >= 0) throw_other_call(channel, all);
   co_return all.demand.words != 0;
 }
 

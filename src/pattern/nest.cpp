@@ -272,7 +272,9 @@ std::int64_t Nest::run_of(std::int64_t position) const noexcept {
 
 NestCursor::NestCursor(const Nest& nest, std::int64_t begin, std::int64_t end)
     : left_(std::max<std::int64_t>(0, end - begin)) {
-  if (left_ > 0) descend(nest.node(), nest.place(), begin);
+  if (left_ == 0) return;
+  frames_.reserve(few);
+  descend(nest.node(), nest.place(), begin);
 }
 
 /// Down to what gives runs: a run, a table, a repetition or a list of one run.

@@ -11,8 +11,11 @@
 //   3. A nest is a value: its nodes never change and are shared.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <variant>
 #include <vector>
@@ -113,7 +116,12 @@ class NestCursor {
   void go_on();
   std::int64_t emit(const Frame& frame, Strided& out);
 
-  std::vector<Frame> frames_;  // the innermost last
+  /// The memory of so many frames is within this object.
+  static constexpr std::size_t few = 4;
+
+  alignas(Frame) std::array<std::byte, few * sizeof(Frame)> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<Frame> frames_{&memory_};  // the innermost last
   std::int64_t left_;
   std::int64_t skip_ = 0;  // bytes of the current run
 };

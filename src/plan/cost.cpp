@@ -154,7 +154,7 @@ class Model {
   const Hints& hints_;
   const Machine& machine_;
   bool writes_;
-  Costs costs_;
+  const Costs& costs_;
   double nodes_, cores_, ranks_;
 };
 
@@ -243,31 +243,28 @@ Exchange choose_exchange(Exchange asked, const Machine& machine, const Model& mo
 
 void predict_extended(std::vector<Prediction>& all, Exchange asked, Exchange taken,
                       const Machine& machine, const Model& model) {
-  std::vector<Exchange> shown;
-  if (node_works(machine)) shown.push_back(Exchange::node);
-  shown.push_back(Exchange::sparse);
-  if (std::find(shown.begin(), shown.end(), taken) == shown.end()) shown.push_back(taken);
   const bool open = asked == Exchange::automatic;
   const std::string_view note =
       open ? "within a node auto takes the exchange node" : "another exchange is asked for";
-  for (const Exchange exchange : shown) {
+  const auto add = [&](Exchange exchange) {
     const bool eligible = exchange == taken || (open && machine.nodes > 1);
     all.push_back({Method::extended, exchange, model.collective(exchange, model.aggregators()),
                    eligible, eligible ? std::string_view() : note});
-  }
+  };
+  if (node_works(machine)) add(Exchange::node);
+  add(Exchange::sparse);
+  if (taken != Exchange::sparse && !(taken == Exchange::node && node_works(machine))) add(taken);
 }
 
 }  // namespace
 
-Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& asked,
+Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& hints,
                      const Machine& machine, bool writes) {
-  const Hints hints = resolve_hints(asked, machine, units.grain);
   return choose_exchange(hints.exchange, machine, Model(units, demand, hints, machine, writes));
 }
 
-std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& asked,
+std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, const Hints& hints,
                                 const Machine& machine, bool writes) {
-  const Hints hints = resolve_hints(asked, machine, units.grain);
   const Model model(units, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
   // Each rank for itself: which of two writers of one byte wins would be left to chance, and what

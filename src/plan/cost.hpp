@@ -18,7 +18,7 @@ struct Prediction {
 };
 
 /// The exchange of a collective method: the one that is asked for where it works, else the quicker
-/// one.
+/// one. `hints`: of resolve_hints, here and below.
 Exchange exchange_of(const FileUnits& units, const Demand& demand, const Hints& hints,
                      const Machine& machine, bool writes);
 

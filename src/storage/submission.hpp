@@ -3,6 +3,8 @@
 // meanwhile; else start() carries them out one after the other, up to the first failure.
 #pragma once
 
+#include <array>
+#include <memory_resource>
 #include <vector>
 
 #include "storage/storage.hpp"
@@ -56,10 +58,14 @@ class Submission {
   }
 
   Storage& storage_;
-  std::vector<iovec> parts_;
-  std::vector<Access> accesses_;
-  std::vector<IoRequest> requests_;  // of each access, for what is left of it
-  std::size_t completed_ = 0;        // while they are under way: those before are done
+  // What is known of a single access is within this object.
+  alignas(
+      IoRequest) std::array<std::byte, sizeof(iovec) + sizeof(Access) + sizeof(IoRequest)> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<iovec> parts_{&memory_};
+  std::pmr::vector<Access> accesses_{&memory_};
+  std::pmr::vector<IoRequest> requests_{&memory_};  // of each access, for what is left of it
+  std::size_t completed_ = 0;  // while they are under way: those before are done
   bool under_way_ = false;
 };
 

@@ -106,7 +106,7 @@ TEST_F(ByteFiles, ReadsEndWithTheFile) {
             there += at < end;
             ASSERT_EQ(static_cast<int>(back[static_cast<std::size_t>(i)]), expected) << at;
           });
-          EXPECT_EQ(done->operation->bytes(), there);
+          EXPECT_EQ(done->bytes(), there);
         }
         file->close();
       }

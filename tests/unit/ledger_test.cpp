@@ -29,6 +29,7 @@ TEST(Ledger, PendingIsWhatHasNotEnded) {
   ledger.queued(2, IoUnit());
   ledger.queued(3, write(2, {16, 24}));
   EXPECT_EQ(ledger.pending(), (std::vector<Extent>{{0, 8}, {16, 24}}));
+  EXPECT_EQ(ledger.pending_hull(), (Extent{0, 24}));
   ledger.ended(write(1, {0, 8}), false, std::nullopt);
   EXPECT_EQ(ledger.pending(), (std::vector<Extent>{{16, 24}}));
   using Which = Ledger::Which;
@@ -126,6 +127,7 @@ TEST(Ledger, PublishesWhatIsAnnouncedUntilItIsWritten) {
   ledger.announce({8, 32});
   EXPECT_EQ(hull.get(), (Extent{8, 32}));
   EXPECT_FALSE(ledger.has_pending());
+  EXPECT_LT(ledger.pending_hull().end, 0);
   ledger.queued(1, write(1, {8, 16}));
   ledger.ended(write(1, {8, 16}), false, std::nullopt);
   EXPECT_EQ(hull.get(), (Extent{8, 32})) << "another write will follow";
