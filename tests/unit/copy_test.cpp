@@ -42,6 +42,11 @@ INSTANTIATE_TEST_SUITE_P(Runs, Copies,
                                                           1024, 1025, 1100, 4096, 16384, 16385,
                                                           70001),
                                           testing::Values(1, 2, 5)));
+/// Those of the common elements have code of their own.
+INSTANTIATE_TEST_SUITE_P(ShortRuns, Copies,
+                         testing::Combine(testing::Values(copy_runs),
+                                          testing::Range<std::int64_t>(1, 132),
+                                          testing::Values(3)));
 
 }  // namespace
 }  // namespace penstock
