@@ -6,6 +6,7 @@
 #include <penstock/error.hpp>
 
 #include "support/indices.hpp"
+#include "support/random.hpp"
 
 using namespace penstock;
 using test::indices_of;
@@ -83,6 +84,53 @@ TEST(Distribution, PiecesOfAPeriodicHaloHoldWhatModuloSays) {
           EXPECT_EQ(element.second, (second + place.second + 60) % 4);
         }
       }
+}
+
+/// Of one dimension of a share, counted index by index: those that it owns, and of the halo around
+/// them what local memory has before them, beside them, and what of that is in the array.
+struct DimensionModel {
+  std::int64_t owned = 0, before = 0, local = 0, with_halo = 0;
+};
+
+DimensionModel model_of(const Range& own, std::int64_t extent, std::int64_t width,
+                        bool everywhere) {
+  DimensionModel model;
+  model.owned = own.upper - own.lower;
+  if (model.owned == 0) return model;  // there is nothing that a halo could be around
+  for (std::int64_t i = own.lower - width; i < own.upper + width; ++i) {
+    const bool is_there = i >= 0 && i < extent;
+    model.with_halo += is_there ? 1 : 0;
+    if (!is_there && !everywhere) continue;
+    ++model.local;
+    model.before += i < own.lower ? 1 : 0;
+  }
+  return model;
+}
+
+TEST(Distribution, SharesWithHalosAreThoseOfAModel) {
+  test::Random r{std::mt19937_64(1)};
+  for (int trial = 0; trial < 2000; ++trial) {
+    const std::vector<std::int64_t> shape{r.in(0, 7), r.in(1, 7)}, grid{r.in(1, 5), r.in(1, 3)};
+    const Halo halo{{r.in(0, 4), r.in(0, 9)}, {r.chance(30), r.chance(30)}, r.chance(30)};
+    const Distribution d(shape, grid[0] * grid[1], {{}, {}}, grid, halo);
+    std::int64_t owned = 0;
+    for (std::int64_t rank = 0; rank < d.ranks(); ++rank) {
+      const Share share = d.share(rank);
+      owned += share.section.element_count();
+      std::int64_t around = 1;
+      for (std::size_t k = 0; k < 2; ++k) {
+        const bool everywhere = halo.periodic[k] || halo.frame;
+        const DimensionModel model = model_of(std::get<Range>(share.section.dimensions()[k]),
+                                              shape[k], halo.width[k], everywhere);
+        ASSERT_EQ(share.local_shape[k], model.local) << "trial " << trial << ", rank " << rank;
+        ASSERT_EQ(share.halo_before[k], model.before) << "trial " << trial << ", rank " << rank;
+        around *= model.with_halo;
+      }
+      ASSERT_EQ(share.with_halo.element_count(), around) << "trial " << trial;
+      ASSERT_NO_THROW(share.with_halo.check(shape));
+    }
+    ASSERT_EQ(owned, shape[0] * shape[1]);
+  }
 }
 
 TEST(Distribution, GridIsChosenSquareAndChecked) {

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include <penstock/error.hpp>
 #include <penstock/section.hpp>
+
+#include "support/random.hpp"
 
 using namespace penstock;
 
@@ -47,6 +50,22 @@ TEST(Section, ChecksSayWhatIsWrong) {
   EXPECT_NE(message_of(Section::extents({{0, 5}, {4, 6}})).find("overlaps"), std::string::npos);
   EXPECT_NE(message_of(Section::extents({{0, 201}})).find("0:200"), std::string::npos);
   EXPECT_EQ(message_of(Section::extents({{0, 5}, {5, 200}})), "");
+}
+
+TEST(Section, ListsHaveIndicesOfTheArrayEachOnce) {
+  test::Random r{std::mt19937_64(1)};
+  for (int trial = 0; trial < 2000; ++trial) {
+    IndexList list;
+    for (std::int64_t left = r.in(0, 6); left > 0; --left)
+      list.push_back(r.chance(95) ? r.in(0, 9) : r.in(-1, 10));
+    if (r.chance(50)) std::sort(list.begin(), list.end());
+    const std::set<std::int64_t> unique(list.begin(), list.end());
+    const bool inside = unique.empty() || (*unique.begin() >= 0 && *unique.rbegin() < 10);
+    const std::string message = message_of(Section({list, Range{0, 1}}));
+    EXPECT_EQ(message.empty(), inside && unique.size() == list.size()) << message;
+    EXPECT_TRUE(message.empty() || message.find("dimension 0: index") != std::string::npos)
+        << message;
+  }
 }
 
 TEST(Section, ThePapersFormIsOneBasedAndInclusive) {

@@ -7,6 +7,7 @@
 #include <penstock/tiling.hpp>
 
 #include "support/indices.hpp"
+#include "support/random.hpp"
 
 using namespace penstock;
 using test::indices_of;
@@ -58,6 +59,39 @@ TEST(Tiling, EveryElementIsInOneTileThatFits) {
           for (std::int64_t t = 0; t < tiling.count(); ++t)
             EXPECT_LE(tiling.tile(t).section.element_count() * 8, tiling.bytes());
         }
+}
+
+/// Whoever has memory for the bytes of a tile has it for each with its halo, or is told that one
+/// element with its halo takes more.
+TEST(Tiling, TilesFitWithTheirHalos) {
+  test::Random r{std::mt19937_64(1)};
+  int refused = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    TilingSpec spec = spec_of({r.in(1, 20), r.in(1, 12)}, 8 * r.in(1, 150));
+    spec.halo = {r.in(0, 3), r.in(0, 3)};
+    spec.axis = static_cast<int>(r.in(-1, 1));
+    spec.order = r.pick({Order::c, Order::fortran});
+    spec.parts = r.in(1, 4);
+    if (r.chance(30)) spec.tile_shape = {r.in(1, 20), r.in(1, 12)};
+    try {
+      const Tiling tiling(spec);
+      ASSERT_LE(tiling.bytes(), spec.bytes);
+      for (std::int64_t t = 0; t < tiling.count(); ++t)
+        ASSERT_LE(tiling.tile(t).with_halo.element_count() * 8, tiling.bytes()) << trial;
+      ASSERT_EQ(covered(tiling, spec.shape[0], spec.shape[1]),
+                std::vector<int>(static_cast<std::size_t>(spec.shape[0] * spec.shape[1]), 1));
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_EQ(error.error_class(), ErrorClass::argument);
+      const auto around = [&](std::size_t d) {
+        const std::int64_t own =
+            spec.tile_shape.empty() ? 1 : std::min(spec.tile_shape[d], spec.shape[d]);
+        return std::min(own + 2 * spec.halo[d], spec.shape[d]);
+      };
+      ASSERT_GT(8 * around(0) * around(1), spec.bytes) << error.what();
+    }
+  }
+  EXPECT_LT(refused, 1500);
 }
 
 TEST(Tiling, SlabsFollowTheSlowDimension) {
