@@ -128,6 +128,18 @@ TEST_P(StorageBytes, ResizeToTheSameSizeKeepsAll) {
   EXPECT_EQ(read(*storage_, 0, 20), pattern(10));
 }
 
+TEST_P(StorageBytes, AllocateMakesTheFileAtLeastSoLong) {
+  write(*storage_, pattern(1000), 0);
+  for (const std::int64_t bytes : {0, 10, 1000, 1001, 70000, 500}) {
+    const std::int64_t size = std::max(storage_->size(), bytes);
+    EXPECT_EQ(storage_->allocate(bytes), 0);
+    EXPECT_EQ(storage_->size(), size) << bytes;
+    EXPECT_EQ(read(*storage_, 0, 1000), pattern(1000));
+    const auto more = static_cast<std::size_t>(size - 1000);
+    EXPECT_EQ(read(*storage_, 1000, more), zeros(more));
+  }
+}
+
 TEST_P(StorageBytes, NegativeOffsetsAndSizesAreRefused) {
   write(*storage_, pattern(10), 0);
   Bytes into(4);

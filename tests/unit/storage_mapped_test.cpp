@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "storage_temp_folder.hpp"
+#include "support/random.hpp"
 
 namespace penstock {
 namespace {
@@ -49,6 +50,19 @@ TEST_F(MappedTest, GivesTheBytesOfAnyRange) {
     EXPECT_TRUE(file_.read(
         fd_, range, [&](const std::byte* from) { std::memcpy(got.data(), from, got.size()); }));
     EXPECT_EQ(std::memcmp(got.data(), bytes_.data() + range.begin, got.size()), 0);
+  }
+}
+
+/// What is kept mapped of one range may hold a part of the next, or nothing.
+TEST_F(MappedTest, GivesTheBytesOfRangesThatFollowEachOther) {
+  test::Random r{std::mt19937_64(1)};
+  for (int i = 0; i < 500; ++i) {
+    const std::int64_t begin = r.in(0, pages * page - 1);
+    const std::int64_t most = std::min(r.pick({page, 9 * page}), pages * page - begin);
+    const Extent range{begin, begin + r.in(1, most)};
+    EXPECT_TRUE(file_.read(fd_, range, [&](const std::byte* from) {
+      EXPECT_EQ(std::memcmp(from, bytes_.data() + range.begin, range.length()), 0) << begin;
+    }));
   }
 }
 

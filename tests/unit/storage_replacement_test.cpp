@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <span>
 #include <string_view>
@@ -108,6 +109,23 @@ TEST(Replacement, AProcessThatIsKilledLeavesTheOldFileOrTheNewOne) {
     EXPECT_EQ(files_in(folder), 1u) << stage;
     EXPECT_EQ(forgotten, stage > 1 ? 0 : 1) << stage;
   }
+}
+
+TEST(Replacement, AForkedChildRemovesNothing) {
+  const TempFolder folder;
+  put(folder.file("f"), "old");
+  auto next = std::make_unique<Replacement>(folder.file("f"));
+  next->write(bytes_of("new"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    next.reset();
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(content(next->path()), "new");
+  next->commit();
+  EXPECT_EQ(content(folder.file("f")), "new");
+  EXPECT_EQ(files_in(folder), 1u);
 }
 
 TEST(Replacement, WhatSomebodyStillWritesIsNoLeftover) {
