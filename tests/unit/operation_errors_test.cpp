@@ -1,5 +1,6 @@
 // Operations on simulated ranks where something goes wrong: all ranks learn of it, and none waits
 // for ever.
+#include <mutex>
 #include <set>
 
 #include "mpi/ballot.hpp"
@@ -121,6 +122,76 @@ TEST_F(Simulated, AFaultInAnyWindowIsToldToAll) {
     if (HasFailure()) return;
   }
   EXPECT_GT(told, 20);
+}
+
+/// From call `good` on each transfer fails; the first one with ENOSPC.
+class FailsFrom final : public StorageView {
+ public:
+  struct Log {
+    int calls = 0, after_failure = 0;
+    std::int64_t failed_at = -1;
+  };
+  FailsFrom(std::shared_ptr<Storage> shared, int good, bool later, Log& log)
+      : StorageView(std::move(shared)), good_(good), later_(later), log_(log) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    const std::lock_guard guard(mutex_);
+    if (log_.calls++ < good_) return StorageView::move_some(direction, memory, offset);
+    if (log_.failed_at >= 0) ++log_.after_failure;
+    const bool first = log_.failed_at < 0;
+    if (first) log_.failed_at = offset;
+    return first ? -ENOSPC : -EIO;
+  }
+  bool completes_later() const override { return later_; }
+
+ private:
+  const int good_;
+  const bool later_;
+  Log& log_;
+  std::mutex mutex_;
+};
+
+/// Windows go to storage in their order. The first that fails is reported on all ranks, and no
+/// other follows it, but for those that were under way already.
+TEST_F(Simulated, AfterAFailureNoWindowFollowsAndTheFirstIsReported) {
+  constexpr std::int64_t window = 600;
+  for (const Direction direction : {Direction::write, Direction::read})
+    for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4})
+      for (const Pipeline pipeline : {Pipeline::never, Pipeline::always})
+        for (const bool later : {false, true})
+          for (int good = 0; good < 5; ++good) {
+            FailsFrom::Log log;
+            const auto storage_of = [&](int) {
+              return std::make_unique<FailsFrom>(shared, good, later, log);
+            };
+            SimulatedRanks ranks({2, 2}, storage_of, units());
+            Hints hints;
+            hints.method = Method::extended;
+            hints.exchange = exchange;
+            hints.pipeline = pipeline;
+            hints.aggregators = 1;
+            hints.buffer_size = 2 * window;
+            hints.active_buffer_size = 0;
+            SCOPED_TRACE(text_of(hints) + std::to_string(good) + (later ? " later" : ""));
+            std::vector<std::byte> memory[2];
+            Operations begun;
+            for (int rank = 0; rank < 2; ++rank) {
+              memory[rank].resize(file_bytes / 2);
+              Access access;
+              access.direction = direction;
+              const Nest every_other = Nest::repeat(Nest::run(rank * 10, 10), file_bytes / 20, 20);
+              access.file = Footprint({FilePattern(every_other)});
+              access.memory.emplace_back(memory[rank].data(), Nest::run(0, file_bytes / 2));
+              begun.push_back(ranks.begin(rank, std::move(access), hints));
+            }
+            ASSERT_TRUE(ranks.run());
+            for (const auto& operation : begun) {
+              ASSERT_TRUE(operation->error());
+              EXPECT_EQ(operation->error()->error_number(), ENOSPC);
+              EXPECT_EQ(operation->error()->offset(), log.failed_at);
+            }
+            EXPECT_LE(log.after_failure, later && pipeline == Pipeline::always ? 1 : 0);
+          }
 }
 
 /// A rank lets go of the file at any time before it begins a call: those who come to it are told.

@@ -132,6 +132,27 @@ struct Simulated : testing::Test {
   }
 };
 
+/// A view of storage, for those that do something else in between. Its locks lock nothing.
+class StorageView : public Storage {
+ public:
+  explicit StorageView(std::shared_ptr<Storage> shared) : view_(view_of(std::move(shared))) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    return view_->move_some(direction, memory, offset);
+  }
+  std::int64_t size() override { return view_->size(); }
+  std::int64_t resize(std::int64_t bytes) override { return view_->resize(bytes); }
+  std::int64_t sync() override { return 0; }
+  std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
+    error = 0;
+    return std::make_unique<RangeLock>();
+  }
+  const std::string& path() const override { return view_->path(); }
+
+ private:
+  std::unique_ptr<Storage> view_;
+};
+
 inline std::string text_of(const Hints& hints) {
   std::string text;
   for (const auto& [name, value] : hints.text()) text += name + "=" + value + " ";
