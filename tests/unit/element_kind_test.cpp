@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -73,6 +74,50 @@ TEST(ElementKind, ValuesAndByteOrders) {
   const std::byte expected[8] = {{},           {},           {},           {},
                                  std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
   EXPECT_EQ(std::memcmp(stored, expected, 8), 0);
+}
+
+/// Bytes of an element of the other byte order, each number of it by itself.
+template <class T>
+std::vector<std::byte> swapped(const T& value, std::size_t numbers) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const auto part = bytes.begin() + static_cast<std::ptrdiff_t>(i * sizeof value / numbers);
+    std::reverse(part, part + static_cast<std::ptrdiff_t>(sizeof value / numbers));
+  }
+  return bytes;
+}
+
+template <class T>
+void expect_stored_swapped(const T& value, std::size_t numbers = 1) {
+  std::string dtype = dtype_of<T>();
+  const ElementKind memory = *element_kind(dtype);
+  if (sizeof value > numbers) dtype[0] = dtype[0] == '<' ? '>' : '<';
+  std::vector<std::byte> stored(sizeof value);
+  const std::vector<std::int64_t> one{1}, stride{sizeof value};
+  convert(one, {reinterpret_cast<const std::byte*>(&value), stride, memory},
+          {stored.data(), stride, *element_kind(dtype)});
+  EXPECT_EQ(stored, swapped(value, numbers)) << dtype;
+  T back{};
+  convert(one, {stored.data(), stride, *element_kind(dtype)},
+          {reinterpret_cast<std::byte*>(&back), stride, memory});
+  EXPECT_EQ(back, value) << dtype;
+}
+
+TEST(ElementKind, EachTypeInTheOtherByteOrder) {
+  expect_stored_swapped(true);
+  expect_stored_swapped<std::int8_t>(-3);
+  expect_stored_swapped<std::int16_t>(-0x0102);
+  expect_stored_swapped<std::int32_t>(0x01020304);
+  expect_stored_swapped<std::int64_t>(-0x0102030405060708);
+  expect_stored_swapped<std::uint8_t>(200);
+  expect_stored_swapped<std::uint16_t>(0xfedc);
+  expect_stored_swapped<std::uint32_t>(0xfedcba98);
+  expect_stored_swapped<std::uint64_t>(0xfedcba9876543210);
+  expect_stored_swapped(1.7F);
+  expect_stored_swapped(-1.7);
+  expect_stored_swapped(std::complex<float>(1.7F, -2.9F), 2);
+  expect_stored_swapped(std::complex<double>(1.7, -2.9), 2);
 }
 
 TEST(ElementKind, NumbersOutOfRangeAreTold) {

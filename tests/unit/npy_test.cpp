@@ -59,6 +59,17 @@ TEST(Npy, HeadersHaveRoomForTheLongestShape) {
     }
 }
 
+/// The length of a header has two bytes in version 1, and four from version 2 on.
+TEST(Npy, HeadersOfAnyLengthSurviveTheRoundTrip) {
+  for (std::size_t length = 65300; length < 65700; length += 13) {
+    const std::string descr = "[('" + std::string(length, 'x') + "', '<f8')]";
+    const auto bytes = npy::format({descr, 8, Order::c, {3, 4}, 0});
+    const npy::Header header = npy::parse(bytes);
+    EXPECT_EQ(header.header_size, std::ssize(bytes)) << length;
+    EXPECT_EQ(header.descr, descr) << length;
+  }
+}
+
 TEST(Npy, KnowsTheSizeOfTypes) {
   EXPECT_EQ(npy::element_size_of("<f4"), 4);
   EXPECT_EQ(npy::element_size_of("|b1"), 1);

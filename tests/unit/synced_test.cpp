@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "formats/attributes.hpp"
@@ -57,6 +58,27 @@ TEST(Synced, ChunksAndTheFoldersThatNameThem) {
     EXPECT_TRUE(test::has_path(synced, folder.file(name))) << name;
   EXPECT_EQ(storage->sync(), 0);
   EXPECT_FALSE(test::has_path(take_synced(), folder.file("c/1/1"))) << "once is enough";
+}
+
+/// What could not be synced is not forgotten: the next sync brings it to the device.
+TEST(Synced, ChunksAgainAfterASyncThatFailed) {
+  const TempFolder folder;
+  const zarr::Array array = array_of({4, 8}, {2, 4});
+  const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
+  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
+  ASSERT_EQ(write_fully(*storage, bytes, 0).error, 0);
+  const std::string metadata = folder.file("zarr.json");
+  std::filesystem::create_symlink(metadata, metadata);  // it leads back to itself
+  EXPECT_THROW(storage->sync(), Error);
+  ASSERT_EQ(write_fully(*storage, bytes, array.grid.chunk_bytes()).error, 0);
+  EXPECT_THROW(storage->sync(), Error);
+  std::filesystem::remove(metadata);
+  take_synced();
+  EXPECT_EQ(storage->sync(), 0);
+  const auto synced = take_synced();
+  for (const char* name : {"c/0/0", "c/0/1"})
+    EXPECT_TRUE(test::has_path(synced, folder.file(name))) << name;
 }
 
 TEST(Chunks, AreFilledFromAnyByteOn) {
