@@ -1,10 +1,12 @@
-#include <penstock/tile_budget.hpp>
+#include "outofcore/room.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
 #include <system_error>
+
+#include <penstock/tile_budget.hpp>
 
 namespace penstock {
 namespace {
@@ -30,18 +32,12 @@ std::int64_t number_of(const std::string& path) {
 }
 
 /// Of a control group of version 2, as a container sees its own.
-std::int64_t memory_of_group() {
-  const std::string group = "/sys/fs/cgroup/memory";
+std::int64_t memory_of_group(const std::string& root) {
+  const std::string group = root + "/sys/fs/cgroup/memory";
   const std::int64_t limit = number_of(group + ".max"), used = number_of(group + ".current");
   const std::int64_t cache = number_in(group + ".stat", "inactive_file");
   if (limit < 0 || used < 0) return unknown;
   return std::max<std::int64_t>(limit - used + std::max<std::int64_t>(cache, 0), 0);
-}
-
-std::int64_t free_memory() {
-  constexpr std::int64_t kib = 1024;
-  const std::int64_t available = number_in("/proc/meminfo", "MemAvailable:");
-  return std::min(available < 0 ? unknown : available * kib, memory_of_group());
 }
 
 std::int64_t free_disk(const std::filesystem::path& path) {
@@ -56,8 +52,14 @@ std::int64_t free_disk(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::int64_t find_free_memory(const std::string& root) {
+  constexpr std::int64_t kib = 1024;
+  const std::int64_t available = number_in(root + "/proc/meminfo", "MemAvailable:");
+  return std::min(available < 0 ? unknown : available * kib, memory_of_group(root));
+}
+
 Room free_room(const std::filesystem::path& path) {
-  return {free_disk(path), free_memory()};
+  return {free_disk(path), find_free_memory()};
 }
 
 }  // namespace penstock

@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include <penstock/error.hpp>
 #include <penstock/tile_budget.hpp>
+
+#include "outofcore/room.hpp"
+#include "storage_temp_folder.hpp"
 
 using namespace penstock;
 
@@ -50,6 +54,42 @@ TEST(Room, IsThatOfTheMachine) {
   EXPECT_GT(room.disk, 0);
   EXPECT_GT(room.memory, 0);
   EXPECT_GT(free_room("/no such folder/file").disk, room.disk) << "not known";
+}
+
+/// A folder in the place of the file system's root.
+class FreeMemory : public testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text) const {
+    const std::filesystem::path file = root_.path() + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text << '\n';
+  }
+  void put_group(const std::string& limit, std::int64_t used, std::int64_t cache) const {
+    put("/sys/fs/cgroup/memory.max", limit);
+    put("/sys/fs/cgroup/memory.current", std::to_string(used));
+    put("/sys/fs/cgroup/memory.stat",
+        "anon 1\nfile 7\ninactive_file " + std::to_string(cache) + "\nactive_file 3");
+  }
+  std::int64_t found() const { return find_free_memory(root_.path()); }
+
+ private:
+  test::TempFolder root_;
+};
+
+TEST_F(FreeMemory, IsTheLesserOfMachineAndControlGroup) {
+  EXPECT_EQ(found(), std::numeric_limits<std::int64_t>::max()) << "nothing is known";
+  put("/proc/meminfo", "MemTotal: 9999 kB\nMemFree: 17 kB\nMemAvailable: 300 kB\nCached: 1 kB");
+  EXPECT_EQ(found(), 300 * 1024);
+  put_group("max", 500, 0);
+  EXPECT_EQ(found(), 300 * 1024) << "a group without a limit";
+  for (const std::int64_t limit : {100'000, 200'000, 10'000'000})
+    for (const std::int64_t used : {0, 90'000, 150'000})
+      for (const std::int64_t cache : {0, 20'000, 80'000}) {
+        put_group(std::to_string(limit), used, cache);
+        const std::int64_t of_group = std::max<std::int64_t>(limit - used + cache, 0);
+        EXPECT_EQ(found(), std::min<std::int64_t>(of_group, 300 * 1024))
+            << limit << " " << used << " " << cache;
+      }
 }
 
 }  // namespace
