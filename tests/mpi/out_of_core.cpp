@@ -144,6 +144,55 @@ TEST(OutOfCore, HalosAreReadAndAnotherArrayIsWritten) {
   EXPECT_EQ(all_of("d"), expected(-1));
 }
 
+ps::Hints slow_device(const std::string& pace, const std::string& method) {
+  ps::Hints hints;
+  hints.set({{"device", "paced:" + pace}, {"method", method}});
+  return hints;
+}
+
+/// Tiles of a loop before, which are written from where they are, and not all yet.
+TEST(OutOfCore, WhatIsOnItsWayToTheArrayThatIsWrittenIntoGetsThere) {
+  fill("h");
+  ps::OutOfCoreSpec spec = of_memory(9500);
+  spec.share = ps::Section{{rank(), rank() + 1}, {0, columns}};
+  auto source = open("h", ps::Mode::read, spec);
+  const ps::ArraySpec array{.shape = {rows, columns}, .element_size = 8, .dtype = "<f8"};
+  auto target = ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("i"), ps::Mode::create, array,
+                                         of_memory(9500), slow_device("latency=4ms", "direct"));
+  ps::TileLoop loop = of_use(ps::TileUse::write);
+  loop.tile_shape = {2, columns};
+  target.for_each_tile(loop, [](ps::Tile& tile) {
+    for_each_element(tile.place.section, tile.values<double>(),
+                     [](auto i, auto j, double& v) { v = value_at(i, j); });
+  });
+  loop = ps::TileLoop();
+  loop.into = &target;
+  source.for_each_tile(loop, [](ps::Tile& tile) {
+    for (double& v : tile.out<double>()) v = -1;
+  });
+  target.close();
+  source.close();
+  std::vector<double> wanted = expected();
+  std::fill_n(wanted.begin(), size() * columns, -1.0);
+  EXPECT_EQ(all_of("i"), wanted);
+}
+
+/// Arrays that were closed have nothing on its way: what they were given is not another one's.
+TEST(OutOfCore, TheActiveBufferIsThatOfTheArraysThatAreOpen) {
+  for (int i = 0; i < 5; ++i) fill("j", 1 << 20);
+  const ps::ArraySpec array{.shape = {size() * 256, 256}, .element_size = 8, .dtype = "<f8"};
+  auto written =
+      ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("k"), ps::Mode::create, array,
+                               of_memory(1 << 20), slow_device("bandwidth=20M", "extended"));
+  written.for_each_tile(of_use(ps::TileUse::write), [](ps::Tile& tile) {
+    for (double& v : tile.values<double>()) v = 1;
+  });
+  written.flush();
+  EXPECT_GT(written.file().statistics().buffer_peak, 0);
+  EXPECT_LE(written.file().statistics().buffer_peak, written.budget().active_buffer());
+  written.close();
+}
+
 TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
   fill("e");
   const bool last = rank() == size() - 1;
