@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "file/byte_file.hpp"
+#include "storage/facts.hpp"
 
 namespace penstock {
 namespace {

@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -6,6 +7,9 @@
 #include "module.hpp"
 
 namespace penstock::python {
+
+using namespace nb::literals;
+
 namespace {
 
 nb::dict to_python(const PlanReport::Domain& domain) {
@@ -86,12 +90,22 @@ void bind_explain(nb::module_& m) {
   m.def("_explain",
         [](const std::vector<std::int64_t>& shape, std::int64_t element_size,
            const std::string& order, std::int64_t offset, bool write, int cores, int nodes,
-           const std::vector<std::vector<Section>>& sections, const Hints& hints, bool measure) {
+           const std::vector<std::vector<Section>>& sections, const Hints& hints, bool measure,
+           const std::optional<FileSystemReport>& place) {
           RequestDescription request{shape, element_size, parse_order(order), offset,
                                      write, cores,        sections,           nodes};
-          if (measure) request.costs = find_costs(hints);
+          FileSystemFacts facts = place ? place->facts : FileSystemFacts{};
+          facts.several_caches = !facts.caches_agree && nodes > 1;
+          request.stripe_size = facts.stripe_size;
+          if (measure) request.costs = place ? find_costs(hints, facts) : find_costs(hints);
           return to_python(explain(request, hints));
         });
+  nb::class_<FileSystemReport>(m, "_FileSystemReport")
+      .def_prop_ro("facts", [](const FileSystemReport& report) { return facts_of(report.facts); })
+      .def_ro("locks", &FileSystemReport::locks)
+      .def_ro("untried", &FileSystemReport::untried)
+      .def_prop_ro("text", &FileSystemReport::to_text);
+  m.def("_explain_file_system", &explain_file_system, "path"_a);
 }
 
 }  // namespace penstock::python

@@ -278,18 +278,6 @@ void bind_calls(nb::class_<Array>& bound) {
           nb::call_guard<WithoutGil>());
 }
 
-nb::dict facts_of(const FileSystemFacts& facts) {
-  nb::dict d;
-  d["type"] = facts.type;
-  d["block_size"] = facts.block_size;
-  d["stripe_size"] = facts.stripe_size;
-  d["direct_alignment"] = facts.direct_alignment;
-  d["caches_agree"] = facts.caches_agree;
-  d["several_caches"] = facts.several_caches;
-  d["locks_exclude"] = facts.locks_exclude;
-  return d;
-}
-
 /// What all open files have in common.
 template <class File>
 void bind_open_file(nb::class_<File>& bound) {
@@ -326,6 +314,19 @@ void bind_fields(nb::module_& m) {
 }
 
 }  // namespace
+
+nb::dict facts_of(const FileSystemFacts& facts) {
+  nb::dict d;
+  d["type"] = facts.type;
+  d["block_size"] = facts.block_size;
+  d["stripe_size"] = facts.stripe_size;
+  d["direct_alignment"] = facts.direct_alignment;
+  d["caches_agree"] = facts.caches_agree;
+  d["several_caches"] = facts.several_caches;
+  d["locks_exclude"] = facts.locks_exclude;
+  d["whole_pages"] = facts.whole_pages;
+  return d;
+}
 
 void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,

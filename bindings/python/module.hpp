@@ -16,6 +16,8 @@ void bind_sections(nb::module_& m);
 void bind_hints(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_file(nb::module_& m);
+/// As a dictionary.
+nb::dict facts_of(const FileSystemFacts& facts);
 void bind_tiles(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_bench(nb::module_& m);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <penstock/export.hpp>
+#include <penstock/file_system.hpp>
 #include <penstock/hints.hpp>
 
 namespace penstock {
@@ -38,7 +39,9 @@ struct PENSTOCK_EXPORT Costs {
 };
 
 /// Of this machine: copies are measured once in a process, which takes some milliseconds. The hints
-/// say which storage it is, and what a modelled device (device="paced:...") tells of itself.
+/// say which storage it is, and what a modelled device (device="paced:...") tells of itself; facts
+/// of the file system, what it can do.
 PENSTOCK_EXPORT Costs find_costs(const Hints& hints);
+PENSTOCK_EXPORT Costs find_costs(const Hints& hints, const FileSystemFacts& facts);
 
 }  // namespace penstock

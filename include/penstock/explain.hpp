@@ -22,6 +22,7 @@ struct RequestDescription {
   std::vector<std::vector<Section>> sections;  ///< per rank
   int nodes = 1;                               ///< that the ranks are spread over, in equal parts
   Costs costs;                                 ///< those of this machine: find_costs()
+  std::int64_t stripe_size = 0;                ///< of the file system; 0: it does not tell
 };
 
 /// What will happen, as numbers. Domains are those of collective methods; others have none.

@@ -95,7 +95,8 @@ class OpenFile:
         A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell),
         direct_alignment (0: direct I/O does not work), caches_agree (what one host writes, the page
         caches of others show), several_caches (they do not, and the ranks have several: accesses go
-        past them) and locks_exclude (of several caches: locks of one host keep others out).
+        past them), locks_exclude (of several caches: locks of one host keep others out) and whole_pages
+        (of several caches: accesses cannot go past them, and hosts write whole pages).
         """
         return self._inner.file_system
 

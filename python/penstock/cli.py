@@ -124,7 +124,9 @@ def with_hint_options(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @with_hint_options
 def explain(
-    shape: str = typer.Option(..., help="Shape of the array: 4096,4096."),
+    path: Optional[Path] = typer.Argument(None, help="A file or folder: what is found of its file system, and what "
+                                                     "follows for calls. With --shape the plan goes by it."),
+    shape: Optional[str] = typer.Option(None, help="Shape of the array: 4096,4096."),
     dtype: str = typer.Option("f8", help="Type of its elements, as NumPy names it."),
     order: str = typer.Option("C", help="C or F."),
     offset: int = typer.Option(0, help="Byte where the array starts in the file."),
@@ -142,10 +144,16 @@ def explain(
                                                                 "measure how quickly this one copies."),
     **hints: str,
 ) -> None:
-    """Print the plan for a described request without running it."""
+    """Print the plan for a described request without running it, and what is found of a file system."""
     from . import ArgumentError, Section, distribute
     from . import explain as explain_request
+    from ._explain import explain_file_system
 
+    if shape is None:
+        if path is None or section or kind is not None:
+            raise ArgumentError("say what it is about: a request, with --shape, or PATH, of a file system, or both")
+        typer.echo(explain_file_system(path).text, nl=False)
+        return
     extents = integers("shape", shape)
     if (section is None or section == []) == (kind is None):
         raise ArgumentError("say what the ranks ask for: either --section or --kind")
@@ -156,7 +164,7 @@ def explain(
     else:
         sections = [[Section.paper(text, p=r, nprocs=ranks) for text in section or []] for r in range(ranks)]
     plan = explain_request(extents, dtype, sections, order=order, offset=offset, write=not read, cores=cores,
-                           nodes=nodes, measure=not no_measure, **hints)
+                           nodes=nodes, measure=not no_measure, path=path, **hints)
     typer.echo(plan["text"], nl=False)
 
 

@@ -65,13 +65,15 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
 }
 
 /// What a call must not miss of what is pending. Bytes behind those that it reads count where they
-/// bring the file to its length.
+/// bring the file to its length; those of the same pages, where hosts write whole ones.
 Extent touched_by(const Context& context, const Access& access, const Demand& all) {
   Extent range = all.hull();
   const bool may_be_short =
       context.file.shortened || (context.units.open_ended && all.file_end == all.pending().end);
   if (!access.writes() && may_be_short && !range.empty())
     range.end = std::max(range.end, all.pending().end);
+  if (const std::int64_t page = context.machine.page; page > 0 && !range.empty())
+    range = {range.begin / page * page, (range.end + page - 1) / page * page};
   return intersect(all.pending(), range);
 }
 

@@ -87,9 +87,17 @@ bool maps_files(const Hints& hints, std::string_view file_system) {
 }
 
 Costs find_costs(const Hints& hints) {
+  FileSystemFacts usual;  // there is no file yet that could tell
+  usual.type = "ext4";
+  usual.direct_alignment = 1;
+  return find_costs(hints, usual);
+}
+
+Costs find_costs(const Hints& hints, const FileSystemFacts& facts) {
   const Device device = Device::parse(hints.device.value());
-  Costs costs = costs_of(device.pace, device.is_page_cache(asks_past_page_cache(hints)), true);
-  costs.maps_files = maps_files(hints, "ext4");  // there is no file yet that could tell
+  const bool past = past_page_cache(hints, facts) || facts.several_caches;
+  Costs costs = costs_of(device.pace, device.is_page_cache(past), true);
+  costs.maps_files = !past && maps_files(hints, facts.type);
   return costs;
 }
 

@@ -108,21 +108,11 @@ bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept 
 std::string describe_device(const Hints& hints, const FileSystemFacts& facts) {
   const Device device = Device::parse(hints.device.value());
   std::string text = past_page_cache(hints, facts) ? "O_DIRECT"
+                     : facts.whole_pages           ? "page cache, forgotten and synced"
                      : facts.several_caches        ? "past the page cache"
                                                    : "page cache";
   if (device.pace) text = "paced: " + device.pace->text() + " (" + text + ")";
   if (!device.faults.empty()) text += ", with faults on purpose";
-  return text;
-}
-
-std::string describe_caches(const FileSystemFacts& facts) {
-  if (facts.caches_agree) return facts.type + ": the page caches of its hosts agree";
-  std::string text = facts.type + ": the page caches of its hosts do not agree; ";
-  if (!facts.several_caches)
-    return text + "all ranks have the same one, and accesses go through it";
-  text += "ranks have several, so that accesses go past them";
-  if (!facts.locks_exclude)
-    text += "; byte-range locks of one host do not keep others out: holes are not written back";
   return text;
 }
 

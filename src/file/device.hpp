@@ -53,7 +53,5 @@ bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept;
 
 /// "page cache", "O_DIRECT", "paced: 100 MiB/s shared, 1 ms a request (page cache)".
 std::string describe_device(const Hints& hints, const FileSystemFacts& facts);
-/// Whether what one host writes is what others read, and what follows for this file.
-std::string describe_caches(const FileSystemFacts& facts);
 
 }  // namespace penstock

@@ -27,6 +27,8 @@ namespace penstock {
 namespace {
 
 constexpr auto unknown_device = ~std::uint64_t{0};
+/// Of any kernel: hosts may differ.
+constexpr std::int64_t largest_page = 64 << 10;
 
 std::vector<Common> common_values(const std::string& path, const Hints& hints,
                                   const Contents& contents) {
@@ -77,8 +79,9 @@ void remove_file(const std::string& path) {
 void tell_inexact(const std::string& path, const std::string& type) {
   std::fprintf(stderr,
                "penstock: '%s' is on %s, where the page caches of hosts do not agree and accesses "
-               "cannot go past them: bytes of one page that ranks of several hosts write at the "
-               "same time may be lost; see docs/decisions/0010-client-caches.md\n",
+               "cannot go past them: collective calls are right, and slower; of independent calls "
+               "of several hosts, bytes that they write into one page at the same time may be "
+               "lost; see docs/decisions/0010-client-caches.md\n",
                path.c_str(), type.c_str());
 }
 
@@ -181,6 +184,7 @@ Machine ByteFile::machine() const {
           facts_.stripe_size,
           team != nullptr,
           comm_.idle_cores(),
+          facts_.whole_pages ? largest_page : 0,
           costs_};
 }
 
@@ -274,8 +278,8 @@ void ByteFile::go_past_caches(const Channel& channel, const Contents& contents) 
   int code = 0;
   std::unique_ptr<RangeLock> held;
   if (comm_.rank() == 0 && writable()) held = storage_->lock(probe, LockKind::shared, code);
-  const bool inexact = drive(comm_, any_rank(channel, !exact));
-  if (inexact && comm_.rank() == 0) tell_inexact(path_, facts_.type);
+  facts_.whole_pages = drive(comm_, any_rank(channel, !exact));
+  if (facts_.whole_pages && comm_.rank() == 0) tell_inexact(path_, facts_.type);
   if (!writable() || contents.has_own_storage()) return;
   const bool excludes = comm_.rank() == 0 ? held != nullptr : is_locked(open_path_, probe.begin);
   facts_.locks_exclude = !drive(comm_, any_rank(channel, !excludes));

@@ -84,6 +84,13 @@ std::int64_t window_bytes(const FileUnits& units, const Hints& hints, const Plan
   return piece == 0 ? bytes : std::max<std::int64_t>(1, bytes / piece) * piece;
 }
 
+/// Domains begin at pages: each of these has one writer.
+void align_to_pages(std::int64_t page, DomainRule& rule, std::int64_t& stripe) {
+  const bool striped = rule == DomainRule::block_cyclic || rule == DomainRule::aligned;
+  stripe = striped ? (stripe + page - 1) / page * page : page;
+  if (!striped) rule = DomainRule::aligned;
+}
+
 /// Where data is buffered, every rank that has some of it does best to hold some too: the budget is
 /// each process's own. The I/O threads need no core while the device is at work.
 std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, const Plan& plan,
@@ -154,13 +161,15 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.reason = {.words = "asked for"};
   if (plan.method == Method::automatic)
     choose_method(plan, demand, predict(units, demand, hints, machine, writes));
-  if (writes && units.indivisible > 0 && !demand.empty() && !plan.collective()) {
+  const bool in_chunks = units.indivisible > 0;
+  const bool in_pages = writes && !in_chunks && machine.page > 0 && machine.ranks > 1;
+  if (((writes && in_chunks) || in_pages) && !demand.empty() && !plan.collective()) {
     plan.method = Method::extended;
-    plan.reason = {.words = "each chunk has one writer"};
+    plan.reason = {.words = in_chunks ? "each chunk has one writer" : "each page has one writer"};
   }
   plan.mapped = !writes && plan.method == Method::direct && mapping_pays(demand, machine);
-  const DomainRule rule = rule_of(plan.method, hints.domains);
-  const std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
+  DomainRule rule = rule_of(plan.method, hints.domains);
+  std::int64_t stripe = hints.stripe_size != 0 ? hints.stripe_size : hints.buffer_size;
   plan.exchange = exchange_of(units, demand, hints, machine, writes);
   plan.buffered = writes && hints.active_buffer_size > 0;
   plan.depth = depth_for(choose_depth(hints, plan), units, hints.buffer_size);
@@ -176,8 +185,10 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
   // costs those who copy a core.
   plan.take_turns = machine.page_cache && crowded(machine);
-  plan.domains = Domains::cut(rule, units, span_of(plan.method, rule, units, demand), aggregators,
-                              window_bytes(units, hints, plan), stripe);
+  const Extent span = span_of(plan.method, rule, units, demand);
+  if (in_pages) align_to_pages(machine.page, rule, stripe);
+  plan.domains =
+      Domains::cut(rule, units, span, aggregators, window_bytes(units, hints, plan), stripe);
   return plan;
 }
 

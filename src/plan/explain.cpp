@@ -182,6 +182,7 @@ PlanReport explain(const RequestDescription& request, const Hints& asked) {
   machine.shared_memory = true;
   machine.costs = request.costs;
   machine.page_cache = request.costs.page_cache;
+  machine.stripe_size = request.stripe_size;
   const FileUnits units = layout.units();
   const Hints hints = resolve_hints(asked, machine, units.grain);
   const Plan plan = make_plan(units, demand, hints, machine, request.write);

@@ -28,6 +28,7 @@ struct Machine {
   std::int64_t stripe_size = 0;  // of the file system; 0: it does not tell
   bool shared_memory = false;    // the ranks of every node have memory in common
   bool idle_cores = false;       // every rank's I/O thread can have a core of its own, too
+  std::int64_t page = 0;         // hosts write whole ones back, over what others wrote there; 0: no
   Costs costs;                   // the same on every rank
 };
 

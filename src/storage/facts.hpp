@@ -13,6 +13,10 @@ namespace penstock {
 /// The facts of an existing file. Throws Error(storage) where it cannot be opened.
 FileSystemFacts find_facts(const std::string& path);
 
+/// Of an open file: whether what one host writes is what others read, how that was found, and what
+/// follows.
+std::string describe_caches(const FileSystemFacts& facts);
+
 /// Which file a path leads to, as text that is the same on all hosts that share it. Throws
 /// Error(storage).
 std::string find_identity(const std::string& path);

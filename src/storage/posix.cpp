@@ -76,11 +76,15 @@ class PosixStorage : public Storage {
     }));
   }
   /// Of a file that is open: whoever serves it has not been told, and asks for no alignment, which
-  /// clients of network file systems do not either.
+  /// clients of network file systems do not either. Where one does, accesses do not go past it.
   bool bypass_cache(bool past) override {
     asks_server_ = true;
-    const int flags = ::fcntl(fd(), F_GETFL);
-    return ::fcntl(fd(), F_SETFL, past ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+    const int flags = ::fcntl(fd(), F_GETFL) & ~O_DIRECT;
+    if (::fcntl(fd(), F_SETFL, past ? flags | O_DIRECT : flags) != 0) return false;
+    char byte = 0;
+    if (!past || ::pread(fd(), &byte, 1, 1) >= 0 || errno != EINVAL) return true;
+    ::fcntl(fd(), F_SETFL, flags);
+    return false;
   }
   void forget_cached() override { penstock::forget_cached(fd()); }
   std::int64_t size() override {

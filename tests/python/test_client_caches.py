@@ -104,6 +104,12 @@ def own_caches(tmp_path):
 
 def test_collective_calls_are_right(own_caches):
     own_caches(MODEL + """
+for path in (folder, f"{folder}/new.npy"):
+    place = ps.explain((8, 8), "i4", [...], nodes=2, path=path)
+    assert place["file_system"]["type"] == "fuse" and not place["file_system"]["caches_agree"]
+    assert place["file_system"]["locks"] and not place["file_system"]["whole_pages"], place["file_system"]
+    for text in ("of its hosts do not agree (by the type)", "without a sync", "sync on both sides", "can be had (tried)"):
+        assert text in place["text"], place["text"]
 collective, all_methods = ["auto", "extended", "two-phase", "gather"], ["auto", "extended", "direct", "sieved"]
 for seed, hints in enumerate([{}, {"ranks_per_node": 1}, {"ranks_per_node": 1, "storage": "direct"},
                               {"ranks_per_node": 2, "storage": "uring"}, {"active_buffer_size": 0}]):
@@ -206,7 +212,7 @@ for step in range(10):
 own.Close()
 f.Close()
 """, 3, before=[sys.executable, "-m", "penstock", "run", "--report"])
-    assert "file system: fuse: the page caches of its hosts do not agree; ranks have several" in output
+    assert "file system: fuse: the page caches of its hosts do not agree, by its type; ranks have several" in output
     assert "all ranks have the same one" in output  # of each rank's own handle
 
 

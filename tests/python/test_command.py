@@ -72,7 +72,12 @@ def test_explain():
     text = penstock(*request, "--device", "paced:bandwidth=100M,latency=1ms")
     assert "storage as the device tells" in text and re.search(r"device +0\.10 GB/s, 1e\+03 us a call", text)
     assert penstock(*request, "--device", "pace", expect=2).startswith("penstock: ")
-    for arguments in (["--shape", "8"], ["--shape", "x", "--kind", "block"], ["--shape", "8", "--kind", "blok"],
+    text = penstock("explain", "/dev/shm")
+    assert text.startswith("file system       tmpfs (told by statfs)\npage caches       those of its hosts agree (by the type)")
+    assert "O_DIRECT          does not work (tried)" in text and "locks             byte-range locks can be had (tried)" in text
+    text = penstock(*request[:1], "/dev/shm/new.npy", *request[1:])
+    assert "tmpfs" in text and "method   " in text and not Path("/dev/shm/new.npy").exists()
+    for arguments in (["--shape", "8"], [], ["/nowhere/x.npy"], ["--shape", "x", "--kind", "block"], ["--shape", "8", "--kind", "blok"],
                       ["--shape", "8", "--section", "(1:9)"]):
         assert penstock("explain", *arguments, expect=2).startswith("penstock: ")
 

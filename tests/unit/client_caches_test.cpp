@@ -91,16 +91,23 @@ struct SeveralHosts : Simulated {
   }
 };
 
-/// Collective calls, buffered or not, with holes that are read and written back, and independent
-/// ones between them.
-TEST_F(SeveralHosts, CallsAgreeWithTheModel) {
+/// By what accesses are: past the cache, or through it, where hosts write whole pages back.
+struct SeveralHostsThat : SeveralHosts, testing::WithParamInterface<PastCacheAccess> {};
+
+/// Collective calls, buffered or not, with holes that are read and written back.
+TEST_P(SeveralHostsThat, AgreeWithTheModel) {
+  constexpr std::int64_t page = 64;
   for (unsigned seed = 1; seed <= times_cases * 60; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 6);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    SimulatedRanks ranks(layout, hosts({64, PastCacheAccess::any}), units());
+    SimulatedRanks ranks(layout, hosts({page, GetParam()}), units());
+    for (int rank = 0; rank < ranks.size(); ++rank)
+      ranks.file(rank).machine.page = GetParam() == PastCacheAccess::none ? page : 0;
     for (int call = 0; call < 5; ++call) {
       Hints hints = draw_hints(r, layout);
+      if (GetParam() == PastCacheAccess::none && r.in(0, 3) == 0) hints.method = Method::direct;
+      if (r.in(0, 2) == 0) hints.domains = DomainRule::block_cyclic;
       hints.active_buffer_size = r.in(0, 1) * 5000;
       const Direction direction = r.in(0, 1) == 0 ? Direction::read : Direction::write;
       Requests requests = draw(r, layout.ranks);
@@ -118,5 +125,8 @@ TEST_F(SeveralHosts, CallsAgreeWithTheModel) {
     if (HasFailure()) return;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Accesses, SeveralHostsThat,
+                         testing::Values(PastCacheAccess::any, PastCacheAccess::none));
 
 }  // namespace
