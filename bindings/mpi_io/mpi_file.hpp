@@ -50,6 +50,8 @@ class PendingAccess {
   Company company() const noexcept { return company_; }
   /// Grows while it goes on.
   std::int64_t steps() const noexcept { return begun->steps(); }
+  /// Number of the call that began it; 0: it is this rank's alone.
+  std::int64_t call() const noexcept { return begun->call(); }
 
  private:
   friend class MpiFile;
@@ -75,6 +77,7 @@ class MpiFile {
   FileMutex& mutex() noexcept { return mutex_; }
   ErrorHandler& error_handler() noexcept { return error_handler_; }
   const std::string& path() const noexcept { return bytes_->path(); }
+  const Communicator& comm() const noexcept { return bytes_->comm(); }
   int amode() const noexcept { return amode_; }
   MPI_Group group() const;
 

@@ -166,6 +166,23 @@ RequestErrors::RequestErrors(int count, const MPI_Request* requests) {
       watched_.push_back({i, one});
 }
 
+std::shared_ptr<PendingRequest> RequestErrors::awaited() const {
+  for (const Watched& watched : watched_) {
+    const PendingRequest& pending = *watched.pending;
+    if (!pending.ended && pending.transfer.company() == Company::collective) return watched.pending;
+  }
+  return nullptr;
+}
+
+void WaitForRequests::look() {
+  if (shown_ && !shown_->ended) return;
+  in_.reset();
+  shown_ = requests_.awaited();
+  if (!shown_) return;
+  const Call wait{CallKind::wait, shown_->transfer.call()};
+  in_.emplace(shown_->file->comm(), shown_->file->path(), wait);
+}
+
 int RequestErrors::tell(int index) const {
   for (const Watched& watched : watched_) {
     if (watched.index != index || !watched.pending->error) continue;

@@ -30,6 +30,8 @@ class RequestErrors {
   /// Of request `index`, once the library says that it has completed.
   int tell(int index) const;
   bool empty() const noexcept { return watched_.empty(); }
+  /// The first that has not ended, and that other ranks have to go on with; null: there is none.
+  std::shared_ptr<PendingRequest> awaited() const;
 
  private:
   struct Watched {
@@ -37,6 +39,20 @@ class RequestErrors {
     std::shared_ptr<PendingRequest> pending;
   };
   std::vector<Watched> watched_;
+};
+
+/// While one exists, this thread waits for some of these requests: where that takes long it is said
+/// for which file's, and for whom.
+class WaitForRequests {
+ public:
+  explicit WaitForRequests(const RequestErrors& requests) : requests_(requests) { look(); }
+  /// Some may have ended.
+  void look();
+
+ private:
+  const RequestErrors& requests_;
+  std::shared_ptr<PendingRequest> shown_;
+  std::optional<InCall> in_;
 };
 
 /// Before a file is closed: nothing of it is under way then.

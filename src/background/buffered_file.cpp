@@ -25,20 +25,29 @@ void BufferedFile::unpublish(SharedExtent& hull) noexcept {
   ledger_.unpublish(hull);
 }
 
-void BufferedFile::watch(const SharedExtent& hull) {
+void BufferedFile::watch(const Elsewhere& other) {
   const auto guard = queue_->lock();
-  watched_.push_back(&hull);
+  watched_.push_back(other);
 }
 
 void BufferedFile::unwatch(const SharedExtent& hull) noexcept {
   const auto guard = queue_->lock();
-  std::erase(watched_, &hull);
+  std::erase_if(watched_, [&](const Elsewhere& other) { return other.hull == &hull; });
 }
 
 bool BufferedFile::is_pending_elsewhere(Extent range) {
   const auto guard = queue_->lock();
-  return std::ranges::any_of(
-      watched_, [&](const SharedExtent* hull) { return !intersect(hull->get(), range).empty(); });
+  return std::ranges::any_of(watched_, [&](const Elsewhere& other) {
+    return !intersect(other.hull->get(), range).empty();
+  });
+}
+
+std::vector<BufferedFile::Elsewhere> BufferedFile::pending_elsewhere(Extent range) {
+  const auto guard = queue_->lock();
+  std::vector<Elsewhere> found;
+  for (const Elsewhere& other : watched_)
+    if (!intersect(other.hull->get(), range).empty()) found.push_back(other);
+  return found;
 }
 
 void BufferedFile::announce(Extent extent) {

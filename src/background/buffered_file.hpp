@@ -40,9 +40,16 @@ class BufferedFile {
   void unpublish(SharedExtent& hull) noexcept;
   /// Where another process of this node has writes of the file pending. Whoever has the file open
   /// in this process looks there, by whichever handle it knows that process.
-  void watch(const SharedExtent& hull);
+  struct Elsewhere {
+    const SharedExtent* hull;
+    int rank;              // of that process, by the handle
+    std::int64_t process;  // its id
+  };
+  void watch(const Elsewhere& other);
   void unwatch(const SharedExtent& hull) noexcept;
   bool is_pending_elsewhere(Extent range);
+  /// Those that have some of these bytes pending.
+  std::vector<Elsewhere> pending_elsewhere(Extent range);
   /// See Ledger.
   void announce(Extent extent);
   void retract(Extent extent) noexcept;
@@ -65,7 +72,7 @@ class BufferedFile {
   const std::shared_ptr<IoQueue> queue_;
   const std::string path_, who_;
   Ledger ledger_;
-  std::vector<const SharedExtent*> watched_;  // guarded by the queue's lock, too
+  std::vector<Elsewhere> watched_;  // guarded by the queue's lock, too
 };
 
 }  // namespace penstock

@@ -156,7 +156,7 @@ Task<> Operation::await_what_it_could_miss() {
   if (is_apart()) co_return;
   const Timed watch(context_.record, Phase::wait);
   // I/O threads of other processes do not ring here.
-  co_await until(Expect::messages, is_apart);
+  co_await until(Expect::meeting_by_messages, is_apart);
 }
 
 /// Of an atomic access, until it has moved its bytes.

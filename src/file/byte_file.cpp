@@ -39,9 +39,14 @@ Call ByteFile::call_of(const ByteRequest& request, std::optional<Background> bac
   return {kind, request.company == Company::collective ? file_->calls + 1 : 0};
 }
 
+InCall::Awaited ByteFile::awaited_by(const ByteRequest& request) const {
+  if (request.company == Company::collective || request.access.file.empty()) return {};
+  return in_flight_->awaited_for(request.access.file.hull());
+}
+
 std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
   const CallGate::Pass pass = admit_open();
-  const InCall in(comm_, path_, call_of(request, std::nullopt));
+  const InCall in(comm_, path_, call_of(request, std::nullopt), awaited_by(request));
   const auto done = in_flight_->run(std::move(request), hints_);
   last_ = std::exchange(done->counts, {});
   if (done->thrown) throw Error(*done->thrown);
@@ -50,7 +55,7 @@ std::shared_ptr<InFlight::Begun> ByteFile::transfer(ByteRequest request) {
 
 std::shared_ptr<InFlight::Begun> ByteFile::begin(ByteRequest request, Background background) {
   const CallGate::Pass pass = admit_open();
-  const InCall in(comm_, path_, call_of(request, background));
+  const InCall in(comm_, path_, call_of(request, background), awaited_by(request));
   const WatchedBegin watched(listener_, request, in.call().number);
   const auto begun = in_flight_->begin(std::move(request), hints_, background);
   if (background == Background::all) return begun;

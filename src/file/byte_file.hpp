@@ -162,6 +162,7 @@ class ByteFile {
 
   Statistics sum_of_counts() const;
   Call call_of(const ByteRequest& request, std::optional<Background> background) const;
+  InCall::Awaited awaited_by(const ByteRequest& request) const;
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
   void finish_closing();

@@ -8,6 +8,7 @@
 #include "engine/buffering.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/thread_use.hpp"
+#include "mpi/whereabouts.hpp"
 
 namespace penstock {
 
@@ -15,6 +16,8 @@ std::shared_ptr<InFlight::Begun> InFlight::add(ByteRequest&& request, const Hint
                                                std::optional<Background> background) {
   auto begun = std::make_shared<Begun>(file_, std::move(request.access), hints, background,
                                        std::move(request.error), request.company);
+  if (Team* const team = background ? file_.comm.team() : nullptr; team != nullptr)
+    team->own_mailbox().begun.store(begun->call(), std::memory_order_relaxed);
   begun_.push_back(begun);
   return begun;
 }
@@ -167,7 +170,10 @@ void InFlight::end(Begun& begun) {
   thread_->drain();
   begun.ask();
   if (!begun.has_ended()) {
-    const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, begun.call()});
+    const Footprint& file = begun.access().file;
+    const bool alone = begun.call() == 0 && !file.empty();
+    const InCall in(file_.comm, file_.storage.path(), {CallKind::wait, begun.call()},
+                    alone ? awaited_for(file.hull()) : nullptr);
     const BackgroundIo::Expedite expedite(file_.background);
     resume_until([&] { return begun.has_ended(); });
   }
@@ -206,6 +212,10 @@ void InFlight::abandon() noexcept {
     take(*begun);
   }
   begun_.clear();
+}
+
+InCall::Awaited InFlight::awaited_for(Extent range) const {
+  return [buffered = file_.io.buffered, range] { return who_has_pending(*buffered, range); };
 }
 
 std::int64_t InFlight::oldest() const noexcept {

@@ -64,6 +64,8 @@ class InFlight {
   /// Gives up all operations in flight, which can never end; their handles keep the errors. Only
   /// after the file's last unit has ended: units use what the operations own.
   void abandon() noexcept;
+  /// Of an independent call that reads or writes in `range`.
+  InCall::Awaited awaited_for(Extent range) const;
   /// The call that began the oldest; 0: nothing is in flight.
   std::int64_t oldest() const noexcept;
 

@@ -160,7 +160,11 @@ void ByteFile::complete(const Contents& contents) {
   if (Team* const team = comm_.team()) {
     buffered_->publish(team->own_mailbox().pending);
     for (int local_rank = 0; local_rank < team->size(); ++local_rank)
-      if (local_rank != team->rank()) buffered_->watch(team->mailbox(local_rank).pending);
+      if (local_rank != team->rank()) {
+        const Team::Mailbox& other = team->mailbox(local_rank);
+        const int rank = team->members()[static_cast<std::size_t>(local_rank)];
+        buffered_->watch({&other.pending, rank, other.process});
+      }
   }
   in_flight_.emplace(*file_, [this](const Statistics& counts) { file_->io.counts.add(counts); });
   open_ = true;

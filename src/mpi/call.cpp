@@ -43,8 +43,8 @@ std::string Call::text() const {
   return text;
 }
 
-InCall::InCall(const Communicator& comm, const std::string& path, Call call)
-    : comm_(comm), path_(path), call_(call), outer_(innermost) {
+InCall::InCall(const Communicator& comm, const std::string& path, Call call, Awaited awaited)
+    : comm_(comm), path_(path), call_(call), awaited_(std::move(awaited)), outer_(innermost) {
   innermost = this;
   show();
 }

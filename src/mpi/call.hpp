@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace penstock {
 
@@ -51,17 +53,22 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
-/// While an object of this class exists, its thread is in a collective call. They nest: a call may
+/// While an object of this class exists, its thread is in a call of a file. They nest: a call may
 /// first have to end operations in flight, which is a wait within it.
 class InCall {
  public:
-  InCall(const Communicator& comm, const std::string& path, Call call);
+  /// Of a call that is this rank's alone: whom it waits for, in words; empty: for nobody.
+  using Awaited = std::function<std::string()>;
+
+  /// `awaited`: none where the call is collective.
+  InCall(const Communicator& comm, const std::string& path, Call call, Awaited awaited = {});
   InCall(const InCall&) = delete;
   ~InCall();
 
   const Communicator& comm() const noexcept { return comm_; }
   const std::string& path() const noexcept { return path_; }
   Call call() const noexcept { return call_; }
+  const Awaited& awaited() const noexcept { return awaited_; }
   /// The number is known only when the ranks meet.
   void set_number(std::int64_t number) noexcept;
   /// Tells the ranks of this node.
@@ -74,6 +81,7 @@ class InCall {
   const Communicator& comm_;
   const std::string& path_;
   Call call_;
+  Awaited awaited_;
   InCall* outer_;
 };
 

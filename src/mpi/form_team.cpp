@@ -287,7 +287,7 @@ void Team::clear_own_mailbox() noexcept {
   Mailbox& mailbox = own_mailbox();
   mailbox.words[0] = mailbox.words[1] = 0;
   mailbox.wants_permit = 0;
-  mailbox.call = mailbox.last_call = 0;
+  mailbox.call = mailbox.last_call = mailbox.begun = 0;
   mailbox.waiting = 0;
   mailbox.permits = 0;
   mailbox.pending.clear();

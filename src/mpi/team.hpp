@@ -94,6 +94,7 @@ class Team {
     // Codes of the collective call (call.hpp) of this file that the rank is in, and was in last;
     // whether it waits for others there.
     std::atomic<std::int64_t> call, last_call;
+    std::atomic<std::int64_t> begun;  // the last that it has begun and waits for later; 0: none
     std::atomic<std::int32_t> waiting;
     // What it does at the storage of this file, and permits that it has (take_permit).
     ShownAccess access;

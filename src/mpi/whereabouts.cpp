@@ -14,28 +14,10 @@
 #include "mpi/agree.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/presence.hpp"
+#include "mpi/thread_use.hpp"
 
 namespace penstock {
 namespace {
-
-Patience read_patience() {
-  Patience patience;
-  const char* const text = std::getenv("PENSTOCK_PATIENCE");
-  if (text == nullptr || *text == '\0') return patience;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  const std::string rest = end;
-  if (end == text || !(seconds >= 0 && seconds < 1e9) || (!rest.empty() && rest != ",error")) {
-    std::fprintf(stderr,
-                 "penstock: PENSTOCK_PATIENCE='%s' is not understood: it is SECONDS or "
-                 "SECONDS,error; going on with 10\n",
-                 text);
-    return patience;
-  }
-  patience.limit = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-  patience.raises = !rest.empty();
-  return patience;
-}
 
 std::string seconds_text(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
@@ -62,6 +44,11 @@ std::string access_text(const ShownAccess::Sight& access) {
   return text;
 }
 
+/// Whether a rank has begun the operation whose end is waited for.
+bool has_begun(const Team::Mailbox& mailbox, Call missed) {
+  return missed.kind == CallKind::wait && mailbox.begun.load() >= missed.number;
+}
+
 /// For a rank of the node that is not in the call: what it does instead. It may come later.
 std::string excuse(Team& team, int local_rank, Call missed) {
   const Team::Mailbox& mailbox = team.mailbox(local_rank);
@@ -79,7 +66,21 @@ std::string excuse(Team& team, int local_rank, Call missed) {
     return who + "was refused to open a file without a communicator)";
   // Where files are opened nothing is known of calls of files that are open.
   if (missed.kind == CallKind::open) return who + "opens no file of this communicator)";
-  return who + "is in no call of this file; its last was " + last.text() + storage + ")";
+  return who + "is in no call of this file; its last was " + last.text() +
+         (has_begun(mailbox, missed) ? ", and it has begun what is waited for" : "") + storage +
+         ")";
+}
+
+/// Why what all ranks have begun may not go on, and what helps.
+std::string progress_text() {
+  int level = MPI_THREAD_MULTIPLE;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) return "";
+  return ". MPI runs with " + thread_level_name(level) +
+         ", where what a rank has begun goes on only while it is in a call of Penstock (by MPI-IO "
+         "also in MPI_Wait, MPI_Test, and messages that block; not in MPI_Barrier and the like): "
+         "ask for MPI_THREAD_MULTIPLE (MPI_Init_thread, penstock run --progress-thread), or call "
+         "MPI_Wait there before";
 }
 
 /// The ranks of this node, seen from one that waits.
@@ -110,9 +111,14 @@ struct Neighbourhood {
 
 std::string missing_text(Team& team, const Neighbourhood& neighbours) {
   std::string text = "; not there yet: ";
-  for (std::size_t i = 0; i < neighbours.missing.size(); ++i)
-    text += (i > 0 ? ", " : "") + excuse(team, neighbours.missing[i], InCall::current()->call());
-  if (!neighbours.missing.empty()) return text;
+  const Call missed = InCall::current()->call();
+  bool begun = false;
+  for (std::size_t i = 0; i < neighbours.missing.size(); ++i) {
+    const int local_rank = neighbours.missing[i];
+    text += (i > 0 ? ", " : "") + excuse(team, local_rank, missed);
+    begun = begun || has_begun(team.mailbox(local_rank), missed);
+  }
+  if (!neighbours.missing.empty()) return begun ? text + progress_text() : text;
   std::vector<int> others;
   const std::vector<int>& nodes = team.awaited_nodes();
   const int ranks = static_cast<int>(InCall::current()->comm().size());
@@ -122,7 +128,8 @@ std::string missing_text(Team& team, const Neighbourhood& neighbours) {
     if (node != team.node() && awaited) others.push_back(rank);
   }
   if (others.empty()) return "; all ranks are in it: this is a defect of Penstock or of MPI";
-  return text + "some of the other nodes' " + ranks_text(others);
+  text += "some of the other nodes' " + ranks_text(others);
+  return missed.kind == CallKind::wait ? text + progress_text() : text;
 }
 
 /// Where the ranks do not know each other yet: of those of this node what they show (presence.hpp).
@@ -179,11 +186,26 @@ void say(const InCall& in, std::chrono::nanoseconds waited, const std::string& r
                rest.c_str(), ends ? "" : ". It goes on waiting");
 }
 
+/// Of a call that is this rank's alone.
+WaitsFor tell_awaited(const InCall& in, std::chrono::nanoseconds waited) {
+  const std::string whom = in.awaited()();
+  if (whom.empty()) return WaitsFor::work;  // its own storage
+  say(in, waited, " for " + whom, Patience::get().raises);
+  return WaitsFor::ranks;
+}
+
 }  // namespace
 
-const Patience& Patience::get() {
-  static const Patience patience = read_patience();
-  return patience;
+std::string who_has_pending(BufferedFile& file, Extent range) {
+  std::string text;
+  for (const BufferedFile::Elsewhere& other : file.pending_elsewhere(range)) {
+    const Extent pending = other.hull->get();
+    text += (text.empty() ? "rank " : ", rank ") + std::to_string(other.rank) + " (process " +
+            std::to_string(other.process) + (has_ended(other.process) ? ", which has ended" : "") +
+            "), which has bytes " + std::to_string(pending.begin) + " to " +
+            std::to_string(pending.end) + " in its active buffer";
+  }
+  return text;
 }
 
 void show_waiting(bool waits) noexcept {
@@ -208,6 +230,7 @@ WaitsFor tell_whereabouts(std::chrono::nanoseconds waited, bool storage_told) {
   const bool ends = Patience::get().raises;
   const InCall* const in = InCall::current();
   if (in == nullptr) return WaitsFor::ranks;
+  if (in->awaited()) return tell_awaited(*in, waited);
   Team* const team = in->comm().team();
   if (team == nullptr) {
     if (in->comm().handle() == MPI_COMM_NULL) {

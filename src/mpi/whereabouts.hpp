@@ -1,17 +1,14 @@
-// Which ranks a waiting rank waits for, and after how long that is reported.
+// Which ranks a waiting rank waits for.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+
+#include "background/buffered_file.hpp"
+#include "base/patience.hpp"
 
 namespace penstock {
-
-/// PENSTOCK_PATIENCE=SECONDS[,error], read once. What cannot be read is said on stderr.
-struct Patience {
-  std::chrono::nanoseconds limit = std::chrono::seconds(10);  // 0: nothing is ever said
-  bool raises = false;
-  static const Patience& get();
-};
 
 /// Writes into this rank's mailbox, for the others of its node, whether it waits for other ranks.
 void show_waiting(bool waits) noexcept;
@@ -24,6 +21,9 @@ enum class WaitsFor { work, slow_storage, ranks };
 /// unless `storage_told`. Says nothing where some rank of the node works, and the others wait for
 /// that.
 WaitsFor tell_whereabouts(std::chrono::nanoseconds waited, bool storage_told);
+
+/// The other processes of this node that have some of these bytes of a file pending; empty: none.
+std::string who_has_pending(BufferedFile& file, Extent range);
 
 class Team;
 /// Says on stderr which ranks of the node have the permits that this one has waited for, after the

@@ -13,6 +13,7 @@
 
 #include "base/failure.hpp"
 #include "storage/client_caches.hpp"
+#include "storage/file_lock.hpp"
 #include "storage/mapped.hpp"
 #include "storage/regular_file.hpp"
 
@@ -23,22 +24,11 @@ std::int64_t result(std::int64_t code) {
   return code < 0 ? -errno : code;
 }
 
-/// Locks of an open file description (OFD), not of the process: they hold between two opens in
-/// one process, and closing another descriptor of the file does not drop them.
-int set_lock(int fd, short type, Extent range) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = range.begin;
-  lock.l_len = range.length();
-  return uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLKW, &lock); }) < 0 ? errno : 0;
-}
-
 class PosixLock : public RangeLock {
  public:
   PosixLock(std::shared_ptr<Descriptor> file, Extent range)
       : file_(std::move(file)), range_(range) {}
-  ~PosixLock() override { set_lock(file_->number(), F_UNLCK, range_); }
+  ~PosixLock() override { set_lock(file_->number(), F_UNLCK, range_, {}); }
 
  private:
   std::shared_ptr<Descriptor> file_;
@@ -108,7 +98,7 @@ class PosixStorage : public Storage {
     error = 0;
     // To the kernel a length of 0 means "to the end of the file and beyond".
     if (range.empty()) return std::make_unique<RangeLock>();
-    error = set_lock(fd(), kind == LockKind::shared ? F_RDLCK : F_WRLCK, range);
+    error = set_lock(fd(), kind == LockKind::shared ? F_RDLCK : F_WRLCK, range, path_);
     if (error != 0) return nullptr;
     return std::make_unique<PosixLock>(file_, range);
   }

@@ -1,10 +1,18 @@
 """Waiting for a rank that does not come: what is said of it, when, and what it costs."""
 
+import fcntl
+import os
 import re
+import struct
+import subprocess
+import sys
 
+import numpy as np
 import pytest
+from conftest import run_once
 
 from penstock._core import mpi_library_version
+from penstock._launch import environment, find_mpiexec
 from scripts import CASES
 
 pytestmark = pytest.mark.ranks
@@ -224,6 +232,127 @@ f.sync()
 """, 3, expect=None, timeout=60)
     lines = [line for line in output.splitlines() if line.startswith("penstock:")]
     assert len(lines) == 1 and re.search(r"not there yet: rank 2 \(its process \d+ has ended\)", lines[0]), output
+
+
+LOCKED = """
+import numpy as np
+import penstock as ps
+with ps.open("l.npy", "r+") as f:
+    f.write(np.ones(4), slice(0, 8, 2), method="sieved", active_buffer_size=0)
+    print("has", np.asarray(f[...]).tolist())
+"""
+
+
+def hold_lock(path, kind):
+    """Of an open file of this process, until it is closed."""
+    file = open(path, "r+b")
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("@hhqqi0q", kind, os.SEEK_SET, 100, 100, 0))
+    return file
+
+
+@pytest.mark.parametrize("patience_text", ["1", "1,error"])
+def test_who_has_a_lock_is_named(patience, tmp_path, patience_text):
+    patience(patience_text)
+    np.save(tmp_path / "l.npy", np.zeros(8))
+    with hold_lock(tmp_path / "l.npy", fcntl.F_RDLCK) as held:
+        run = subprocess.Popen([sys.executable, "-c", LOCKED], cwd=tmp_path, env=environment(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = run.stderr.readline()
+        held.close()
+        output, errors = run.communicate(timeout=60)
+    assert re.search(rf"'l.npy': waited for 1 s for a lock on bytes 128 to \d+; process {os.getpid()} has bytes 100 to 200 "
+                     r"of it locked", line), line
+    if patience_text == "1":
+        assert run.returncode == 0 and "has [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]" in output, errors
+    else:
+        assert "StorageError" in errors and "locking 'l.npy'" in errors and "timed out" in errors, errors
+
+
+# By MPI-IO, at a thread level where nothing goes on in a thread.
+WITHOUT_THREADS = """
+import os, sys
+import mpi4py
+mpi4py.rc.thread_level = "single"
+from mpi4py import MPI
+import numpy as np
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+f = MPI.File.Open(comm, "w", MPI.MODE_CREATE | MPI.MODE_RDWR)
+mine = np.full(5000, rank, "u1")
+one = MPI.BYTE.Create_vector(5000, 1, size).Create_resized(0, 5000 * size)
+one.Commit()
+f.Set_view(0 + rank, MPI.BYTE, one)
+request = f.Iwrite_at_all(0, mine)
+if sys.argv[1] == "message":
+    if rank == 0:
+        request.Wait()
+        for other in range(1, size):
+            comm.send("go on", other)
+    else:
+        assert comm.recv(source=0) == "go on"
+        request.Wait()
+else:
+    if rank > 0:
+        comm.Barrier()
+    request.Wait()
+    if rank == 0:
+        comm.Barrier()
+f.Close()
+if rank == 0:
+    assert (np.fromfile("w", "u1").reshape(-1, size) == np.arange(size)).all()
+    print("right")
+"""
+
+
+def drop_in(tmp_path, script, ranks, *words, options=()):
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, "-m", "penstock", "run", *options, find_mpiexec(), "-n", str(ranks), sys.executable,
+               "script.py", *words]
+    return run_once(tmp_path, command, 60)
+
+
+def test_what_has_begun_and_does_not_go_on_is_told(patience, tmp_path):
+    patience("1,error")
+    status, output = drop_in(tmp_path, WITHOUT_THREADS, 2, "message")
+    assert status == 0 and "right" in output, output
+    status, output = drop_in(tmp_path, WITHOUT_THREADS, 2, "barrier", options=["--progress-thread"])
+    assert status == 0 and "right" in output, output
+    status, output = drop_in(tmp_path, WITHOUT_THREADS, 2, "barrier")
+    assert status != 0, output
+    assert re.search(r"rank 0 has waited for 1 s in wait for call 3 of 'w'; in the same call: rank 0; not there yet: rank 1 "
+                     r"\(is in no call of this file; its last was write with background storage \(call 3\), and it has begun "
+                     r"what is waited for\)\. MPI runs with MPI_THREAD_SINGLE, where .*--progress-thread", output), output
+
+
+# Rank 1 has bytes in its active buffer that are not written for long, and is killed.
+PENDING = WITH_PARENT + """
+import signal, threading
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+info = MPI.Info.Create({"penstock_device": "paced:latency=60s", "penstock_active_buffer_size": "1M"})
+f = MPI.File.Open(comm, "p", MPI.MODE_CREATE | MPI.MODE_RDWR, info)
+if comm.rank == 1:
+    f.Write_at(1000, np.ones(1000, "u1"))
+comm.Barrier()
+if comm.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+def end():
+    open("done", "w")
+    os._exit(0)
+threading.Timer(2.5, end).start()
+f.Read_at(1500, np.zeros(1000, "u1"))
+"""
+
+
+@pytest.mark.skipif("MPICH" not in mpi_library_version(), reason="other launchers notice the kill all the same")
+def test_whose_pending_writes_a_rank_waits_for_alone_is_told(patience, tmp_path):
+    patience("1")
+    _, output = drop_in(tmp_path, PENDING, 2)
+    lines = [line for line in output.splitlines() if line.startswith("penstock:")]
+    assert len(lines) == 1 and re.search(
+        r"rank 0 has waited for 1 s in read of 'p' for rank 1 \(process \d+, which has ended\), which has bytes 1000 to 2000 "
+        r"in its active buffer\. It goes on waiting", lines[0]), output
 
 
 SLOW_STORAGE = LATE + """

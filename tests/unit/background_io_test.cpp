@@ -62,11 +62,14 @@ TEST_F(BackgroundIoTest, WhatOthersHavePendingIsSeenByEveryHandle) {
   const File own = background.file({9, 9}, disk, "file", "this process");
   const File another = open(disk);
   SharedExtent hull{};  // of another process, which the common handle knows
-  common->watch(hull);
+  common->watch({&hull, 1, 4711});
   EXPECT_FALSE(own->is_pending_elsewhere({0, 100}));
   hull.include({40, 60});
   EXPECT_TRUE(own->is_pending_elsewhere({0, 100}));
   EXPECT_TRUE(common->is_pending_elsewhere({59, 60}));
+  ASSERT_EQ(own->pending_elsewhere({0, 100}).size(), 1U);
+  EXPECT_EQ(own->pending_elsewhere({0, 100})[0].process, 4711);
+  EXPECT_TRUE(own->pending_elsewhere({60, 100}).empty());
   EXPECT_FALSE(own->is_pending_elsewhere({60, 100}));
   EXPECT_FALSE(another->is_pending_elsewhere({0, 100}));
   common->unwatch(hull);

@@ -20,14 +20,15 @@ inline bool stays_out() {
   return Inside::any() || !has_requests();
 }
 
-/// `test` until it says that something is done, or goes wrong.
+/// `test` until it says that something is done, or goes wrong. `shown`: which requests that is for.
 template <class Test>
-int wait_with(Test&& test) {
+int wait_with(Test&& test, WaitForRequests* shown = nullptr) {
   progress_requests();
   for (Wait wait;;) {
     int flag = 0;
     const int code = test(&flag);
     if (flag || code != MPI_SUCCESS) return code;
+    if (shown != nullptr) shown->look();
     wait.poll();
   }
 }

@@ -52,15 +52,17 @@ int tell_some(int code, const RequestErrors& errors, int count, const int* indic
 /// Until all have ended, well or not: nothing that the library waits for then needs this rank to go
 /// on. MPI_Testall is no help: where partitioned communication is under way, that of MPICH 5.0
 /// returns MPI_ERR_IN_STATUS.
-void wait_for_each(int count, const MPI_Request* requests) {
+void wait_for_each(int count, const MPI_Request* requests, const RequestErrors& errors) {
   PENSTOCK_REAL_TEST(PMPI_Request_get_status);
   int ended = 0;
-  wait_with([&](int* flag) {
+  WaitForRequests shown(errors);
+  const auto test_each = [&](int* flag) {
     for (*flag = 1; ended < count; ++ended)
       if (test(requests[ended], flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) *flag = 1;
       else if (!*flag) break;
     return MPI_SUCCESS;
-  });
+  };
+  wait_with(test_each, &shown);
 }
 
 }  // namespace
@@ -82,7 +84,8 @@ int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (stays_out()) return real(request, status);
   PENSTOCK_REAL_TEST(PMPI_Test);
   const RequestErrors errors(1, request);
-  const int code = wait_with([&](int* flag) { return test(request, flag, status); });
+  WaitForRequests shown(errors);
+  const int code = wait_with([&](int* flag) { return test(request, flag, status); }, &shown);
   return first_of(code, errors.tell(0));
 }
 
@@ -99,7 +102,7 @@ int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   PENSTOCK_REAL(PMPI_Waitall);
   if (stays_out()) return real(count, requests, statuses);
   const RequestErrors errors(count, requests);
-  wait_for_each(count, requests);
+  wait_for_each(count, requests, errors);
   const int code = real(count, requests, statuses);
   return tell_all(code, errors, count, statuses);
 }
@@ -118,7 +121,9 @@ int PMPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* stat
   if (stays_out()) return real(count, requests, index, status);
   PENSTOCK_REAL_TEST(PMPI_Testany);
   const RequestErrors errors(count, requests);
-  const int code = wait_with([&](int* flag) { return test(count, requests, index, flag, status); });
+  WaitForRequests shown(errors);
+  const int code =
+      wait_with([&](int* flag) { return test(count, requests, index, flag, status); }, &shown);
   return *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
 }
 
@@ -138,11 +143,13 @@ int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
   if (stays_out()) return real(count, requests, done, indices, statuses);
   PENSTOCK_REAL_TEST(PMPI_Testsome);
   const RequestErrors errors(count, requests);
-  const int code = wait_with([&](int* flag) {
+  WaitForRequests shown(errors);
+  const auto test_some = [&](int* flag) {
     const int tested = test(count, requests, done, indices, statuses);
     *flag = *done != 0;  // MPI_UNDEFINED: there is none to wait for
     return tested;
-  });
+  };
+  const int code = wait_with(test_some, &shown);
   return *done > 0 ? tell_some(code, errors, *done, indices, statuses) : code;
 }
 
