@@ -6,7 +6,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cerrno>
 #include <functional>
+#include <new>
 #include <optional>
 
 #include "gil.hpp"
@@ -41,6 +43,12 @@ std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, P
 
 using Problem = std::optional<std::pair<std::string, std::string>>;
 
+Error error_of_problem(const std::pair<std::string, std::string>& problem) {
+  const auto& [kind, text] = problem;
+  if (kind == "memory") return Error(text, {}, -1, ENOMEM);
+  return Error(kind == "section" ? ErrorClass::section : ErrorClass::argument, text);
+}
+
 /// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
 template <class View>
 struct PinnedArguments {
@@ -50,12 +58,12 @@ struct PinnedArguments {
 
   PinnedArguments(nb::list arrays, nb::list sections, const Problem& problem) {
     try {
-      if (problem)
-        throw Error(problem->first == "section" ? ErrorClass::section : ErrorClass::argument,
-                    problem->second);
+      if (problem) throw error_of_problem(*problem);
       parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, *pinned);
     } catch (const Error& found) {
       fault = found;
+    } catch (const std::bad_alloc&) {
+      fault = Error("out of memory", {}, -1, ENOMEM);
     }
   }
   const Error* found() const { return fault ? &*fault : nullptr; }

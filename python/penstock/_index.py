@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -42,11 +42,16 @@ class Normalized:
             array = array[tuple(slice(None, None, -1 if axis in self.reversed else 1) for axis in range(array.ndim))]
         return array
 
-    def fill(self, array: np.ndarray, flat: np.ndarray) -> None:
-        """Of a mask: puts what was read into the user's array."""
-        in_order = np.empty_like(flat)
-        in_order[slice(None) if self.places is None else self.places] = flat
-        array[...] = in_order.reshape(array.shape)
+    def filler(self, array: np.ndarray, flat: np.ndarray) -> Callable[[], None]:
+        """Of a mask: what puts into the user's array what was read. All memory for that is had before the read."""
+        in_order = flat if self.places is None else np.empty_like(flat)
+
+        def fill() -> None:
+            if self.places is not None:
+                in_order[self.places] = flat
+            array[...] = in_order.reshape(array.shape)
+
+        return fill
 
 
 @dataclass(frozen=True)

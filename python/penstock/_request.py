@@ -104,6 +104,8 @@ class Requests:
                                  values if many else values[0], [part.fill for part in there if part.fill is not None])
         except SectionError as error:
             return CallArguments(settings=settings, problem=("section", tellable(error)))
+        except MemoryError as error:
+            return CallArguments(settings=settings, problem=("memory", tellable(error) or "out of memory"))
         except Exception as error:
             return CallArguments(settings=settings, problem=("argument", tellable(error)))
 
@@ -160,7 +162,7 @@ class Requests:
         if not fitting.flags.writeable:
             raise ArgumentError("buffer: it is not writable")
         flat = np.empty(fitting.size, self.dtype)
-        return _Part(out, [flat.view(self._record)], [normal.section], lambda: normal.fill(fitting, flat))
+        return _Part(out, [flat.view(self._record)], [normal.section], normal.filler(fitting, flat))
 
     def _to_read_ghosted(self, out: Any, entry: Any) -> _Part:
         """Several sections, each to its place in the local array."""
@@ -234,9 +236,10 @@ class Requests:
         if not normal.flat:
             return _Part(value, [normal.as_section(array).view(self._record)], [normal.section], fill)
         flat = np.empty(array.size, self.dtype)
+        fill_array = normal.filler(array, flat)
 
         def fill_and_convert() -> None:
-            normal.fill(array, flat)
+            fill_array()
             fill()
 
         return _Part(value, [flat.view(self._record)], [normal.section], fill_and_convert)

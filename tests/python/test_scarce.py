@@ -114,6 +114,13 @@ for mib in (0, 4, 40, 120):
             g.write(values, section, exchange=exchange, buffer_size="8M")
         g.close()
         assert is_whole("a.npy")
+# What the package itself needs for a read: its array, and a mask's elements in their order.
+b = ps.open("b.npy", "w", shape=(2048, 4096), dtype="f8", comm=comm)
+mask = np.arange(2048 * 4096).reshape(2048, 4096) % 2 == 0
+for index in ((slice(0, 2048), slice(0, 4096)), mask):
+    kind, number, text = within(4, one, lambda: b.read(index))
+    assert (kind, number) == ("StorageError", errno.ENOMEM) and text.startswith(f"rank {size - 1}: "), text
+b.close()
 """
 
 
