@@ -129,13 +129,22 @@ def test_memory_that_is_not_there_is_found_out_before_bytes_are_exchanged(mpirun
     assert "the program ends" not in output, output
 
 
+# MPI libraries cannot begin without some of it: it is taken away from ranks that have begun.
+LITTLE_SHM = CASES + """
+import ctypes, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x20000) == 0, ctypes.get_errno()  # CLONE_NEWNS
+subprocess.run("mount --make-rprivate / && mount -t tmpfs -o %s tmpfs /dev/shm", shell=True, check=True)
+"""
 IN_A_CONTAINER = CASES + """
 f = ps.open("c.npy", "w", shape=(64 * size, 64), dtype="f8", comm=comm)
 section = (slice(rank, 64 * size, size), slice(0, 64))
 values = np.full((64, 64), 1.0 + rank)
-f.write(values, section, method="extended")
-f.sync()
-assert (f.read(section, method="extended") == values).all()
+for exchange in ("auto", "sparse"):
+    f.write(values, section, method="extended", exchange=exchange)
+    f.write_begin(values, section, method="extended").wait()
+    f.sync()
+    assert (f.read(section, method="extended", exchange=exchange) == values).all()
 f.close()
 assert (np.load("c.npy") == 1 + np.arange(64 * size)[:, None] % size).all()
 """
@@ -144,6 +153,13 @@ assert (np.load("c.npy") == 1 + np.arange(64 * size)[:, None] % size).all()
 def can_unshare():
     command = ["unshare", "--pid", "--fork", "--mount-proc", "true"]
     return shutil.which("unshare") and subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif("not can_unshare()", reason="no namespaces may be made here")
+@pytest.mark.parametrize("options", ["size=1m", "ro"])
+def test_ranks_share_memory_whatever_dev_shm_has(mpirun, options):
+    output = mpirun(LITTLE_SHM % options + IN_A_CONTAINER, 3)
+    assert "penstock:" not in output, output
 
 
 @pytest.mark.skipif("MPICH" not in mpi_library_version(), reason="other launchers know ranks by their process ids")
