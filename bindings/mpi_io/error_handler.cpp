@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "mpi/communicator.hpp"
 #include "mpi/library.hpp"
 #include "mpi_io/mpi_error.hpp"
 
@@ -43,12 +44,27 @@ class Functions {
 /// The library's handles need a function. It has no file that it could call it for.
 void never_called(MPI_File*, int*, ...) {}
 
+/// Freed with the last of the files that have it.
+std::shared_ptr<const MPI_Errhandler> hold(MPI_Errhandler handler) {
+  MPI_Errhandler held = MPI_ERRHANDLER_NULL;
+  if (library::file_hold_errhandler(handler, &held) != MPI_SUCCESS)
+    throw_mpi(MPI_ERR_ARG, "this error handler is not one of files");
+  return {new MPI_Errhandler(held), [](MPI_Errhandler* last) {
+            if (Communicator::mpi_is_running()) MPI_Errhandler_free(last);
+            delete last;
+          }};
+}
+
 }  // namespace
 
 int ErrorHandler::create(const Function& function, MPI_Errhandler* handler) {
   const int code = library::file_create_errhandler(&never_called, handler);
-  if (code == MPI_SUCCESS) Functions::of_process().note(*handler, function);
+  if (code == MPI_SUCCESS) note(*handler, function);
   return code;
+}
+
+void ErrorHandler::note(MPI_Errhandler handler, const Function& function) {
+  Functions::of_process().note(handler, function);
 }
 
 ErrorHandler& ErrorHandler::of_null_file() {
@@ -57,40 +73,42 @@ ErrorHandler& ErrorHandler::of_null_file() {
 }
 
 void ErrorHandler::set(MPI_Errhandler handler) {
-  function_ = Functions::of_process().find(handler);
+  ErrorHandler next;
+  next.held_ = hold(handler);
+  next.function_ = Functions::of_process().find(handler);
   if (handler == MPI_ERRORS_RETURN) {
-    kind_ = Kind::returns;
+    next.kind_ = Kind::returns;
   } else if (handler == MPI_ERRORS_ARE_FATAL) {
-    kind_ = Kind::ends;
+    next.kind_ = Kind::ends;
 #ifdef MPI_ERRORS_ABORT
   } else if (handler == MPI_ERRORS_ABORT) {
-    kind_ = Kind::ends_alone;
+    next.kind_ = Kind::ends_ranks;
 #endif
-  } else if (function_) {
-    kind_ = Kind::calls;
+  } else if (library::is_throwing_errhandler(handler)) {
+    MPI_File_errhandler_function* const throws = library::throwing_function();
+    next.kind_ = throws != nullptr ? Kind::calls : Kind::returns;
+    next.function_ = [=](MPI_File& file, int& code) { throws(&file, &code); };
+  } else if (next.function_) {
+    next.kind_ = Kind::calls;
   } else {
     throw_mpi(MPI_ERR_ARG, "this error handler was not made by MPI_File_create_errhandler");
   }
+  *this = std::move(next);
 }
 
 MPI_Errhandler ErrorHandler::get() const {
   MPI_Errhandler handler = MPI_ERRORS_RETURN;
-  if (kind_ == Kind::ends) handler = MPI_ERRORS_ARE_FATAL;
-#ifdef MPI_ERRORS_ABORT
-  if (kind_ == Kind::ends_alone) handler = MPI_ERRORS_ABORT;
-#endif
-  if (kind_ != Kind::calls) return library::handle_of_predefined(handler);
-  create(function_, &handler);
+  library::file_hold_errhandler(held_ ? *held_ : MPI_ERRORS_RETURN, &handler);
   return handler;
 }
 
-int ErrorHandler::call(MPI_File file, int code, const std::string& text) const {
+int ErrorHandler::call(MPI_File file, MPI_Comm ranks, int code, const std::string& text) const {
   if (kind_ == Kind::calls) {
     const Function function = function_;  // it may set another handler
     function(file, code);
   } else if (kind_ != Kind::returns) {
     std::fprintf(stderr, "penstock: %s\n", text.c_str());
-    MPI_Abort(kind_ == Kind::ends ? MPI_COMM_WORLD : MPI_COMM_SELF, code);
+    MPI_Abort(kind_ == Kind::ends ? MPI_COMM_WORLD : ranks, code);
     std::_Exit(EXIT_FAILURE);  // MPICH's MPI_Abort returns where the launcher is to end the ranks
   }
   return code;

@@ -38,6 +38,15 @@ void MpiFile::free_types() {
   free_type(etype_);
   free_type(filetype_);
 }
+int MpiFile::raise(MPI_File handle, const Error& error) {
+  return error_handler_.call(handle, ranks_to_end(), mpi_code_of(error), error.what());
+}
+
+MPI_Comm MpiFile::ranks_to_end() const noexcept {
+  const MPI_Comm ranks = is_open() ? bytes_->comm().handle() : MPI_COMM_NULL;
+  return ranks != MPI_COMM_NULL ? ranks : MPI_COMM_SELF;
+}
+
 
 MPI_Group MpiFile::group() const {
   MPI_Group copy = MPI_GROUP_NULL;

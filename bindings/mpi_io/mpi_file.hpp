@@ -76,6 +76,10 @@ class MpiFile {
 
   FileMutex& mutex() noexcept { return mutex_; }
   ErrorHandler& error_handler() noexcept { return error_handler_; }
+  /// What its error handler does about an error. Returns what the MPI function returns.
+  int raise(MPI_File handle, const Error& error);
+  /// Those that MPI_ERRORS_ABORT ends (MPI 4.1, section 9.3).
+  MPI_Comm ranks_to_end() const noexcept;
   const std::string& path() const noexcept { return bytes_->path(); }
   const Communicator& comm() const noexcept { return bytes_->comm(); }
   int amode() const noexcept { return amode_; }

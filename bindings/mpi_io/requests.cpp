@@ -7,7 +7,6 @@
 #include "mpi/agree.hpp"
 #include "mpi/wait.hpp"
 #include "mpi_io/inside.hpp"
-#include "mpi_io/mpi_error.hpp"
 #include "mpi_io/progress_thread.hpp"
 
 namespace penstock {
@@ -186,9 +185,7 @@ void WaitForRequests::look() {
 int RequestErrors::tell(int index) const {
   for (const Watched& watched : watched_) {
     if (watched.index != index || !watched.pending->error) continue;
-    const Error& error = *watched.pending->error;
-    return watched.pending->file->error_handler().call(watched.pending->handle, mpi_code_of(error),
-                                                       error.what());
+    return watched.pending->file->raise(watched.pending->handle, *watched.pending->error);
   }
   return MPI_SUCCESS;
 }

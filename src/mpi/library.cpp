@@ -4,7 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
+
+#include "mpi/errors_returned.hpp"
 
 namespace penstock::library {
 
@@ -23,17 +24,35 @@ int file_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandle
   return real(function, handler);
 }
 
-MPI_Errhandler handle_of_predefined(MPI_Errhandler handler) {
+/// By way of the library's own handler of MPI_FILE_NULL, which nothing else uses.
+int file_hold_errhandler(MPI_Errhandler handler, MPI_Errhandler* held) {
   static const auto set =
       reinterpret_cast<decltype(&PMPI_File_set_errhandler)>(find("PMPI_File_set_errhandler"));
   static const auto get =
       reinterpret_cast<decltype(&PMPI_File_get_errhandler)>(find("PMPI_File_get_errhandler"));
-  static std::mutex mutex;
-  const std::lock_guard guard(mutex);
-  MPI_Errhandler handle = handler;
-  if (set(MPI_FILE_NULL, handler) != MPI_SUCCESS || get(MPI_FILE_NULL, &handle) != MPI_SUCCESS)
-    return handler;
-  return handle;
+  const ErrorsReturned guard;  // and one thread at a time
+  int code = set(MPI_FILE_NULL, handler);
+  if (code != MPI_SUCCESS) return code;
+  code = get(MPI_FILE_NULL, held);
+  set(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+  return code;
+}
+
+bool is_throwing_errhandler(MPI_Errhandler handler) {
+#if defined(MPIR_ERRORS_THROW_EXCEPTIONS)
+  return handler == MPIR_ERRORS_THROW_EXCEPTIONS;
+#elif defined(OPEN_MPI)
+  static const void* const throwing = ::dlsym(RTLD_DEFAULT, "ompi_mpi_errors_throw_exceptions");
+  return throwing != nullptr && handler == throwing;
+#else
+  static_cast<void>(handler);
+  return false;
+#endif
+}
+
+MPI_File_errhandler_function* throwing_function() {
+  return reinterpret_cast<MPI_File_errhandler_function*>(
+      ::dlsym(RTLD_DEFAULT, "ompi_mpi_cxx_file_throw_excptn_fctn"));
 }
 
 }  // namespace penstock::library

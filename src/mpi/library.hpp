@@ -10,9 +10,14 @@ void* find(const char* name);
 
 int file_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler);
 
-/// A handle of a predefined error handler that the caller frees: Open MPI counts these handles, and
-/// frees the handler itself with the last one. Goes by way of the library's own handler of
-/// MPI_FILE_NULL.
-MPI_Errhandler handle_of_predefined(MPI_Errhandler handler);
+/// Another reference to an error handler of files, which the caller frees: libraries count these,
+/// Open MPI those of predefined ones, too. Returns the library's code: MPI_SUCCESS, or what it says
+/// of a handler that is not one of files.
+int file_hold_errhandler(MPI_Errhandler handler, MPI_Errhandler* held);
+
+/// MPI::ERRORS_THROW_EXCEPTIONS, where the library has the C++ bindings of MPI-2.
+bool is_throwing_errhandler(MPI_Errhandler handler);
+/// What throws then; null: the bindings do it, when a function returns an error.
+MPI_File_errhandler_function* throwing_function();
 
 }  // namespace penstock::library

@@ -40,6 +40,14 @@ ErrorHandler& handler_of(MpiFile* file) {
   return file != nullptr ? file->error_handler() : ErrorHandler::of_null_file();
 }
 
+/// What this thread has made last: libmpichcxx makes handlers as C does, and then says of which
+/// language they are.
+struct Made {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_File_errhandler_function* function = nullptr;
+};
+thread_local Made last_made;
+
 /// work(ErrorHandler&) with the handler of a file, or of MPI_FILE_NULL.
 template <class Work>
 int with_handler(MPI_File fh, Work&& work) {
@@ -53,8 +61,10 @@ int with_handler(MPI_File fh, Work&& work) {
 extern "C" {
 
 int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
-  return create(
+  const int made = create(
       function, [=](MPI_File& file, int& code) { function(&file, &code); }, handler);
+  if (made == MPI_SUCCESS) last_made = {*handler, function};
+  return made;
 }
 
 int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler handler) {
@@ -70,9 +80,12 @@ int PMPI_File_call_errhandler(MPI_File fh, int code) {
   char text[MPI_MAX_ERROR_STRING + 1] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
-  const std::shared_ptr<MpiFile> file = file_of(fh);
-  const ErrorHandler handler = handler_of(file.get());
-  handler.call(fh, code, text);
+  ErrorHandler handler;
+  MPI_Comm ranks = MPI_COMM_SELF;
+  const int wrong = with_handler(fh, [&](const ErrorHandler& of_file) { handler = of_file; });
+  if (wrong != MPI_SUCCESS) return wrong;
+  if (const std::shared_ptr<MpiFile> file = file_of(fh)) ranks = file->ranks_to_end();
+  handler.call(fh, ranks, code, text);
   return MPI_SUCCESS;
 }
 
@@ -100,6 +113,40 @@ void pmpi_file_create_errhandler_(FortranFunction* function, Integer* errhandler
   if (code == MPI_SUCCESS) *errhandler = number_of(handler);
   if (ierror != nullptr) *ierror = code;
 }
+
+// The C++ bindings of MPI-2. Their handlers take an MPI::File, which only they can make.
+
+#ifdef MPICH_VERSION
+/// `call` calls a handler: of a communicator (0), a file (1) or a window (2). The bindings take an
+/// error that is returned for one that no handler has seen.
+void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*call)(void)) {
+  static const auto real = reinterpret_cast<decltype(&MPII_Errhandler_set_cxx)>(
+      library::find("MPII_Errhandler_set_cxx"));
+  real(handler, call);
+  if (handler != last_made.handler) return;
+  const auto call_file = reinterpret_cast<void (*)(int, void*, int*, void (*)(void))>(call);
+  const auto function = reinterpret_cast<void (*)(void)>(last_made.function);
+  ErrorHandler::note(handler, [=](MPI_File& file, int& code) {
+    call_file(1, &file, &code, function);
+    code = MPI_SUCCESS;
+  });
+}
+#endif
+
+#ifdef OPEN_MPI
+MPI_Errhandler ompi_cxx_errhandler_create_file(void (*function)(void)) {
+  static const auto real = reinterpret_cast<decltype(&ompi_cxx_errhandler_create_file)>(
+      library::find("ompi_cxx_errhandler_create_file"));
+  using Call = void(MPI_File*, int*, const char*, void*);
+  static const auto call =
+      reinterpret_cast<Call*>(library::find("ompi_mpi_cxx_file_errhandler_invoke"));
+  const MPI_Errhandler handler = real(function);
+  ErrorHandler::note(handler, [=](MPI_File& file, int& code) {
+    call(&file, &code, "", reinterpret_cast<void*>(function));
+  });
+  return handler;
+}
+#endif
 
 }  // extern "C"
 #pragma GCC visibility pop

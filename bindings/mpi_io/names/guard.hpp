@@ -20,7 +20,8 @@ Pointer not_null(Pointer pointer, const char* name) {
 
 /// What goes wrong without a file, or with one that is null.
 inline int raise_without_file(const Error& error) {
-  return ErrorHandler::of_null_file().call(MPI_FILE_NULL, mpi_code_of(error), error.what());
+  return ErrorHandler::of_null_file().call(MPI_FILE_NULL, MPI_COMM_SELF, mpi_code_of(error),
+                                           error.what());
 }
 
 template <class Work>
@@ -47,7 +48,7 @@ int with_file(MPI_File handle, Work&& work) {
     return attempt([&] { work(file); });
   }();
   if (!error) return MPI_SUCCESS;
-  return file->error_handler().call(handle, mpi_code_of(*error), error->what());
+  return file->raise(handle, *error);
 }
 
 }  // namespace penstock::dropin

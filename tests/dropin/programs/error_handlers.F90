@@ -99,12 +99,16 @@ contains
   end subroutine make_error
 
   subroutine of_a_file()
-    HANDLE(MPI_Errhandler) :: handler
+    HANDLE(MPI_Errhandler) :: handler, before, told
     call MPI_File_create_errhandler(note_one, handler, ierr)
     call expect(ierr == MPI_SUCCESS, 'creating a handler')
     call MPI_File_set_errhandler(file, handler, ierr)
     call expect(ierr == MPI_SUCCESS, 'setting a handler')
+    before = handler
     call MPI_Errhandler_free(handler, ierr)
+    call MPI_File_get_errhandler(file, told, ierr)
+    call expect(told == before, 'the handler that was set')
+    call MPI_Errhandler_free(told, ierr)
     call make_error(file, MPI_ERR_ARG)
     call expect_calls(1, 0, file, MPI_ERR_ARG, 'a handler that was set')
     call MPI_File_call_errhandler(file, MPI_ERR_NO_SPACE, ierr)

@@ -1,5 +1,5 @@
-// Files as a whole: how they are opened and closed, sizes, hints, error handlers, handles of
-// Fortran (MPI 4.1, sections 14.2 and 14.7).
+// Files as a whole: how they are opened and closed, sizes, hints, handles of Fortran (MPI 4.1,
+// section 14.2).
 #include <filesystem>
 
 #include "chapter.hpp"
@@ -262,114 +262,6 @@ TEST(Hints, OfTheEnvironment) {
                  MPI_ERR_INFO);
   }
   unsetenv("PENSTOCK_HINTS");
-}
-
-// Error handlers.
-
-int called = 0, called_with = MPI_SUCCESS;
-MPI_File called_for = MPI_FILE_NULL;
-
-void note(MPI_File* file, int* code, ...) {
-  ++called;
-  called_with = *code;
-  called_for = *file;
-}
-
-/// Exists until it is freed: MPI may free it after that of the last file.
-class Handler {
- public:
-  Handler() { EXPECT_MPI(MPI_File_create_errhandler(&note, &handler_)); }
-  Handler(const Handler&) = delete;
-  ~Handler() { MPI_Errhandler_free(&handler_); }
-  operator MPI_Errhandler() const { return handler_; }
-
- private:
-  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
-};
-
-TEST(ErrorHandlers, AreCalledForTheirFile) {
-  const File file("handled"), other("other");
-  MPI_Errhandler told = MPI_ERRHANDLER_NULL;
-  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
-  EXPECT_EQ(told, MPI_ERRORS_RETURN);
-  const Handler handler;
-  EXPECT_MPI(MPI_File_set_errhandler(file, handler));
-  called = 0;
-  EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
-  EXPECT_EQ(called, 1);
-  EXPECT_CLASS(called_with, MPI_ERR_ARG);
-  EXPECT_EQ(called_for, file.handle);
-  EXPECT_CLASS(MPI_File_seek(other, -1, MPI_SEEK_SET), MPI_ERR_ARG);
-  EXPECT_EQ(called, 1);
-  EXPECT_MPI(MPI_File_call_errhandler(file, MPI_ERR_NO_SPACE));
-  EXPECT_EQ(called, 2);
-  EXPECT_EQ(called_with, MPI_ERR_NO_SPACE);
-  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
-  EXPECT_MPI(MPI_File_set_errhandler(other, told));
-  MPI_Errhandler_free(&told);
-  EXPECT_CLASS(MPI_File_seek(other, -1, MPI_SEEK_SET), MPI_ERR_ARG);
-  EXPECT_EQ(called, 3);
-  EXPECT_EQ(called_for, other.handle);
-  EXPECT_MPI(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
-  EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
-  EXPECT_EQ(called, 3);
-}
-
-/// That of MPI_FILE_NULL is that of files which cannot be opened, and of those opened later.
-TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
-  const Handler handler;
-  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-  EXPECT_MPI(MPI_File_get_errhandler(MPI_FILE_NULL, &before));
-  EXPECT_EQ(before, MPI_ERRORS_RETURN);
-  EXPECT_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
-  called = 0;
-  MPI_File none = MPI_FILE_NULL;
-  EXPECT_CLASS(MPI_File_open(MPI_COMM_WORLD, path_of("not_there").c_str(), MPI_MODE_RDONLY,
-                             MPI_INFO_NULL, &none),
-               MPI_ERR_NO_SUCH_FILE);
-  EXPECT_EQ(called, 1);
-  EXPECT_EQ(called_for, MPI_FILE_NULL);
-  {
-    const File file("later");
-    EXPECT_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
-    EXPECT_CLASS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
-    EXPECT_EQ(called, 2);
-  }
-  EXPECT_CLASS(MPI_File_delete(path_of("not_there").c_str(), MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
-  EXPECT_EQ(called, 2);
-}
-
-/// What goes wrong with requests of messages is returned where the program has asked for that,
-/// after files were opened and written, too.
-TEST(ErrorHandlers, OfCommunicatorsStayAsTheyAre) {
-  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const int sent[2] = {1, 2};
-  int received = 0, index = -1;
-  {
-    const File file("stay");
-    const Type every(cyclic_ints(0, 2));
-    EXPECT_MPI(MPI_File_write_at(file, rank() * 16, sent, 1, every, MPI_STATUS_IGNORE));
-  }
-  MPI_Request requests[2];
-  MPI_Irecv(&received, 1, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[0]);
-  MPI_Isend(sent, 2, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[1]);
-  const int code = MPI_Waitany(1, requests, &index, MPI_STATUS_IGNORE);
-  if (code != MPI_SUCCESS) EXPECT_CLASS(code, MPI_ERR_TRUNCATE);  // Open MPI 4.1 cuts in silence
-  EXPECT_EQ(index, 0);
-  EXPECT_MPI(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
-  MPI_Errhandler_free(&before);
-}
-
-/// An error's text says what was done to which file.
-TEST(ErrorHandlers, TextsName) {
-  MPI_File none = MPI_FILE_NULL;
-  const std::string path = path_of("not_there");
-  const int code =
-      MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &none);
-  EXPECT_NE(text_of(code).find(path), std::string::npos) << text_of(code);
 }
 
 }  // namespace
