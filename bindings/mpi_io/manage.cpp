@@ -3,7 +3,6 @@
 
 #include "mpi_io/mpi_error.hpp"
 #include "mpi_io/mpi_file.hpp"
-#include "mpi_io/requests.hpp"
 #include "plan/plan.hpp"
 
 namespace penstock {
@@ -38,6 +37,7 @@ void MpiFile::free_types() {
   free_type(etype_);
   free_type(filetype_);
 }
+
 int MpiFile::raise(MPI_File handle, const Error& error) {
   return error_handler_.call(handle, ranks_to_end(), mpi_code_of(error), error.what());
 }
@@ -46,7 +46,6 @@ MPI_Comm MpiFile::ranks_to_end() const noexcept {
   const MPI_Comm ranks = is_open() ? bytes_->comm().handle() : MPI_COMM_NULL;
   return ranks != MPI_COMM_NULL ? ranks : MPI_COMM_SELF;
 }
-
 
 MPI_Group MpiFile::group() const {
   MPI_Group copy = MPI_GROUP_NULL;
@@ -80,6 +79,8 @@ void MpiFile::preallocate(MPI_Offset bytes) {
   bytes_->allocate(bytes, check_resize("preallocation", bytes));
 }
 
+/// Requests that are under way keep the view that they began with: their operations have its
+/// patterns.
 void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const std::string& representation, MPI_Info info) {
   View view;
@@ -88,10 +89,6 @@ void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype
   std::string extent;
   const std::optional<Error> error = attempt([&] {
     require_no_split("set_view");
-    if (has_requests(*this))
-      throw_mpi(MPI_ERR_OTHER, "set_view on '" + path() +
-                                   "' while there are requests of non-blocking calls that have "
-                                   "not been completed");
     if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL)
       throw_mpi(MPI_ERR_TYPE, "etype or filetype is MPI_DATATYPE_NULL");
     made = DataRepresentation::of(representation);

@@ -132,12 +132,6 @@ bool has_requests() noexcept {
   return !Pending::of_process().empty();
 }
 
-bool has_requests(const MpiFile& file) {
-  if (!has_requests()) return false;
-  const std::vector<Pending::One> all = Pending::of_process().all();
-  return std::ranges::any_of(all, [&](const auto& one) { return one->file.get() == &file; });
-}
-
 bool progress_requests() {
   if (!has_requests()) return false;
   const Inside inside;

@@ -17,7 +17,6 @@ MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, Pending
 
 /// Whether there is any that the program has not used up.
 bool has_requests() noexcept;
-bool has_requests(const MpiFile& file);
 /// Goes on with all that are under way; completes those that have ended. Does not wait. Whether any
 /// moved. This happens wherever the process waits for a file or for requests, in messages of the
 /// program that block, and in a thread (progress_thread.hpp) where there may be one.

@@ -265,7 +265,8 @@ void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
   const Watched watched(listener_, Phase::other_call);
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
-  meet(channel, common, found);
+  const Entry entry{common, {}, found ? found : file_->failure_to_tell()};
+  in_flight_->complete(enter(*file_, channel, entry));
 }
 
 /// What is pending makes the file as long as it reaches, even if a part of it is written already.

@@ -67,17 +67,39 @@ void InFlight::take(Begun& begun) {
 
 /// Where the wait ends because other ranks do not come, operations in flight can never end, and are
 /// abandoned.
-template <class Over>
-void InFlight::resume_until(Over&& over) {
+template <class Resume>
+void InFlight::drive(Resume&& resume) {
   try {
-    drive_until(file_.comm.bell(), file_.comm.crowded(), [&] {
-      if (over()) return Progress{true, false, Expect::ring};
-      return resume();
-    });
+    drive_until(file_.comm.bell(), file_.comm.crowded(), resume);
   } catch (...) {
     if (file_.comm.is_broken_off()) abandon();
     throw;
   }
+}
+
+template <class Over>
+void InFlight::resume_until(Over&& over) {
+  drive([&] {
+    if (over()) return Progress{true, false, Expect::ring};
+    return resume();
+  });
+}
+
+void InFlight::complete(Task<Demand> task) {
+  Running<Demand> running(std::move(task));
+  drive([&] {
+    const std::int64_t before = running.steps();
+    const bool over = running.advance();
+    const bool moved = running.steps() != before;
+    if (over || begun_.empty() || thread_is_busy()) return Progress{over, moved, running.expects()};
+    Progress progress = resume();
+    progress.moved = progress.moved || moved;
+    if (by_messages(running.expects()) && !by_messages(progress.expect))
+      progress.expect =
+          may_give_up(progress.expect) ? Expect::meeting_by_messages : Expect::messages;
+    return progress;
+  });
+  static_cast<void>(running.result());
 }
 
 std::shared_ptr<InFlight::Begun> InFlight::run(ByteRequest request, const Hints& of_file) {
@@ -143,7 +165,7 @@ void InFlight::require_threads() {
   const std::vector<Common> nothing;
   const Channel channel = file_.next_channel(InCall::current()->call().kind);
   const Entry entry{nothing, {}, error};
-  drive(file_.comm, enter(file_, channel, entry));
+  penstock::drive(file_.comm, enter(file_, channel, entry));
   threads_allowed_ = true;
 }
 

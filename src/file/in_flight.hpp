@@ -55,6 +55,9 @@ class InFlight {
   /// The same; whether it has ended.
   bool has_ended(Begun& begun);
 
+  /// Another task to its end; what is in flight progresses meanwhile, since other ranks may wait for
+  /// that before they come.
+  void complete(Task<Demand> task);
   /// Collective: what has begun has ended then. What went wrong stays with the handles.
   void end_everything();
   /// The same for all up to the last read.
@@ -73,6 +76,8 @@ class InFlight {
   /// All of the request but its hints, which `hints` may be.
   std::shared_ptr<Begun> add(ByteRequest&& request, const Hints& hints,
                              std::optional<Background> background);
+  template <class Resume>
+  void drive(Resume&& resume);
   template <class Over>
   void resume_until(Over&& over);
   Progress resume();

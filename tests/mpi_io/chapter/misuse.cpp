@@ -64,21 +64,6 @@ TEST(BadInput, ViewsThatDiffer) {
   expect_usable(file);
 }
 
-/// The request of one rank alone keeps all ranks from another view.
-TEST(BadInput, ViewsWithRequestsUnderWay) {
-  const File file("outstanding");
-  for (const bool all : {true, false}) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int mine = rank();
-    if (is_wrong(all))
-      EXPECT_MPI(MPI_File_iwrite_at(file, rank() * 4, &mine, 1, MPI_INT, &request));
-    EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL),
-                 MPI_ERR_OTHER);
-    EXPECT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  }
-  expect_usable(file);
-}
-
 TEST(BadInput, SizesAndPlaces) {
   const File file("sizes");
   for (const bool all : {true, false}) {
