@@ -56,6 +56,7 @@ void MpiFile::check(const DataAccess& access) const {
     throw_mpi(MPI_ERR_COUNT,
               "count is " + std::to_string(access.count) + ", and must not be negative");
   if (access.type == MPI_DATATYPE_NULL) throw_mpi(MPI_ERR_TYPE, "datatype is MPI_DATATYPE_NULL");
+  require_committed(access.type);
   if (access.at == DataAccess::At::explicit_offset && access.offset < 0)
     throw_mpi(MPI_ERR_ARG,
               "offset is " + std::to_string(access.offset) + ", and must not be negative");
@@ -64,8 +65,8 @@ void MpiFile::check(const DataAccess& access) const {
 
 void MpiFile::require_no_split(const char* what) const {
   if (split_)
-    throw_mpi(MPI_ERR_OTHER, std::string(what) + " on '" + path() + "' while the split " +
-                                 split_->name + " has begun and not ended");
+    throw_mpi(MPI_ERR_IO, std::string(what) + " on '" + path() + "' while the split " +
+                              split_->name + " has begun and not ended");
 }
 
 /// Where it begins, in etypes of the view; pointers are moved on.
@@ -116,10 +117,9 @@ MpiFile::AccessToBegin MpiFile::prepare(const DataAccess& access) {
     check(access);
     bytes = representation_->bytes_in_file(access.type, access.count);
     if (bytes % view_.etype_size() != 0)
-      throw_mpi(MPI_ERR_TYPE, std::to_string(bytes) +
-                                  " bytes are no whole number of etypes, which "
-                                  "have " +
-                                  std::to_string(view_.etype_size()) + " bytes");
+      throw_mpi(MPI_ERR_IO, std::to_string(bytes) +
+                                " bytes are no whole number of etypes, which have " +
+                                std::to_string(view_.etype_size()) + " bytes");
     prepared.etypes = bytes / view_.etype_size();
   });
   const bool takes_part = !request.error || access.at == DataAccess::At::ordered;
@@ -231,16 +231,13 @@ void MpiFile::begin_split(const char* name, const DataAccess& access) {
   AccessToBegin prepared = prepare(access);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
   prepared.transfer.seconds_ = seconds_since(began);
-  split_.emplace(name, access.buffer, std::move(prepared.transfer));
+  split_.emplace(name, std::move(prepared.transfer));
 }
 
-void MpiFile::end_split(const char* name, const void* buffer, MPI_Status* status) {
+void MpiFile::end_split(const char* name, MPI_Status* status) {
   if (!split_ || split_->name != name)
-    throw_mpi(MPI_ERR_OTHER, std::string(name) + "_end on '" + path() + "', where " +
-                                 (split_ ? split_->name : std::string("nothing")) + " has begun");
-  if (split_->buffer != buffer)
-    throw_mpi(MPI_ERR_ARG,
-              std::string(name) + "_end on '" + path() + "' has another buffer than its begin");
+    throw_mpi(MPI_ERR_IO, std::string(name) + "_end on '" + path() + "', where " +
+                              (split_ ? split_->name : std::string("nothing")) + " has begun");
   Split split = std::move(*split_);
   split_.reset();
   set_status(status, end(split.transfer));

@@ -40,22 +40,38 @@ const std::vector<Predefined>& predefined_layouts() {
   return *layouts;
 }
 
+/// Null: it is none of these.
+const Predefined* find_predefined(MPI_Datatype type) {
+  const std::vector<Predefined>& known = predefined_layouts();
+  const auto found = std::ranges::lower_bound(known, type, std::less<>(), &Predefined::type);
+  return found != known.end() && found->type == type ? &*found : nullptr;
+}
+
 /// Layouts of the types that programs have made, until they free them: a handle that is here is not
 /// one that was freed.
 class KnownTypes {
  public:
   Shared find(MPI_Datatype type) const {
     const std::shared_lock lock(mutex_);
-    const auto found = layouts_.find(type);
-    return found != layouts_.end() ? found->second : nullptr;
+    const auto found = all_.find(type);
+    return found != all_.end() ? found->second.layout : nullptr;
   }
   void add(MPI_Datatype type, Shared layout) {
     const std::lock_guard lock(mutex_);
-    layouts_[type] = std::move(layout);
+    all_[type] = {std::move(layout), false};
   }
   void remove(MPI_Datatype type) {
     const std::lock_guard lock(mutex_);
-    layouts_.erase(type);
+    all_.erase(type);
+  }
+  bool is_committed(MPI_Datatype type) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = all_.find(type);
+    return found != all_.end() && found->second.committed;
+  }
+  void note_committed(MPI_Datatype type) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = all_.find(type); found != all_.end()) found->second.committed = true;
   }
   /// Never destroyed: MPI frees types while the process ends.
   static KnownTypes& of_process() {
@@ -65,7 +81,11 @@ class KnownTypes {
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<MPI_Datatype, Shared> layouts_;
+  struct Known {
+    Shared layout;
+    bool committed = false;  // as far as anybody has asked
+  };
+  std::unordered_map<MPI_Datatype, Known> all_;
 };
 
 int forget(MPI_Datatype type, int, void*, void*) {
@@ -104,11 +124,19 @@ Shared decode_and_keep(MPI_Datatype type) {
 std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL)
     throw_mpi(MPI_ERR_TYPE, "MPI_DATATYPE_NULL was passed, expected a datatype");
-  const std::vector<Predefined>& known = predefined_layouts();
-  const auto found = std::ranges::lower_bound(known, type, std::less<>(), &Predefined::type);
-  if (found != known.end() && found->type == type) return found->layout;
+  if (const Predefined* const predefined = find_predefined(type)) return predefined->layout;
   if (Shared layout = KnownTypes::of_process().find(type)) return layout;
   return decode_and_keep(type);
+}
+
+void require_committed(MPI_Datatype type) {
+  KnownTypes& known = KnownTypes::of_process();
+  if (find_predefined(type) != nullptr || known.is_committed(type)) return;
+  static_cast<void>(layout_of(type));  // throws for what is no type
+  if (is_predefined(type)) return;
+  if (!is_committed(type))
+    throw_mpi(MPI_ERR_TYPE, "the datatype was not committed (MPI_Type_commit)");
+  known.note_committed(type);
 }
 
 std::byte* memory_at(void* buffer, std::int64_t place) {

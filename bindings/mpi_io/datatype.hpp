@@ -12,6 +12,9 @@ namespace penstock {
 /// may call this. Throws an Error of class MPI_ERR_TYPE for MPI_DATATYPE_NULL, and for a handle
 /// that was freed, as far as the MPI library can tell.
 std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type);
+/// Of files and of accesses (MPI 4.1, section 14.6). Throws an Error of class MPI_ERR_TYPE for a
+/// datatype that was not committed, as far as the MPI library tells, and what layout_of() throws.
+void require_committed(MPI_Datatype type);
 
 /// What is `place` bytes behind `buffer`; MPI_BOTTOM: places are addresses. Throws an Error of
 /// class MPI_ERR_BUFFER where no program has memory: for a null pointer.

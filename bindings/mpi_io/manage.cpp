@@ -88,9 +88,9 @@ void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype
   MpiHints hints = hints_;
   std::string extent;
   const std::optional<Error> error = attempt([&] {
-    require_no_split("set_view");
     if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL)
       throw_mpi(MPI_ERR_TYPE, "etype or filetype is MPI_DATATYPE_NULL");
+    for (const MPI_Datatype type : {etype, filetype}) require_committed(type);
     made = DataRepresentation::of(representation);
     if (displacement == MPI_DISPLACEMENT_CURRENT) {
       if ((amode_ & MPI_MODE_SEQUENTIAL) == 0)
@@ -161,8 +161,7 @@ MPI_Info MpiFile::info() const {
 
 void MpiFile::set_atomicity(bool atomic) {
   bytes_->drain();
-  bytes_->agree(CallKind::set_atomicity, {{"the flag", atomic ? "true" : "false"}},
-                attempt([&] { require_no_split("set_atomicity"); }));
+  bytes_->agree(CallKind::set_atomicity, {{"the flag", atomic ? "true" : "false"}}, std::nullopt);
   atomic_ = atomic;
   update_call_hints();
 }

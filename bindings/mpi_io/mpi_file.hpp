@@ -114,15 +114,14 @@ class MpiFile {
   bool test(PendingAccess& transfer);
   /// Waits for its end, and throws what went wrong. Bytes that were moved.
   std::int64_t end(PendingAccess& transfer);
-  /// The two halves of a split collective call. `buffer`: of the first half.
+  /// Of a split collective call, whose buffer is that of its begin.
   void begin_split(const char* name, const DataAccess& access);
-  void end_split(const char* name, const void* buffer, MPI_Status* status);
+  void end_split(const char* name, MPI_Status* status);
 
  private:
   struct AccessToBegin;
   struct Split {
     std::string name;
-    const void* buffer;
     PendingAccess transfer;
   };
 

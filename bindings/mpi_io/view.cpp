@@ -7,6 +7,7 @@
 #include <penstock/error.hpp>
 
 #include "base/checked.hpp"
+#include "mpi_io/mpi_error.hpp"
 #include "pattern/order.hpp"
 
 namespace penstock {
@@ -19,6 +20,11 @@ constexpr const char* file_words = "offset in a file";
   throw Error(ErrorClass::argument, "file view: " + what);
 }
 
+/// The class that ROMIO has for types that no view is made of, and the standard none.
+[[noreturn]] void refuse_type(const std::string& what) {
+  throw_mpi(MPI_ERR_IO, "file view: " + what);
+}
+
 std::string places_of(const StreamOrder& order) {
   return ": byte " + std::to_string(order.place) + " comes after byte " +
          std::to_string(order.before);
@@ -28,12 +34,14 @@ std::string places_of(const StreamOrder& order) {
 void check_type(const std::string& name, const TypeLayout& type, ViewUse use) {
   if (type.nest.empty()) return;
   if (type.nest.hull().begin < 0)
-    refuse(name + " has a displacement of " + std::to_string(type.nest.hull().begin) +
-           "; displacements must not be negative");
+    refuse_type(name + " has a displacement of " + std::to_string(type.nest.hull().begin) +
+                "; displacements must not be negative");
   const StreamOrder order = stream_order(type.nest);
-  if (order.descends) refuse(name + " has displacements that do not ascend" + places_of(order));
+  if (order.descends)
+    refuse_type(name + " has displacements that do not ascend" + places_of(order));
   if (order.overlaps && use == ViewUse::write)
-    refuse(name + " has regions that overlap, and the file is open for writing" + places_of(order));
+    refuse_type(name + " has regions that overlap, and the file is open for writing" +
+                places_of(order));
 }
 
 void check_sizes(const TypeLayout& etype, const TypeLayout& filetype) {

@@ -21,8 +21,8 @@ class View {
   View();
   /// Layouts in the representation of the file. Throws Error(argument) that says what the standard
   /// does not allow: a negative displacement; etypes of no bytes; a filetype that is not made of
-  /// whole etypes, whose displacements are negative or descend, or whose regions overlap in a file
-  /// that is written.
+  /// whole etypes; of class MPI_ERR_IO: one whose displacements are negative or descend, or whose
+  /// regions overlap in a file that is written.
   View(std::int64_t displacement, std::shared_ptr<const TypeLayout> etype,
        std::shared_ptr<const TypeLayout> filetype, ViewUse use);
 

@@ -141,6 +141,13 @@ bool is_datatype(MPI_Datatype type) {
   return has_envelope(type);
 }
 
+/// A message to nobody tells: there is no function for it.
+bool is_committed(MPI_Datatype type) {
+  const ErrorsReturned guard;
+  const char unused = 0;
+  return MPI_Send(&unused, 1, type, MPI_PROC_NULL, 0, MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
 bool is_predefined(MPI_Datatype type) {
   return makes_predefined(envelope_of(type).combiner);
 }

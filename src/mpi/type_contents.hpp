@@ -34,6 +34,8 @@ class TypeContents {
 /// handles are asked for what a type that was freed has no more. Error handlers of communicators
 /// are not called. One thread at a time.
 bool is_datatype(MPI_Datatype type);
+/// Of a datatype; true where the library does not check that.
+bool is_committed(MPI_Datatype type);
 
 /// Of a type that is predefined; it has no contents, and is not freed.
 bool is_predefined(MPI_Datatype type);

@@ -30,8 +30,8 @@ int split_begin(const char* name, MPI_File fh, const DataAccess& access) {
   return with_file(fh, [&](auto& file) { file->begin_split(name, access); });
 }
 
-int split_end(const char* name, MPI_File fh, const void* buffer, MPI_Status* status) {
-  return with_file(fh, [&](auto& file) { file->end_split(name, buffer, status); });
+int split_end(const char* name, MPI_File fh, MPI_Status* status) {
+  return with_file(fh, [&](auto& file) { file->end_split(name, status); });
 }
 
 }  // namespace
@@ -73,10 +73,10 @@ int split_end(const char* name, MPI_File fh, const void* buffer, MPI_Status* sta
 #define PENSTOCK_BEGIN(name, verb, at, c, Count)                                      \
   PENSTOCK_DEFINE(MPI_File_##name##_begin##c, (PENSTOCK_PARAMETERS(verb, at, Count)), \
                   split_begin(#name, fh, PENSTOCK_ACCESS(verb, at, collective)))
-#define PENSTOCK_END(name, verb)                                                  \
-  PENSTOCK_DEFINE(MPI_File_##name##_end,                                          \
-                  (MPI_File fh, PENSTOCK_BUFFER_##verb buf, MPI_Status * status), \
-                  split_end(#name, fh, buf, status))
+#define PENSTOCK_END(name, verb)                                              \
+  PENSTOCK_DEFINE(MPI_File_##name##_end,                                      \
+                  (MPI_File fh, PENSTOCK_BUFFER_##verb, MPI_Status * status), \
+                  split_end(#name, fh, status))
 
 /// MPI 4.1, table 14.1.
 #define PENSTOCK_TABLE(verb, c, Count)                                              \

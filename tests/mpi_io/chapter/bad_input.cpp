@@ -170,7 +170,21 @@ TEST(BadInput, NullBuffer) {
 }
 
 TEST(BadInput, PartsOfAnEtype) {
-  check_arguments({.count = 3, .type = MPI_CHAR}, MPI_ERR_TYPE);
+  check_arguments({.count = 3, .type = MPI_CHAR}, MPI_ERR_IO);
+}
+
+TEST(BadInput, DatatypesThatAreNotCommitted) {
+  MPI_Datatype made;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &made);
+  check_arguments({.type = made}, MPI_ERR_TYPE);
+  const File file("committed");
+  EXPECT_CLASS(MPI_File_set_view(file, 0, MPI_INT, is_wrong(false) ? made : MPI_INT, "native",
+                                 MPI_INFO_NULL),
+               MPI_ERR_TYPE);
+  MPI_Type_commit(&made);
+  int buffer[6] = {};
+  EXPECT_MPI(MPI_File_write_at_all(file, 24 * rank(), buffer, 1, made, MPI_STATUS_IGNORE));
+  MPI_Type_free(&made);
 }
 
 /// Of Open MPI a handle is a pointer: what a freed one points to may be anything, whoever looks.

@@ -139,6 +139,21 @@ TEST(ViewChanges, OfTheRepresentation) {
   EXPECT_EQ(back[0], static_cast<int>(__builtin_bswap32(static_cast<unsigned>(mine[0]))));
 }
 
+TEST(ViewChanges, BetweenBeginAndEndOfASplitCall) {
+  File file("split");
+  for (int part = 0; part < parts; ++part) {
+    std::vector<int> mine = numbers_of(part);
+    EXPECT_MPI(set_view_of(file, part));
+    EXPECT_MPI(MPI_File_write_all_begin(file, mine.data(), ints, MPI_INT));
+    EXPECT_MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    EXPECT_MPI(MPI_File_set_atomicity(file, part % 2));
+    EXPECT_MPI(MPI_File_write_all_end(file, mine.data(), MPI_STATUS_IGNORE));
+  }
+  file.close();
+  barrier();
+  EXPECT_EQ(values<int>(file.path), expected_file());
+}
+
 /// Hints that come with the view are those of calls that begin afterwards, and the shared file
 /// pointer is at the beginning.
 TEST(ViewChanges, OfTheSharedPointerAndHints) {
