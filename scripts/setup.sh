@@ -226,7 +226,13 @@ install_package() {
   write_metadata "$packages"
   cat >"$venv/bin/penstock" <<EOS
 #!/bin/sh
-# Made by scripts/setup.sh: the package in $build, with the mpiexec of its MPI.
+# Made by scripts/setup.sh: the package in $build, with the mpiexec of its MPI. Programs run with the drop-in MPI-IO need
+# neither.
+if [ "\${1:-}" = run ]; then
+  for folder in "$PWD/$build/dropin" "$PWD"/build/dropin; do
+    if [ -x "\$folder/penstock-run" ]; then shift; exec "\$folder/penstock-run" "\$@"; fi
+  done
+fi
 export PENSTOCK_MPIEXEC="\${PENSTOCK_MPIEXEC:-$mpiexec}"
 exec "$bin/python" -m penstock "\$@"
 EOS

@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from penstock._launch import environment
-from penstock._run import choose, libraries, preloaded
+from penstock._run import script
 from rich.console import Console
 from rich.table import Table
 
@@ -24,10 +24,9 @@ from rich.table import Table
 def run(build: Path, ranks: int, folder: Path, repeats: int, with_penstock: bool) -> dict[str, list[float]]:
     mpiexec = os.environ["PENSTOCK_MPIEXEC"]
     command = [mpiexec, "-n", str(ranks), str(build / "evaluation/bin/mpi_io"), str(folder), str(repeats)]
-    mine = environment()
     if with_penstock:
-        command, mine = preloaded(command, choose(command, libraries()), {})
-    done = subprocess.run(command, env=mine, capture_output=True, text=True, timeout=600)
+        command = [script(), *command]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr)
     times = defaultdict(list)

@@ -61,44 +61,19 @@ def demo(
     raise typer.Exit(mpirun("penstock._demo", arguments, ranks))
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
-                               "allow_interspersed_args": False})
-def run(
-    context: typer.Context,
-    report: bool = typer.Option(False, help="At the end, what each file came to (PENSTOCK_REPORT=1)."),
-    hint: list[str] = typer.Option([], metavar="NAME=VALUE",
-                                   help="A hint for all files; several times for several (PENSTOCK_HINTS)."),
-    progress_thread: bool = typer.Option(
-        False, "--progress-thread", help="Ask MPI for MPI_THREAD_MULTIPLE, so that non-blocking collective calls go on "
-        "while the program computes (PENSTOCK_PROGRESS_THREAD=1)."),
-    trace: Optional[Path] = typer.Option(
-        None, metavar="FOLDER", help="Record what each rank does, for `penstock trace` (PENSTOCK_TRACE)."),
-    which: bool = typer.Option(False, help="Only say what would be preloaded."),
-) -> None:
+@app.command(add_help_option=False, context_settings={
+    "allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False})
+def run(context: typer.Context) -> None:
     """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
 
     HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py reach files through MPI-IO. Nothing is compiled anew: the drop-in
-    MPI-IO is preloaded (LD_PRELOAD), the one for the program's MPI library.
+    MPI-IO is preloaded, the one for the program's MPI library. `penstock run --help` has the options: it is
+    `penstock-run`, a program that needs no Python.
     """
-    from ._run import choose, libraries
     from ._run import run as become
 
-    if not context.args:
-        typer.echo("error: which program? penstock run mpiexec -n 4 ./program", err=True)
-        raise typer.Exit(2)
     try:
-        if which:
-            library = choose(context.args, libraries())
-            typer.echo(f"{library.path} ({library.name})")
-            return
-        settings = {"PENSTOCK_REPORT": "1"} if report else {}
-        if progress_thread:
-            settings["PENSTOCK_PROGRESS_THREAD"] = "1"
-        if trace is not None:
-            settings["PENSTOCK_TRACE"] = str(trace.absolute())
-        if hint:
-            settings["PENSTOCK_HINTS"] = ";".join(hint)
-        become(context.args, settings)
+        become(context.args)
     except Error as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import penstock
 import pytest
 from hosts import Hosts, transports
-from penstock._run import libraries
+from penstock._run import script
 
 if "PENSTOCK_SANDBOX" not in os.environ:
     pytest.skip("no hosts can be made here: " + os.environ.get("PENSTOCK_NO_SANDBOX", "run scripts/test_hosts.sh"),
@@ -73,9 +73,10 @@ def test_a_program_reads_what_other_hosts_wrote(program, count, each, placement,
 
 @over_each_transport
 def test_mpi_io_of_programs(transport, tmp_path):
-    program = [sys.executable, str(Path(__file__).with_name("mpi_io.py")), str(tmp_path)]
+    preload = Path(script()).with_name("libpenstock_mpiio.so")
+    words = ["env", f"LD_PRELOAD={preload}", sys.executable, str(Path(__file__).with_name("mpi_io.py")), str(tmp_path)]
     with Hosts(2) as hosts:
-        output = hosts.run(["env", f"LD_PRELOAD={libraries()[0].path}", *program], 2, transport, "cyclic", TIMEOUT)
+        output = hosts.run(words, 2, transport, "cyclic", TIMEOUT)
     assert "MPI-IO holds" in output
 
 

@@ -1,4 +1,4 @@
-"""`penstock run`: which build of the drop-in MPI-IO it preloads, and what a program gets of it."""
+"""`penstock run`: which build of the drop-in MPI-IO it preloads, what a program gets of it, and how it is compared."""
 
 import os
 import subprocess
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ArgumentError
 from penstock._launch import environment, find_mpiexec
-from penstock._run import Library, choose, libraries, loaded_by_mpi4py, needed_by_mpi4py, preloaded
+from penstock._run import script
 
 pytestmark = pytest.mark.ranks
 
@@ -28,11 +27,23 @@ f.Close()
 if comm.rank == 0:
     print("aggregators", info.Get("penstock_aggregator_ranks"), "stripes", info.Get("penstock_stripe_size"))
 """
+# What the launcher of another MPI says of itself, and a command that says what it was given.
+LAUNCHER = """#!/bin/sh
+[ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit; }
+echo "$@" "LD_PRELOAD=$LD_PRELOAD"
+"""
 
 
-def penstock_run(*arguments: str, **extra: str) -> "subprocess.CompletedProcess[str]":
+def penstock_run(*arguments: str, cwd: Path | None = None, **extra: str) -> "subprocess.CompletedProcess[str]":
+    """By the command of the package."""
     return subprocess.run([sys.executable, "-m", "penstock", "run", *arguments], capture_output=True, text=True,
-                          timeout=120, env={**environment(), **extra})
+                          timeout=120, env={**environment(), **extra}, cwd=cwd)
+
+
+def script_run(*arguments: str, cwd: Path | None = None, **extra: str) -> "subprocess.CompletedProcess[str]":
+    """By the program that needs no Python."""
+    return subprocess.run([script(), *arguments], capture_output=True, text=True, timeout=120,
+                          env={**environment(), **extra}, cwd=cwd)
 
 
 @pytest.fixture
@@ -41,6 +52,20 @@ def program(tmp_path: Path) -> list[str]:
     # mpi4py's runner ends all ranks where one of them raises an error.
     python = [sys.executable, "-m", "mpi4py"]
     return [find_mpiexec(), "-n", "2", *python, str(tmp_path / "program.py"), str(tmp_path / "data")]
+
+
+@pytest.fixture
+def other_build(tmp_path: Path) -> Path:
+    """The folder of a build that says it is for Open MPI 4.1, and has no MPI library in it."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    subprocess.run(["cp", "/bin/true", folder / "libpenstock_mpiio.so"], check=True)
+    (folder / "mpi.json").write_text('{"mpi": "Open MPI", "version": "4.1"}')
+    (folder / "penstock-run").write_bytes(Path(script()).read_bytes())
+    (folder / "penstock-run").chmod(0o755)
+    (folder / "mpirun").write_text(LAUNCHER)
+    (folder / "mpirun").chmod(0o755)
+    return folder
 
 
 def test_a_program_runs_on_penstock_and_says_what_it_did(program: list[str], tmp_path: Path) -> None:
@@ -52,19 +77,20 @@ def test_a_program_runs_on_penstock_and_says_what_it_did(program: list[str], tmp
 
 
 def test_which_names_the_build(program: list[str]) -> None:
-    done = penstock_run("--which", *program)
+    done = script_run("--which", *program)
     assert done.returncode == 0 and "libpenstock_mpiio.so" in done.stdout, done.stderr
+    assert penstock_run("--which", *program).stdout == done.stdout
 
 
 def test_an_unknown_hint_and_a_bad_one_are_errors(program: list[str]) -> None:
     for name, words in (("penstock_colour", " ("), ("bufer_size", "; did you mean penstock_buffer_size?"),
                         ("cb_nodse", "; did you mean cb_nodes?")):
-        done = penstock_run("--hint", f"{name}=1", *program)
+        done = script_run("--hint", f"{name}=1", *program)
         assert done.returncode != 0
         assert f"PENSTOCK_HINTS: hint {name} is not known{words}" in done.stderr + done.stdout
-    done = penstock_run("--hint", "romio_no_indep_rw=true", *program)
+    done = script_run("--hint=romio_no_indep_rw=true", *program)
     assert done.returncode == 0 and "romio_no_indep_rw" not in done.stderr
-    done = penstock_run("--hint", "buffer_size=lots", *program)
+    done = script_run("--hint", "buffer_size=lots", *program)
     assert done.returncode != 0 and "hint penstock_buffer_size" in done.stderr + done.stdout
 
 
@@ -72,41 +98,113 @@ def test_a_program_gets_threads_only_if_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "level.py").write_text("import mpi4py; mpi4py.rc.threads = False\n"
                                        "from mpi4py import MPI; print('level', MPI.Query_thread())")
     command = [find_mpiexec(), "-n", "1", sys.executable, str(tmp_path / "level.py")]
-    assert "level 3" not in penstock_run(*command).stdout
-    done = penstock_run("--progress-thread", *command)
+    assert "level 3" not in script_run(*command).stdout
+    done = script_run("--progress-thread", *command)
     assert "level 3" in done.stdout, done.stderr
 
 
 def test_what_cannot_be_run() -> None:
     assert "which program" in penstock_run().stderr
     assert "no program 'nowhere'" in penstock_run("nowhere").stderr
+    assert "no option --reprot" in penstock_run("--reprot", "true").stderr
+    assert "--compare" in penstock_run("--help").stdout
 
 
-def test_a_missing_build_is_said_with_what_makes_it(program: list[str]) -> None:
-    with pytest.raises(ArgumentError, match="for which there is no drop-in.*for: none.*make dropin"):
-        choose(program, [])
-    own = libraries()[0]
-    other = Library(own.path, "Another MPI", "1.0", "libanother.so.1")
-    with pytest.raises(ArgumentError, match="Another MPI 1.0"):
-        choose(program, [other])
+def test_a_missing_build_is_said_with_what_makes_it(program: list[str], other_build: Path) -> None:
+    done = subprocess.run([other_build / "penstock-run", *program], capture_output=True, text=True, env=environment())
+    version = "there is no drop-in MPI-IO; builds are there for: Open MPI 4.1. `make dropin MPICC=...`"
+    assert done.returncode == 2
+    if "Open MPI 4" not in subprocess.run([program[0], "--version"], capture_output=True, text=True).stdout:
+        assert f"{program[0]} is that of " in done.stderr and version in done.stderr
+    (other_build / "mpi.json").unlink()
+    done = subprocess.run([other_build / "penstock-run", *program], capture_output=True, text=True, env=environment())
+    assert "no drop-in MPI-IO was found; builds are there for: none. `make dropin MPICC=...`" in done.stderr
 
 
-def test_ranks_of_open_mpi_get_the_settings_through_the_launcher() -> None:
-    library = Library(Path("/x.so"), "Open MPI", "5.0", "libmpi.so.40")
-    command, mine = preloaded(["mpirun", "-n", "2", "a"], library, {"PENSTOCK_REPORT": "1"})
-    assert command[:3] == ["mpirun", "-x", "LD_PRELOAD"] and "PENSTOCK_REPORT" in command
-    assert mine["LD_PRELOAD"].startswith("/x.so")
+def test_ranks_of_open_mpi_get_the_settings_through_the_launcher(other_build: Path) -> None:
+    env = {**os.environ, "PENSTOCK_DROPIN": "/nowhere"}
+    done = subprocess.run([other_build / "penstock-run", "--report", "--hint", "cb_nodes=2", "env", "A=b c",
+                           other_build / "mpirun", "-n", "2", "a"], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    words, preload = done.stdout.strip().split(" LD_PRELOAD=")
+    assert words.startswith("-x LD_PRELOAD -x PENSTOCK_") and words.endswith("-n 2 a")
+    assert all(f"-x PENSTOCK_{name}" in words for name in ("REPORT", "HINTS", "DROPIN"))
+    assert preload == str(other_build / "libpenstock_mpiio.so")
 
 
-def test_what_mpi4py_loads_is_preloaded_where_the_library_has_another_name() -> None:
-    found = loaded_by_mpi4py(sys.executable)
-    assert len(found) == 1 and found[0].exists()
-    command = ["mpiexec", "-n", "2", sys.executable, "program.py"]
-    own = libraries()[0]
-    assert needed_by_mpi4py(command, own) == ([] if own.soname.startswith("libmpi.so") else found)
-    assert needed_by_mpi4py(["mpiexec", "-n", "2", "./program"], own) == []
-    other = Library(own.path, "Another MPI", "1.0", "libanother.so.1")
-    with pytest.raises(ArgumentError, match="mpi4py of .* uses .*libmpi.so.* is not Another MPI 1.0"):
-        needed_by_mpi4py(command, other)
-    _, mine = preloaded(command, own, {}, found)
-    assert mine["LD_PRELOAD"].split(":")[:2] == [str(own.path), str(found[0])]
+def test_what_mpi4py_loads_must_be_the_library_of_the_launcher(other_build: Path) -> None:
+    """The build here has another soname (none), so what mpi4py loads is looked at."""
+    done = subprocess.run([other_build / "penstock-run", other_build / "mpirun", sys.executable, "x.py"],
+                          capture_output=True, text=True, env=environment())
+    assert done.returncode == 2 and f"mpi4py of {sys.executable} uses /" in done.stderr, done.stderr
+    assert "which is not Open MPI 4.1 ()" in done.stderr
+
+
+COMPARED = """
+from mpi4py import MPI
+import numpy as np, os, sys
+comm = MPI.COMM_WORLD
+assert open("input").read() == "as it was"
+f = MPI.File.Open(comm, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
+f.Write_at_all(comm.rank * 800, np.full(100, comm.rank, "f8"))
+f.Close()
+if comm.rank == 0:
+    open("input", "w").write("by the program")
+    EXTRA
+"""
+
+
+@pytest.fixture
+def compare(tmp_path: Path):  # type: ignore[no-untyped-def]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "input").write_text("as it was")
+
+    def compare(extra: str, *options: str, file: str = "data") -> "subprocess.CompletedProcess[str]":
+        (folder / "program.py").write_text(COMPARED.replace("EXTRA", extra))
+        done = script_run("--compare", *options, find_mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py",
+                          str(folder / "program.py"), file, cwd=folder)
+        assert (folder / "input").read_text() == "as it was"  # nothing here is changed
+        assert not (folder / "data").exists()
+        return done
+    return compare
+
+
+def test_a_program_that_does_the_same_is_alike(compare, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    done = compare("pass")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["exit", "code", "0", "0"] in lines and ["data", "1.6", "KiB", "1.6", "KiB", "same"] in lines
+    assert ["input", "14", "B", "14", "B", "same"] in lines and "collective write: 1 calls" in done.stdout
+    assert "program.py" not in [line[0] for line in lines if line]  # not written
+    assert done.stdout.splitlines()[-1].startswith("Alike: ")
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["input", "program.py"]
+
+
+def test_a_program_that_does_not_the_same_is_told(compare, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """It looks whether Penstock is there."""
+    done = compare("with_it = 'LD_PRELOAD' in os.environ; open('log', 'w').write('abc' + str(with_it));"
+                   "open('with' if with_it else 'without', 'w').close(); sys.exit(3 if with_it else 0)")
+    assert done.returncode == 1, done.stdout + done.stderr
+    for words in ("NOT ALIKE: the exit codes differ", "DIFFERENT from byte 4 on", "DIFFERENT: missing with Penstock",
+                  "DIFFERENT: there only with Penstock", "NOT ALIKE: 3 of 5 files differ", "data "):
+        assert words in done.stdout, done.stdout
+    (left,) = (tmp_path / "work").glob("penstock-compare.*")
+    assert (left / "with/log").read_text() == "abcTrue"
+
+
+def test_what_differs_anyway_is_told_as_such(compare) -> None:  # type: ignore[no-untyped-def]
+    extra = "import time; open('log', 'w').write(str(time.time_ns()))"
+    done = compare(extra)
+    assert done.returncode == 1 and "so do two runs without Penstock" in done.stdout, done.stdout
+    done = compare(extra, "--files", "da*")
+    assert done.returncode == 0 and "log" not in done.stdout, done.stdout
+
+
+def test_nothing_to_compare_is_not_alike(compare, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    done = compare("pass", file=str(tmp_path / "elsewhere"))
+    assert done.returncode == 1 and f"{tmp_path / 'elsewhere'} is outside of the folder of the runs" in done.stdout
+    done = compare("pass", "--files", "*.nc")
+    assert done.returncode == 1 and "no file in its working folder that --files names" in done.stdout
+    done = script_run("--compare", find_mpiexec(), "-n", "1", "touch", "made", cwd=tmp_path / "work")
+    assert done.returncode == 1 and "Penstock has opened no file" in done.stdout

@@ -160,3 +160,20 @@ def test_make_demo_and_then_the_package_and_the_command_in_any_folder(tree, fore
     run(command, "demo", "--ranks", "2", "--size", "16", "--steps", "2", "--snapshots", "1", folder=tmp_path,
         env=environment())
     assert list((tmp_path / "penstock-demo").glob("heat_*.npy"))
+
+
+def test_make_dropin_gives_penstock_run(tree, prepared, tmp_path):
+    plain = environment()
+    tools = dict(re.findall(r'PENSTOCK_(\w+)="([^"]*)"', (tree / "build/default/env.sh").read_text()))
+    said = run("make", "dropin", f"MPICC={tools['MPICC']}", folder=tree, env=plain)
+    assert "compiled, linked, stripped" in said and "build/dropin/penstock run mpiexec" in said
+    (library,) = (tree / "build/dropin").glob("*/libpenstock_mpiio.so")
+    assert library.stat().st_size < 5_000_000
+    assert f"{library.name}.debug" in run("readelf", "-p", ".gnu_debuglink", library, folder="/", env=plain)
+    assert "symtab" in run("readelf", "-S", f"{library}.debug", folder="/", env=plain)
+    run(tools["MPICC"], "-o", tmp_path / "lattice", tree / "tests/dropin/programs/lattice.c", folder="/", env=plain)
+    command = f"run --compare {tools['MPIEXEC']} -n 2 ./lattice lattice.bin"
+    for penstock in (tree / "build/dropin/penstock", tree / ".venv/bin/penstock"):
+        script = f". {tree}/scripts/mpi_env.sh; {penstock} {command}"
+        said = run("bash", "-c", script, folder=tmp_path, env=plain)
+        assert "Alike: " in said and "lattice.bin (" in said

@@ -107,6 +107,7 @@ def test_an_mpi4py_for_another_kind_of_mpi_library_is_told(installed):
 def test_programs_that_use_mpi_io_run_with_it(installed):
     told = installed.run("penstock", "run", "--which", "mpiexec", "-n", "2", "python")
     assert f"penstock/dropin/{installed.mpi}/libpenstock_mpiio.so" in told
+    assert installed.run("penstock-run", "--which", "mpiexec", "-n", "2", "python") == told
     script = """
 from mpi4py import MPI
 import numpy as np
