@@ -84,6 +84,8 @@ class MpiFile {
   const Communicator& comm() const noexcept { return bytes_->comm(); }
   int amode() const noexcept { return amode_; }
   MPI_Group group() const;
+  /// What goes on with its operations calls no MPI, as long as they need no messages.
+  bool is_within_node() const noexcept;
 
   // Collective.
   void set_size(MPI_Offset bytes);

@@ -67,6 +67,11 @@ MpiFile::~MpiFile() {
   if (group_ != MPI_GROUP_NULL && Communicator::mpi_is_running()) MPI_Group_free(&group_);
 }
 
+bool MpiFile::is_within_node() const noexcept {
+  const Communicator& comm = bytes_->comm();
+  return comm.alone() || (comm.team() != nullptr && comm.team()->nodes() == 1);
+}
+
 void MpiFile::close() {
   std::optional<Error> error;
   if ((amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0) error = delete_file();

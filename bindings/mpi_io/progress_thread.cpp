@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "background/blocked_signals.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/thread_use.hpp"
 #include "mpi_io/inside.hpp"
 
 namespace penstock {
@@ -20,13 +22,13 @@ constexpr std::chrono::nanoseconds shortest_pause = 20us, longest_pause = 1ms;
 
 }  // namespace
 
-bool ProgressThread::is_possible() {
-  static const bool possible = [] {
+bool ProgressThread::may_call_mpi() {
+  static const bool may = [] {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
     return level == MPI_THREAD_MULTIPLE;
   }();
-  return possible;
+  return may;
 }
 
 ProgressThread& ProgressThread::of_process() {
@@ -91,6 +93,8 @@ void ProgressThread::sleep(const std::stop_token& stop, bool wanted, bool moved)
 
 void ProgressThread::run(const std::stop_token& stop) {
   const Inside inside;
+  std::optional<WithoutMpi> without;
+  if (!may_call_mpi()) without.emplace();
   while (!stop.stop_requested()) {
     bool moved = false;
     const bool wanted = go_on(moved);

@@ -1,6 +1,7 @@
 // ProgressThread: one thread of the process that goes on with what other ranks wait for while the
 // program computes, or is blocked in a call of MPI that is not for files (the rule of progress,
-// MPI 4.1, section 2.9). Only where MPI runs with MPI_THREAD_MULTIPLE.
+// MPI 4.1, section 2.9). Where MPI runs without MPI_THREAD_MULTIPLE it calls no MPI, and goes on
+// with what needs none: operations within a node.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,7 @@ class ProgressThread {
   };
   using Id = std::list<Job>::iterator;
 
-  static bool is_possible();
+  static bool may_call_mpi();
   static ProgressThread& of_process();
 
   Id add(Job job);

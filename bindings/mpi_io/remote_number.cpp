@@ -140,7 +140,7 @@ MPI_Win make_window(const Communicator& comm) {
 std::unique_ptr<RemoteNumber> make_remote_number(const Communicator& comm) {
   const MPI_Win window = make_window(comm);
   if (window != MPI_WIN_NULL) return std::make_unique<WindowNumber>(comm, window);
-  if (ProgressThread::is_possible()) return std::make_unique<AnsweredNumber>(comm);
+  if (ProgressThread::may_call_mpi()) return std::make_unique<AnsweredNumber>(comm);
   return std::make_unique<NoNumber>();
 }
 

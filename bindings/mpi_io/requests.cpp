@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/agree.hpp"
+#include "mpi/thread_use.hpp"
 #include "mpi/wait.hpp"
 #include "mpi_io/inside.hpp"
 #include "mpi_io/progress_thread.hpp"
@@ -18,6 +19,8 @@ struct PendingRequest {
   MPI_Request request = MPI_REQUEST_NULL;
   std::int64_t bytes = 0;
   std::optional<Error> error;
+  bool by_thread = false;         // the progress thread goes on with it
+  std::atomic<bool> over{false};  // it only has to be completed, which is a call of MPI
   std::atomic<bool> ended{false};
 };
 
@@ -45,11 +48,15 @@ class Pending {
     return nullptr;
   }
   void remove(const One& one) {
+    const auto use = WithoutMpi::here() ? std::unique_lock<std::recursive_mutex>() : use_up();
     const std::lock_guard guard(mutex_);
     std::erase(all_, one);
     count_ = static_cast<int>(all_.size());
   }
-  /// Collective ones that have not ended: other ranks may wait for them.
+  /// While it is held, a thread that must not call MPI does not come to hold the last of a request,
+  /// or of its file: to let go of a file is a call of MPI.
+  std::unique_lock<std::recursive_mutex> use_up() { return std::unique_lock(used_); }
+  /// Collective ones that are not over: other ranks may wait for them.
   std::atomic<int>& awaited() noexcept { return awaited_; }
   static Pending& of_process() {
     static Pending pending;
@@ -57,6 +64,7 @@ class Pending {
   }
 
  private:
+  std::recursive_mutex used_;
   std::mutex mutex_;
   std::vector<One> all_;
   std::atomic<int> count_{0}, awaited_{0};
@@ -79,13 +87,29 @@ int cancel(void*, int) {
   return MPI_SUCCESS;  // it goes on to its end
 }
 
+void note_over(PendingRequest& one) {
+  if (!one.over.exchange(true) && one.by_thread) --Pending::of_process().awaited();
+}
+
 /// The file's lock is held.
 void finish(const Pending::One& one) {
   if (one->ended) return;
   one->error = attempt([&] { one->bytes = one->file->end(one->transfer); });
   one->ended = true;
-  if (one->transfer.company() == Company::collective) --Pending::of_process().awaited();
+  note_over(*one);
   MPI_Grequest_complete(one->request);
+}
+
+/// Whether it moved.
+bool go_on_with(const Pending::One& one) {
+  if (one->ended || (one->over && WithoutMpi::here())) return false;
+  const std::unique_lock guard(one->file->mutex(), std::try_to_lock);
+  if (!guard || one->ended) return false;
+  const std::int64_t before = one->transfer.steps();
+  const bool over = one->over || one->file->test(one->transfer);
+  if (over) note_over(*one);
+  if (over && !WithoutMpi::here()) finish(one);
+  return over || one->transfer.steps() != before;
 }
 
 /// From the first request on: they go on wherever this process waits.
@@ -100,14 +124,31 @@ void go_on_meanwhile() {
   static_cast<void>(once);
 }
 
-/// Others may wait for a collective one. It goes on in a thread, where MPI allows that.
-void go_on_in_thread(Pending& pending) {
-  static const bool by_thread = [&] {
-    if (!ProgressThread::is_possible()) return false;
-    ProgressThread::of_process().add({[&] { return pending.awaited() > 0; }, &progress_requests});
+/// All requests that a thread may go on with.
+bool progress_in_thread() {
+  if (!WithoutMpi::here()) return progress_requests();
+  Pending& pending = Pending::of_process();
+  const auto use = pending.use_up();
+  bool moved = false;
+  for (const Pending::One& one : pending.all())
+    if (one->by_thread) moved = go_on_with(one) || moved;
+  return moved;
+}
+
+/// Others may wait for a collective one. It goes on in a thread: where MPI allows that, and within
+/// a node, where that needs no MPI.
+bool goes_on_in_thread(const PendingRequest& one) {
+  return one.transfer.company() == Company::collective &&
+         (ProgressThread::may_call_mpi() || one.file->is_within_node());
+}
+
+void wake_thread(Pending& pending) {
+  static const bool once = [&] {
+    ProgressThread::of_process().add({[&] { return pending.awaited() > 0; }, &progress_in_thread});
     return true;
   }();
-  if (by_thread) ProgressThread::of_process().wake();
+  static_cast<void>(once);
+  ProgressThread::of_process().wake();
 }
 
 }  // namespace
@@ -120,11 +161,11 @@ MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, Pending
   const MPI_Request request = one->request;
   Pending& pending = Pending::of_process();
   go_on_meanwhile();
-  const bool collective = one->transfer.company() == Company::collective;
-  if (collective) ++pending.awaited();
+  one->by_thread = goes_on_in_thread(*one);
+  if (one->by_thread) ++pending.awaited();
   pending.add(one);
   if (one->file->test(one->transfer)) finish(one);
-  else if (collective) go_on_in_thread(pending);
+  else if (one->by_thread) wake_thread(pending);
   return request;
 }
 
@@ -136,14 +177,7 @@ bool progress_requests() {
   if (!has_requests()) return false;
   const Inside inside;
   bool moved = false;
-  for (const Pending::One& one : Pending::of_process().all()) {
-    if (one->ended) continue;
-    const std::unique_lock guard(one->file->mutex(), std::try_to_lock);
-    if (!guard || one->ended) continue;
-    const std::int64_t before = one->transfer.steps();
-    if (one->file->test(one->transfer)) finish(one);
-    moved = moved || one->ended || one->transfer.steps() != before;
-  }
+  for (const Pending::One& one : Pending::of_process().all()) moved = go_on_with(one) || moved;
   return moved;
 }
 

@@ -50,6 +50,11 @@ Operation::Operation(OpenFile& file, Access access, const Hints& hints,
 
 Operation::~Operation() = default;
 
+void Operation::post() noexcept {
+  posted_ = true;
+  if (access_.writes()) asked_.background.reset();
+}
+
 bool Operation::advance() {
   if (!ended_ && running_) running_->advance();
   return ended_;
@@ -71,8 +76,8 @@ void Operation::tell() {
 Task<> Operation::run() {
   // A blocking call is as long as its operation.
   const Phase blocking = access_.writes() ? Phase::write_call : Phase::read_call;
-  const Timed whole(context_.record, asked_.background ? Phase::in_flight : blocking,
-                    access_.file.bytes(), access_.file.empty() ? -1 : access_.file.hull().begin);
+  const Timed whole(context_.record, blocks() ? blocking : Phase::in_flight, access_.file.bytes(),
+                    access_.file.empty() ? -1 : access_.file.hull().begin);
   try {
     if (company_ == Company::collective) co_await begin();
     else co_await begin_alone();
@@ -126,12 +131,12 @@ Task<> Operation::start(const Demand& all) {
     co_await read_ahead(all);
     co_return;
   }
-  if (route_ == Route::buffered && context_.buffering.cached)
+  if (route_ == Route::buffered && context_.buffering.cached && blocks())
     context_.copying.emplace(context_.background, context_.comm.team());
   // Of a call that does not block, ranks may be elsewhere while it is under way: whoever waits for
   // what is announced could wait for ever.
   std::optional<Announcement> announcement;
-  if (const Extent mine = will_queue(all); !asked_.background && !mine.empty())
+  if (const Extent mine = will_queue(all); blocks() && !mine.empty())
     announcement.emplace(context_.buffered, mine);
   std::optional<Error> error;
   try {
@@ -154,6 +159,9 @@ Task<> Operation::start(const Demand& all) {
   // Nothing has touched the file yet. What went wrong all the same is reported with what goes wrong
   // there.
   if (error) context_.buffered->fail(*error, &file_, number_);
+  // What others have of this rank's bytes is announced nowhere: it must be queued before somebody
+  // may read it.
+  if (posted_) co_await agree(std::nullopt);
 }
 
 /// Where this rank buffers what others have asked for.

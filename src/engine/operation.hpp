@@ -11,7 +11,8 @@
 // Its route (plan/route.hpp) says where its beginning is over, which is when that call returns:
 //   now, told_at_end  after 5; by the second, what goes wrong is reported by its end
 //   buffered          after 4: the bytes are in active buffers. 5 comes when they are written, if
-//                     somebody has a handle; else what goes wrong is reported by the next call
+//                     somebody has a handle; else what goes wrong is reported by the next call.
+//                     Of one that was posted 5 comes at once: all ranks' bytes are copied then
 //   ahead             in the middle of 4: the exchange comes when the bytes are in memory
 //   aside             before 4, which is the I/O thread's
 //
@@ -41,6 +42,9 @@ class Operation : public std::enable_shared_from_this<Operation> {
   Operation(OpenFile& file, Access access, const Hints& hints, std::optional<Background> background,
             std::optional<Error> early, Company company = Company::collective);
   ~Operation();
+  /// Nobody waits while it begins. A write has the route of a blocking one, and ends once all
+  /// ranks' bytes are copied. Before the first advance().
+  void post() noexcept;
   /// What all ranks must mean alike.
   static CallKind kind(Direction direction, std::optional<Background> background);
 
@@ -61,6 +65,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   bool is_aside() const noexcept { return begun_ && route_ == Route::aside; }
   /// What is left depends on other ranks alone, but for the copies of a read.
   bool is_ready();
+  /// From here on it calls MPI, unlike one within a node: a thread that must not leaves it alone.
+  bool uses_messages() const noexcept { return uses_messages_; }
   /// What went wrong. Of an operation that has ended the same class on every rank.
   const std::optional<Error>& error() const noexcept { return error_; }
   /// Somebody waits for its end, which reports what went wrong in the background; the next call
@@ -96,6 +102,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   void check_memory(const Demand& all) const;
   void decide(const Demand& all);
   Task<> take_room_in_node(const Demand& all);
+  Task<> leave_messages_to_the_program(const Demand& all);
   Task<> order_after_pending(const Demand& all);
   Task<> start(const Demand& all);
   Extent will_queue(const Demand& all) const;
@@ -110,6 +117,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   void set_aside();
   void warm_page_cache();
   void count_memory();
+  /// The program is in the call until it has ended.
+  bool blocks() const noexcept { return !asked_.background && !posted_; }
   bool can_queue_up() const noexcept { return asked_.leaves_storage() && !access_.writes(); }
 
   OpenFile& file_;
@@ -128,7 +137,8 @@ class Operation : public std::enable_shared_from_this<Operation> {
   std::optional<Error> error_;
   // Other threads than the one that resumes it may look at these.
   std::atomic<bool> begun_ = false, copied_ = false, ended_ = false;
-  bool failed_to_begin_ = false, asked_for_ = false;
+  bool uses_messages_ = false;
+  bool posted_ = false, failed_to_begin_ = false, asked_for_ = false;
   std::optional<Running<void>> running_;
 };
 

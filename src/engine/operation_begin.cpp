@@ -9,6 +9,7 @@
 #include "engine/operation.hpp"
 #include "engine/window_io.hpp"
 #include "mpi/agree.hpp"
+#include "mpi/thread_use.hpp"
 #include "plan/cost.hpp"
 #include "plan/memory.hpp"
 
@@ -96,6 +97,7 @@ Task<> Operation::begin() {
   // Of what is ahead the exchange comes later; others may have the memory until then.
   if (plan_.collective() && plan_.exchange == Exchange::node && route_ != Route::ahead)
     co_await take_room_in_node(all);
+  co_await leave_messages_to_the_program(all);
   watch.reset();
   if (route_ != Route::ahead)
     co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
@@ -301,6 +303,14 @@ void Operation::check_memory(const Demand& all) const {
                   " may be needed; a smaller buffer_size than " +
                   text_of_bytes(hints_.buffer_size) + ", or a higher limit (ulimit -v), helps",
               context_.storage.path(), -1, ENOMEM);
+}
+
+/// Within a node ranks meet and exchange in common memory, but for long descriptors.
+Task<> Operation::leave_messages_to_the_program(const Demand& all) {
+  const bool in_memory = context_.machine.nodes == 1 && plan_.exchange == Exchange::node &&
+                         all.words <= Team::descriptor_words;
+  uses_messages_ = plan_.collective() && !in_memory;
+  if (uses_messages_) co_await until(Expect::meeting, [] { return !WithoutMpi::here(); });
 }
 
 /// Pending units of earlier writes are written first if this call could overtake or miss them.

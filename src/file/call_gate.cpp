@@ -37,7 +37,7 @@ std::optional<CallGate::Pass> CallGate::try_enter(const std::string& path, bool 
   check(path);
   Pass pass{std::unique_lock(mutex_, std::try_to_lock), std::nullopt};
   if (!pass.lock) return std::nullopt;
-  if (!calls_mpi) return pass;
+  if (!calls_mpi || WithoutMpi::here()) return pass;
   std::optional<MpiUse> mpi = MpiUse::attempt();
   if (!mpi) return std::nullopt;
   pass.mpi.emplace(std::move(*mpi));

@@ -29,6 +29,7 @@ Progress InFlight::resume() {
   for (const std::shared_ptr<Begun>& begun : begun_) {
     Operation& operation = *begun;
     if (operation.has_ended()) continue;
+    if (operation.uses_messages() && WithoutMpi::here()) continue;
     const std::int64_t before = operation.steps();
     operation.advance();
     progress.moved = progress.moved || operation.steps() != before || operation.has_ended();
@@ -132,6 +133,7 @@ std::shared_ptr<InFlight::Begun> InFlight::post(ByteRequest request, const Hints
   thread_->drain();
   const Hints& hints = request.hints ? *request.hints : of_file;
   auto begun = add(std::move(request), hints, Background::storage);
+  begun->post();
   resume();
   return begun;
 }

@@ -10,6 +10,19 @@ namespace penstock {
 /// "MPI_THREAD_SERIALIZED" of the level that MPI runs with.
 std::string thread_level_name(int level);
 
+/// While one exists, its thread calls no MPI: below MPI_THREAD_MULTIPLE the program's own thread
+/// may be in a call of MPI at any time. What needs MPI is left to that one.
+class WithoutMpi {
+ public:
+  WithoutMpi() noexcept { ++here_; }
+  WithoutMpi(const WithoutMpi&) = delete;
+  ~WithoutMpi() { --here_; }
+  static bool here() noexcept { return here_ > 0; }
+
+ private:
+  static inline thread_local int here_ = 0;
+};
+
 class MpiUse {
  public:
   enum class Otherwise { throws, waits };

@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 TEST(ProgressThreadCase, LeavesSignalsToTheProgram) {
-  if (!ProgressThread::is_possible()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  if (!ProgressThread::may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
   std::atomic<int> blocked = -1;  // whether SIGTERM is, in the thread
   ProgressThread& thread = ProgressThread::of_process();
   const auto id = thread.add({[&] { return blocked < 0; },
