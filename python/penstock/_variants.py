@@ -20,7 +20,7 @@ INTERFACES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so
 def soname_of(path: Path, env: dict[str, str] | None = None) -> str | None:
     """The MPI library that a program or library is linked with."""
     told = subprocess.run(["ldd", str(path)], capture_output=True, text=True, timeout=60, env=env).stdout
-    match = re.search(r"^\s*(lib\w*mpi(?:ch|_abi)?\.so\.\d+)", told, re.MULTILINE)
+    match = re.search(r"^\s*(libmpi(?:ch|_abi)?\.so\.\d+)", told, re.MULTILINE)
     return match[1] if match else None
 
 
