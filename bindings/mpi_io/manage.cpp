@@ -125,7 +125,7 @@ void MpiFile::take_hints(MpiHints hints) {
   hints_ = std::move(hints);
   if (bytes_->machine().nodes > 1) hints_.without_buffer();
   update_call_hints();
-  tell_unknown_hints();
+  report_ignored_hints();
 }
 
 void MpiFile::get_view(MPI_Offset& displacement, MPI_Datatype& etype, MPI_Datatype& filetype,

@@ -140,7 +140,7 @@ class MpiFile {
   std::optional<Error> check_resize(const char* what, MPI_Offset bytes) const;
   void take_hints(MpiHints hints);
   void update_call_hints();
-  void tell_unknown_hints();
+  void report_ignored_hints();
   std::optional<Error> delete_file();
   void free_types();
   std::int64_t offset_from(MPI_Offset offset, int whence, std::int64_t current);

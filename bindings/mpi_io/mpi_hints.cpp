@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "mpi/agree.hpp"
 #include "mpi_io/mpi_error.hpp"
 #include "plan/hint_table.hpp"
+#include "storage/regular_file.hpp"
 
 namespace penstock {
 namespace {
@@ -27,8 +31,26 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
 constexpr const char* collective_names[] = {"romio_cb_read", "romio_cb_write"};
 constexpr const char* sieving_names[] = {"romio_ds_read", "romio_ds_write"};
 constexpr const char* buffer_names[] = {"ind_rd_buffer_size", "ind_wr_buffer_size"};
-constexpr std::string_view switch_names[] = {"romio_cb_read", "romio_cb_write", "romio_ds_read",
-                                             "romio_ds_write"};
+constexpr const char* no_independent_name = "romio_no_indep_rw";
+
+/// Whatever the file system. A name that is close to one of these is a slip.
+constexpr std::string_view romio_prefix = "romio_";
+constexpr std::string_view romio_names[] = {"romio_aggregator_list",
+                                            "romio_cb_alltoall",
+                                            "romio_cb_ds_threshold",
+                                            "romio_cb_fr_alignment",
+                                            "romio_cb_fr_type",
+                                            "romio_cb_fr_types",
+                                            "romio_cb_pfr",
+                                            "romio_cb_read",
+                                            "romio_cb_write",
+                                            "romio_ds_read",
+                                            "romio_ds_write",
+                                            "romio_filesystem_type",
+                                            "romio_min_fdomain_size",
+                                            "romio_no_indep_rw",
+                                            "romio_synchronized_flush",
+                                            "romio_visibility_immediate"};
 
 /// Hints of the standard and of other libraries, which programs pass on to whatever MPI they run
 /// with; those that Penstock does not follow are ignored without a word.
@@ -72,10 +94,23 @@ constexpr std::string_view prefixes_of_others[] = {
 /// Set by nobody: what MPI_File_get_info reports.
 constexpr std::string_view reported_name = "penstock_aggregator_ranks";
 
+bool has_prefix_of_others(std::string_view name) {
+  return std::ranges::any_of(prefixes_of_others,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_slip_of_romio(std::string_view name) {
+  if (!name.starts_with(romio_prefix) || std::ranges::count(romio_names, name) > 0) return false;
+  name.remove_prefix(romio_prefix.size());
+  if (has_prefix_of_others(name)) return false;  // of one of its file systems
+  std::vector<std::string_view> known(std::begin(romio_names), std::end(romio_names));
+  for (std::string_view& one : known) one.remove_prefix(romio_prefix.size());
+  return !nearest_name(name, known).empty();
+}
+
 bool is_of_others(std::string_view name) {
   return std::ranges::count(names_of_others, name) > 0 ||
-         std::ranges::any_of(prefixes_of_others,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+         (has_prefix_of_others(name) && !is_slip_of_romio(name));
 }
 
 bool is_own(std::string_view name) {
@@ -92,7 +127,7 @@ std::string advice_on(std::string_view name) {
     bare.remove_prefix(own_prefix.size());
   } else {
     known.insert(known.end(), std::begin(names_of_others), std::end(names_of_others));
-    known.insert(known.end(), std::begin(switch_names), std::end(switch_names));
+    known.insert(known.end(), std::begin(romio_names), std::end(romio_names));
   }
   std::string near(nearest_name(bare, known));
   if (find_hint(near) != nullptr) near.insert(0, own_prefix);
@@ -127,6 +162,13 @@ bool is_first_time(const std::string& name) {
   return seen.insert(name).second;
 }
 
+/// "ENABLE" is meant as "enable", as ROMIO has it.
+std::string lower(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'A' && letter <= 'Z') letter += 'a' - 'A';
+  return text;
+}
+
 bool is_switch(const std::string& value) {
   return value == "enable" || value == "disable" || value == "automatic";
 }
@@ -156,10 +198,41 @@ InfoText text_of_info(MPI_Info info) {
 }
 
 void MpiHints::set(const InfoText& info, int ranks) {
-  InfoText all = from_environment();
-  for (const auto& [name, value] : info) all[name] = value;
-  for (const auto& [name, value] : all) set_one(name, value);
+  for (const auto& [name, value] : info) set_one(name, value);
   hints_.aggregators = std::min<std::int64_t>(hints_.aggregators, ranks);
+}
+
+void MpiHints::set_from_environment(int ranks) {
+  InfoText all = from_romio_file();
+  for (const auto& [name, value] : from_environment()) all[name] = value;
+  set(all, ranks);
+}
+
+/// Each process reads it, as it does the environment. What ROMIO passes over in silence is
+/// reported.
+InfoText MpiHints::from_romio_file() {
+  const char* const path = std::getenv("ROMIO_HINTS");
+  if (path == nullptr || *path == '\0') return {};
+  const auto ignore = [&](const std::string& what) {
+    const std::string words = std::string(path) + " (ROMIO_HINTS): " + what;
+    if (is_first_time(words)) ignored_.push_back(words);
+  };
+  std::optional<std::string> text;
+  if (const std::optional<Error> error = attempt([&] { text = read_metadata_file(path); }))
+    ignore(error->what());
+  else if (!text) ignore("there is no such file");
+  InfoText hints;
+  std::istringstream lines(text.value_or(""));
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::string name, value, more;
+    if (!(words >> name) || name.front() == '#') continue;
+    if (!(words >> value) || words >> more)
+      ignore("line " + std::to_string(number) + " is not of the form: name value");
+    else hints[name] = value;
+  }
+  return hints;
 }
 
 void MpiHints::set_own(const std::string& name, std::string_view own, const std::string& value) {
@@ -175,18 +248,27 @@ void MpiHints::set_one(const std::string& name, const std::string& value) {
     if (name == theirs) return set_own(name, ours, value);
   if (name == reported_name) return;
   if (is_own(name)) return set_own(name, name.substr(own_prefix.size()), value);
-  if (!is_of_others(name) && is_first_time(name)) unknown_.push_back(advice_on(name));
+  if (!is_of_others(name) && is_first_time(name)) ignored_.push_back(advice_on(name));
   if (name == "collective_buffering" && (value == "true" || value == "false"))
     collective_[0] = collective_[1] = value == "true" ? "enable" : "disable";
+  const std::string way = lower(value);
+  if (name == no_independent_name && (way == "true" || way == "false"))
+    no_independent_ = way == "true";
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    if (name == collective_names[i] && is_switch(value)) collective_[i] = value;
-    else if (name == sieving_names[i] && is_switch(value)) sieving_[i] = value;
+    if (name == collective_names[i] && is_switch(way)) collective_[i] = way;
+    else if (name == sieving_names[i] && is_switch(way)) sieving_[i] = way;
     else if (name == buffer_names[i])
       independent_buffer_[i] = std::max(0LL, std::strtoll(value.c_str(), nullptr, 10));
   }
   if (!std::ranges::count(collective_names, name) && !std::ranges::count(sieving_names, name) &&
       !std::ranges::count(buffer_names, name))
     others_[name] = value;
+}
+
+/// A program that makes no independent calls wants the collective ones to be just that.
+const std::string& MpiHints::collective(Direction direction) const noexcept {
+  static const std::string enabled = "enable";
+  return no_independent_ ? enabled : collective_[index(direction)];
 }
 
 Hints MpiHints::of_call(Direction direction, Company company) const {
@@ -201,7 +283,7 @@ Hints MpiHints::of_call(Direction direction, Company company) const {
       hints.buffer_size = independent_buffer_[index(direction)];
     return hints;
   }
-  const std::string& collective = collective_[index(direction)];
+  const std::string& collective = this->collective(direction);
   if (collective == "enable") hints.method = Method::extended;
   if (collective == "disable") hints.method = sieving == "enable" ? Method::sieved : Method::direct;
   return hints;
@@ -216,8 +298,10 @@ InfoText MpiHints::told(const Hints& effective, const std::vector<int>& aggregat
   told["cb_nodes"] = std::to_string(aggregators.size());
   told["cb_buffer_size"] = std::to_string(effective.buffer_size);
   told["striping_unit"] = std::to_string(effective.stripe_size);
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    told[collective_names[i]] = collective_[i];
+  told[no_independent_name] = no_independent_ ? "true" : "false";
+  for (const Direction direction : {Direction::read, Direction::write}) {
+    const std::size_t i = index(direction);
+    told[collective_names[i]] = collective(direction);
     told[sieving_names[i]] = sieving_[i];
     told[buffer_names[i]] = std::to_string(
         independent_buffer_[i] > 0 ? independent_buffer_[i] : effective.buffer_size.value());

@@ -47,14 +47,17 @@ MpiFile::MpiFile(MPI_Comm comm, const std::string& name, int amode, MPI_Info inf
       amode_(amode),
       representation_(DataRepresentation::of("native")) {
   check_comm(comm);
-  Plain contents(amode, attempt([&] { hints_.set(text_of_info(info), ranks_of(comm)); }));
+  Plain contents(amode, attempt([&] {
+                   hints_.set_from_environment(ranks_of(comm));
+                   hints_.set(text_of_info(info), ranks_of(comm));
+                 }));
   bytes_ = std::make_unique<ByteFile>(background_of_process(), Communicator(comm),
                                       path_without_prefix(name), flag_of(amode), contents,
                                       hints_.of_file());
   MPI_Comm_group(comm, &group_);
   if (bytes_->machine().nodes > 1) hints_.without_buffer();
   update_call_hints();
-  tell_unknown_hints();
+  report_ignored_hints();
   shared_ = std::make_unique<SharedPointer>(bytes_->comm());
   if ((amode & MPI_MODE_APPEND) == 0) return;
   position_ = bytes_->size();
@@ -93,8 +96,8 @@ std::optional<Error> MpiFile::delete_file() {
   });
 }
 
-void MpiFile::tell_unknown_hints() {
-  for (const std::string& words : hints_.take_unknown())
+void MpiFile::report_ignored_hints() {
+  for (const std::string& words : hints_.take_ignored())
     if (bytes_->comm().rank() == 0) std::fprintf(stderr, "penstock: ignored: %s\n", words.c_str());
 }
 

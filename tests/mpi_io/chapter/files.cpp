@@ -264,4 +264,76 @@ TEST(Hints, OfTheEnvironment) {
   unsetenv("PENSTOCK_HINTS");
 }
 
+/// A file of hints for all files, as ROMIO reads it; MPI_Info and PENSTOCK_HINTS override it.
+class HintFile : public testing::Test {
+ protected:
+  void TearDown() override {
+    unsetenv("ROMIO_HINTS");
+    unsetenv("PENSTOCK_HINTS");
+  }
+  static void name(const std::string& file, const std::string& text) {
+    make_file(path_of(file), std::vector<char>(text.begin(), text.end()));
+    setenv("ROMIO_HINTS", path_of(file).c_str(), 1);
+  }
+};
+
+TEST_F(HintFile, IsRead) {
+  name("hints_of_romio",
+       "# of the machine\n\ncb_nodes 1\n  romio_ds_write\tdisable \nind_rd_buffer_size 49\n"
+       "striping_factor 8\npenstock_exchange sparse\nromio_no_indep_rw true\n");
+  const Info info{{"romio_cb_read", "disable"}, {"striping_factor", "4"}};
+  const File file("hinted", read_write, info);
+  EXPECT_EQ(hint(file, "cb_nodes"), "1");
+  EXPECT_EQ(hint(file, "romio_ds_write"), "disable");
+  EXPECT_EQ(hint(file, "ind_rd_buffer_size"), "49");
+  EXPECT_EQ(hint(file, "penstock_exchange"), "sparse");
+  EXPECT_EQ(hint(file, "romio_no_indep_rw"), "true");
+  EXPECT_EQ(hint(file, "romio_cb_read"), "enable") << "there are no independent calls";
+  EXPECT_EQ(hint(file, "striping_factor"), "4") << "MPI_Info comes first";
+  setenv("PENSTOCK_HINTS", "romio_ds_write=enable", 1);
+  const File other("hinted");
+  EXPECT_EQ(hint(other, "romio_ds_write"), "enable");
+  EXPECT_EQ(hint(other, "striping_factor"), "8");
+  const Info later{{"cb_buffer_size", "65536"}};
+  EXPECT_MPI(MPI_File_set_info(file, later));
+  EXPECT_EQ(hint(file, "striping_factor"), "4") << "it is read by open alone";
+}
+
+TEST_F(HintFile, SlipsAreReportedOnce) {
+  name("hints_with_slips", "cb_nodez 1\ncb_buffer_size\nromio_ds_write enable now\n");
+  const auto open = [] { const File file("slips"); };
+  const std::string first = said(open), second = said(open);
+  for (const char* const words :
+       {"cb_nodez is not known; did you mean cb_nodes?",
+        "hints_with_slips (ROMIO_HINTS): line 2 is",
+        "hints_with_slips (ROMIO_HINTS): line 3 is not of the form: name value"})
+    EXPECT_EQ(first.find(words) != std::string::npos, rank() == 0) << first;
+  EXPECT_EQ(second, "");
+}
+
+TEST_F(HintFile, IsNotThereOrNoFile) {
+  for (const std::string& path : {path_of("missing_hints"), mpi_test::folder()}) {
+    setenv("ROMIO_HINTS", path.c_str(), 1);
+    const std::string words = said([] { const File file("no_hints"); });
+    EXPECT_EQ(words.find(path + " (ROMIO_HINTS)") != std::string::npos, rank() == 0) << words;
+  }
+}
+
+TEST_F(HintFile, HasAValueOfPenstocksOwnThatCannotBeRead) {
+  name("hints_that_are_wrong", "penstock_method best\n");
+  MPI_File file = MPI_FILE_NULL;
+  EXPECT_CLASS(
+      MPI_File_open(MPI_COMM_WORLD, path_of("x").c_str(), read_write, MPI_INFO_NULL, &file),
+      MPI_ERR_INFO);
+}
+
+/// Those of the environment are below those of open, and set_info leaves both alone.
+TEST_F(HintFile, AndTheEnvironmentStayBelowWhatOpenWasGiven) {
+  setenv("PENSTOCK_HINTS", "romio_cb_write=enable", 1);
+  const Info info{{"romio_cb_write", "disable"}}, other{{"cb_nodes", "1"}};
+  const File file("below", read_write, info);
+  EXPECT_MPI(MPI_File_set_info(file, other));
+  EXPECT_EQ(hint(file, "romio_cb_write"), "disable");
+}
+
 }  // namespace
