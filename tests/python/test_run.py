@@ -90,8 +90,22 @@ def test_an_unknown_hint_and_a_bad_one_are_errors(program: list[str]) -> None:
         assert f"PENSTOCK_HINTS: hint {name} is not known{words}" in done.stderr + done.stdout
     done = script_run("--hint=romio_no_indep_rw=true", *program)
     assert done.returncode == 0 and "romio_no_indep_rw" not in done.stderr
+    done = script_run(*program, ROMIO_HINTS="/nowhere")
+    assert done.returncode == 0 and done.stderr.count("/nowhere (ROMIO_HINTS): there is no such file") == 1
     done = script_run("--hint", "buffer_size=lots", *program)
     assert done.returncode != 0 and "hint penstock_buffer_size" in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("given, wanted, said", [
+    ("", "nc_driver=mpiio;nc_pncio=disable", ""),
+    ("cb_nodes=4", "cb_nodes=4;nc_driver=mpiio;nc_pncio=disable", ""),
+    ("nc_driver = mpiio; nc_pncio=disable", "nc_driver = mpiio; nc_pncio=disable", ""),
+    ("nc_driver=gio", "nc_driver=gio;nc_pncio=disable", "PNETCDF_HINTS=nc_driver=gio PnetCDF bypasses MPI-IO"),
+])
+def test_pnetcdf_uses_mpi_io_unless_its_hints_ask_for_something_else(given: str, wanted: str, said: str) -> None:
+    done = script_run("sh", "-c", 'echo "<$PNETCDF_HINTS>"', PNETCDF_HINTS=given)
+    assert done.stdout.strip() == f"<{wanted}>" and said in done.stderr, done.stderr
+    assert bool(said) == ("penstock run:" in done.stderr)
 
 
 def test_a_program_gets_threads_only_if_it_is_asked_for(tmp_path: Path) -> None:
@@ -128,7 +142,7 @@ def test_ranks_of_open_mpi_get_the_settings_through_the_launcher(other_build: Pa
     assert done.returncode == 0, done.stderr
     words, preload = done.stdout.strip().split(" LD_PRELOAD=")
     assert words.startswith("-x LD_PRELOAD -x PENSTOCK_") and words.endswith("-n 2 a")
-    assert all(f"-x PENSTOCK_{name}" in words for name in ("REPORT", "HINTS", "DROPIN"))
+    assert all(f"-x {name}" in words for name in ("PENSTOCK_REPORT", "PENSTOCK_HINTS", "PENSTOCK_DROPIN", "PNETCDF_HINTS"))
     assert preload == str(other_build / "libpenstock_mpiio.so")
 
 
