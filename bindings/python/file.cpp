@@ -7,9 +7,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <optional>
+
+#include <penstock/placed_chunks.hpp>
 
 #include "gil.hpp"
 #include "module.hpp"
@@ -141,7 +144,7 @@ using ChunkArguments = std::tuple<std::vector<std::int64_t>, std::vector<std::in
 ChunkSpec chunk_spec_of(const ChunkArguments& arguments) {
   const auto& [chunks, shards, compressors, fill, names, attributes] = arguments;
   const auto* const begin = reinterpret_cast<const std::byte*>(fill.c_str());
-  return {chunks, shards, compressors, {begin, begin + fill.size()}, names, attributes};
+  return {chunks, shards, compressors, {begin, begin + fill.size()}, names, attributes, nullptr};
 }
 
 ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
@@ -149,6 +152,60 @@ ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
   return {spec.chunks,          spec.shards,
           spec.compressors,     nb::bytes(reinterpret_cast<const char*>(fill.data()), fill.size()),
           spec.dimension_names, spec.attributes};
+}
+
+/// What another thread may be the last to let go of, without the interpreter's lock.
+using Callable = std::shared_ptr<nb::callable>;
+Callable kept(nb::callable function) {
+  return {new nb::callable(std::move(function)), [](nb::callable* gone) {
+            const WithGil with_gil;
+            delete gone;
+          }};
+}
+
+/// The bytes that it returns, nothing where that is None; what it raises is thrown.
+template <class... Arguments>
+std::string called(const Callable& function, const Arguments&... arguments) {
+  const WithGil with_gil;
+  try {
+    const nb::object returned = (*function)(arguments...);
+    if (returned.is_none()) return {};
+    const auto result = nb::cast<nb::bytes>(returned);
+    return {result.c_str(), result.size()};
+  } catch (const nb::python_error& raised) {
+    throw error_of(raised.value());
+  }
+}
+
+/// Name, level, compressor, shuffle.
+using FilterArguments = std::tuple<std::string, int, std::string, int>;
+/// Filters, the chunks that are there and the extent of the slowest dimension; on rank 0, of a file
+/// that is written, the functions that give places and publish.
+using PlacedArguments =
+    std::tuple<std::vector<FilterArguments>, nb::bytes, std::int64_t, nb::object, nb::object>;
+static_assert(sizeof(ChunkPlace) == 4 * sizeof(std::int64_t));
+
+std::shared_ptr<const PlacedChunks> placed_of(const PlacedArguments& arguments) {
+  const auto& [filters, places, extent, place, publish] = arguments;
+  auto placed = std::make_shared<PlacedChunks>();
+  for (const auto& [name, level, compressor, shuffle] : filters)
+    placed->filters.push_back({name, level, compressor, shuffle});
+  placed->places.resize(places.size() / sizeof(ChunkPlace));
+  std::memcpy(placed->places.data(), places.c_str(), places.size());
+  placed->extent = extent;
+  if (place.is_none()) return placed;
+  placed->place = [place = kept(nb::cast<nb::callable>(place))](
+                      const std::vector<std::int64_t>& shape, std::vector<ChunkPlace>& chunks) {
+    const std::string_view given(reinterpret_cast<const char*>(chunks.data()),
+                                 chunks.size() * sizeof(ChunkPlace));
+    const WithGil with_gil;
+    const std::string told = called(place, shape, nb::bytes(given.data(), given.size()));
+    if (told.size() != given.size()) throw Error(ErrorClass::internal, "places of other chunks");
+    std::memcpy(chunks.data(), told.data(), told.size());
+  };
+  placed->publish = [publish = kept(nb::cast<nb::callable>(publish))](
+                        const std::vector<std::int64_t>& shape) { called(publish, shape); };
+  return placed;
 }
 
 /// `parse`: makes the spec of what the program gave. `problem`: what the package has found wrong.
@@ -180,10 +237,12 @@ PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const 
                       const std::vector<std::int64_t>& shape, const std::string& dtype,
                       std::int64_t element_size, const std::string& order, std::int64_t offset,
                       const std::string& container, const Hints* hints,
-                      const ChunkArguments& chunks, const std::optional<std::string>& problem) {
+                      const ChunkArguments& chunks, const std::optional<PlacedArguments>& placed,
+                      const std::optional<std::string>& problem) {
   return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
     ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
     spec.chunks = chunk_spec_of(chunks);
+    if (placed) spec.chunks.placed = placed_of(*placed);
     if (!order.empty()) spec.order = parse_order(order);
     return spec;
   });
@@ -200,21 +259,10 @@ struct PythonTask {
   PythonTask(const CommonText& common, nb::callable work, bool writes, const nb::object& problem) {
     task.common = common;
     task.writes = writes;
-    task.work = [work = std::move(work)] { return called(work); };
+    task.work = [work = kept(std::move(work))] { return called(work); };
     if (!problem.is_none()) error = error_of(problem);
   }
   const Error* found() const { return error ? &*error : nullptr; }
-
- private:
-  static std::string called(const nb::callable& work) {
-    const WithGil with_gil;
-    try {
-      const nb::bytes result = nb::cast<nb::bytes>(work());
-      return {result.c_str(), result.size()};
-    } catch (const nb::python_error& raised) {
-      throw error_of(raised.value());
-    }
-  }
 };
 
 nb::bytes bytes_of(const std::string& told) {
@@ -339,7 +387,7 @@ nb::dict facts_of(const FileSystemFacts& facts) {
 void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,
         "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a, "hints"_a.none(),
-        "chunks"_a, "problem"_a.none());
+        "chunks"_a, "placed"_a.none(), "problem"_a.none());
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
   nb::class_<PinnedHandle>(m, "_Handle")

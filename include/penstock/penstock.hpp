@@ -12,6 +12,7 @@
 #include <penstock/handle.hpp>
 #include <penstock/hints.hpp>
 #include <penstock/out_of_core.hpp>
+#include <penstock/placed_chunks.hpp>
 #include <penstock/section.hpp>
 #include <penstock/statistics.hpp>
 #include <penstock/tile_budget.hpp>

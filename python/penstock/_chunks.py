@@ -18,7 +18,7 @@ Members = tuple[list[int], list[int], str, bytes, list[str], str]
 NONE: Members = ([], [], "", b"", [], "")
 
 
-def _extents(value: Any, name: str, dimensions: int) -> list[int]:
+def extents_of_chunks(value: Any, name: str, dimensions: int) -> list[int]:
     if value is None:
         return []
     if not np.iterable(value):
@@ -32,7 +32,7 @@ def _without_none(value: Any) -> Any:
     return value
 
 
-def _codec(codec: Any) -> Any:
+def codec_of(codec: Any) -> Any:
     """One of the list, as zarr.json has it; codecs of zarr-python tell that themselves."""
     if hasattr(codec, "to_dict"):
         codec = codec.to_dict()
@@ -55,11 +55,11 @@ def _compressors(value: Any) -> str:
     if value is None or isinstance(value, str):
         return plain_text(value or "", "compressors")
     codecs = value if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
-    texts = [_codec(codec) for codec in codecs]
+    texts = [codec_of(codec) for codec in codecs]
     return json.dumps(texts, default=lambda item: getattr(item, "value", str(item))) if texts else ""
 
 
-def _fill(value: Any, dtype: Optional[np.dtype]) -> bytes:
+def fill_of(value: Any, dtype: Optional[np.dtype]) -> bytes:
     if value is None:
         return b""
     if dtype is None:
@@ -83,8 +83,9 @@ def _attributes(value: Any) -> str:
 def members(settings: Mapping[str, Any], dimensions: int, dtype: Optional[np.dtype]) -> Members:
     """Of the arguments of `open` with these names."""
     names = settings["dimension_names"] or ()
-    return (_extents(settings["chunks"], "chunks", dimensions), _extents(settings["shards"], "shards", dimensions),
-            _compressors(settings["compressors"]), _fill(settings["fill_value"], dtype),
+    return (extents_of_chunks(settings["chunks"], "chunks", dimensions),
+            extents_of_chunks(settings["shards"], "shards", dimensions),
+            _compressors(settings["compressors"]), fill_of(settings["fill_value"], dtype),
             [plain_text(name or "", "dimension_names") for name in names], _attributes(settings["attributes"]))
 
 

@@ -68,9 +68,9 @@ class Handle:
         return self._result
 
 
-def closing(inner: Any) -> Handle:
+def closing(inner: Any, result: Optional[Callable[[], Any]] = None) -> Handle:
     """The handle of a close that has begun."""
-    handle = Handle(inner)
+    handle = Handle(inner, result)
     _closing.add(handle)
     for one in list(_closing):
         if one.test():

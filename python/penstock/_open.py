@@ -13,6 +13,8 @@ from . import _chunks, _core
 from ._core import ArgumentError
 from ._fields import FieldsFile, GivenFields, open_fields
 from ._file import File
+from ._formats.attributes import checked
+from ._formats.chunks import filters_of
 from ._formats.dataset import open_dataset
 from ._formats.wanted import Wanted, container_of
 from ._hints import plain_text
@@ -86,10 +88,8 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
             raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
     given.hints = _core._Settings(dict(hints or {}))
     given.wanted = _dataset_or_array(given, how)
-    given.chunks = _chunks.members(how, len(given.extents), given.dtype)
-    if given.wanted is not None and given.chunks != _chunks.NONE:
-        raise ArgumentError("chunks, shards, compressors, fill_value, dimension_names, attributes are for Zarr arrays, "
-                            "not for datasets of HDF5 and netCDF-4")
+    if given.wanted is None:
+        given.chunks = _chunks.members(how, len(given.extents), given.dtype)
     return given
 
 
@@ -103,8 +103,15 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
     if given.replace:
         raise ArgumentError("replace=True is for raw, .npy and fields files: the library of HDF5 or netCDF-4 opens its "
                             "file under one name; write another file, and rename it")
+    for name, instead in (("shards", "chunks="), ("dimension_names", "dims=")):
+        if how[name] is not None:
+            raise ArgumentError(f"{name}= is for Zarr arrays; datasets of HDF5 and netCDF-4 have {instead}")
     return Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
-                  how["dims"], how["units"], how["decode"])
+                  how["dims"], how["units"], how["decode"],
+                  tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents))),
+                  filters_of(how["compressors"], given.element_size),
+                  _chunks.fill_of(how["fill_value"], given.dtype) or None,
+                  {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
 
 
 def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
@@ -222,6 +229,6 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
         return open_dataset(address, ranks, given.hints, given.wanted)
     mode = "replace" if given.replace else given.mode
     inner = _core._open(address, given.name, mode, given.extents, given.descr, given.element_size, given.order,
-                        given.offset, given.container, given.hints, given.chunks,
+                        given.offset, given.container, given.hints, given.chunks, None,
                         problem)
     return File(inner, os.fsdecode(given.name), mode, given.dtype, ranks)

@@ -133,9 +133,20 @@ void ByteFile::agree_on_change(const Channel& channel, const std::optional<Error
   drive(comm_, agree_on_exit(channel, error));
 }
 
+void ByteFile::settle(CallKind kind) {
+  if (seal_ == nullptr || seal_->is_settled()) return;
+  const CallGate::Pass pass = admit();
+  drain();
+  const Channel channel = file_->next_channel(kind);
+  const InCall in(comm_, path_, channel.call);
+  meet(channel);
+  seal_->settle(channel);
+}
+
 void ByteFile::sync() {
   const CallGate::Pass pass = admit_open();
   const Watched watched(listener_, Phase::sync_call);
+  settle(CallKind::sync);
   drain();
   const Channel channel = file_->next_channel(CallKind::sync);
   const InCall in(comm_, path_, channel.call);

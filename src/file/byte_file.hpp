@@ -76,6 +76,9 @@ class ByteFile {
   void extend(Extent step, const std::optional<Error>& found);
   /// Not collective, but the same on every rank: what there is of the file from the next call on.
   void set_units(FileUnits units);
+  /// Collective, for a call of that kind which comes next: what the ranks hold back of the file is
+  /// in it when this returns.
+  void settle(CallKind kind);
   /// Not collective, but the same on every rank. `seal` is brought up to date by each sync and
   /// close, and must outlive this.
   void seal_with(Seal& seal) noexcept { seal_ = &seal; }

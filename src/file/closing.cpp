@@ -46,6 +46,7 @@ void ByteFile::finish_closing() {
   buffered_->drain();
   // Ranks wait for each other, so that whoever opens the file next sees all of it.
   const std::optional<Error> agreed = attempt([&] {
+    settle(CallKind::close);
     const Channel channel = file_->next_channel(CallKind::close);
     if (replaces()) {
       replace(channel);

@@ -54,6 +54,12 @@ class Seal {
  public:
   virtual ~Seal() = default;
 
+  /// Whether no rank holds anything back that was written: the same on every rank.
+  virtual bool is_settled() const { return true; }
+  /// Collective, in a channel in which the ranks have met, once all that is buffered is written.
+  /// Throws the same on every rank.
+  virtual void settle(const Channel&) {}
+
   /// Whether the file says all: the same on every rank.
   virtual bool is_sealed() const = 0;
   /// On rank 0, once all that was written is in the file: brings up to date what it says.

@@ -7,6 +7,7 @@
 #include "file/words.hpp"
 #include "formats/anew.hpp"
 #include "formats/attributes.hpp"
+#include "formats/placed/contents.hpp"
 #include "formats/zarr/contents.hpp"
 #include "mpi/launch.hpp"
 #include "plan/plan.hpp"
@@ -123,6 +124,7 @@ std::unique_ptr<Dataset> ArrayContents::dataset() const {
 
 std::unique_ptr<ArrayContents> contents_of(const std::string& path, Mode mode,
                                            const ArraySpec& spec, const Hints& hints) {
+  if (spec.chunks.placed) return std::make_unique<PlacedContents>(path, mode, spec, hints);
   const std::filesystem::path parts(path);
   const bool named_zarr = std::ranges::any_of(
       parts, [](const std::filesystem::path& part) { return part.extension() == ".zarr"; });

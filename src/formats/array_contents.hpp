@@ -47,6 +47,10 @@ class ArrayContents : public Contents, public Seal {
   /// How far its bytes reach from now on, before it becomes longer.
   virtual void reach(std::int64_t) {}
   virtual void become(const std::vector<std::int64_t>& shape) { described_.spec.shape = shape; }
+  /// Whether what the file says of it changes while it is open.
+  virtual bool must_seal() const { return described_.growing && mode_ != Mode::read; }
+  /// On every rank, before each write. Throws, on all alike, where the file takes no more.
+  virtual void begin_write() {}
   bool is_sealed() const override;
   void seal(Storage& storage) override;
   void before_replacing(const std::string& new_path) override;

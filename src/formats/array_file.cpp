@@ -27,7 +27,7 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
       dataset_(contents_->dataset()),
       calls_(file_, *dataset_) {
   contents_->mark_sealed();
-  if (contents_->described().growing && mode != Mode::read) file_.seal_with(*contents_);
+  if (contents_->must_seal()) file_.seal_with(*contents_);
 }
 
 std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) {
@@ -41,10 +41,35 @@ std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) 
   return ranks;
 }
 
+void ArrayFile::Impl::settle_before(CallKind kind) {
+  if (!file_.is_open()) return;
+  file_.settle(kind);
+}
+
+template <class View>
+void ArrayFile::Impl::transfer(Direction direction, const ArrayCall<View>& call) {
+  const CallGate::Pass pass = file_.admit();
+  settle_before(Operation::kind(direction, std::nullopt));
+  if (direction == Direction::write) contents_->begin_write();
+  calls_.transfer(direction, call);
+}
+
+template <class View>
+std::shared_ptr<ByteFile::Begun> ArrayFile::Impl::begin(Direction direction,
+                                                        std::optional<Background> background,
+                                                        const ArrayCall<View>& call) {
+  const CallGate::Pass pass = file_.admit();
+  settle_before(background ? Operation::kind(direction, background) : CallKind::unknown);
+  if (direction == Direction::write) contents_->begin_write();
+  return calls_.begin(direction, background, call);
+}
+
 /// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
 void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
   const CallGate::Pass pass = file_.admit();
   file_.require_open();
+  settle_before(CallKind::append);
+  contents_->begin_write();
   const FileUnits before = units();
   std::optional<Reshaped> longer;
   const std::optional<Error> problem = attempt([&] {
@@ -127,23 +152,23 @@ ArrayFile::~ArrayFile() = default;
 
 void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints,
                       const Error* found) {
-  impl_->calls().transfer(Direction::write, ArrayCall<WriteView>{parts, hints, found});
+  impl_->transfer(Direction::write, ArrayCall<WriteView>{parts, hints, found});
 }
 void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints,
                      const Error* found) {
-  impl_->calls().transfer(Direction::read, ArrayCall<ReadView>{parts, hints, found});
+  impl_->transfer(Direction::read, ArrayCall<ReadView>{parts, hints, found});
 }
 Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts,
                               std::optional<Background> background, const Hints* hints,
                               const Error* found, std::shared_ptr<const void> keeps) {
   const ArrayCall<WriteView> call{parts, hints, found, std::move(keeps)};
-  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::write, background, call));
+  return handle_of(impl_, impl_->bytes(), impl_->begin(Direction::write, background, call));
 }
 Handle ArrayFile::read_begin(std::span<const Part<ReadView>> parts,
                              std::optional<Background> background, const Hints* hints,
                              const Error* found, std::shared_ptr<const void> keeps) {
   const ArrayCall<ReadView> call{parts, hints, found, std::move(keeps)};
-  return handle_of(impl_, impl_->bytes(), impl_->calls().begin(Direction::read, background, call));
+  return handle_of(impl_, impl_->bytes(), impl_->begin(Direction::read, background, call));
 }
 std::string ArrayFile::on_first_rank(MPI_Comm comm, const std::filesystem::path& path,
                                      const FirstRankTask& task, const Error* found) {
@@ -188,9 +213,10 @@ std::int64_t ArrayFile::file_size() {
 void ArrayFile::truncate(std::int64_t bytes, const Error* found) {
   std::optional<Error> error;
   if (found != nullptr) error = *found;
-  else if (spec().container == Container::zarr)
-    error.emplace(ErrorClass::argument, "'" + impl_->bytes().path() +
-                                            "' is a Zarr array, whose chunks have no size to set");
+  else if (!spec().chunks.chunks.empty())
+    error.emplace(
+        ErrorClass::argument,
+        "'" + impl_->bytes().path() + "' holds an array in chunks, which have no size to set");
   impl_->bytes().truncate(bytes, error);
 }
 

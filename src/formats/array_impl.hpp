@@ -20,6 +20,11 @@ class ArrayFile::Impl {
 
   DatasetCalls& calls() noexcept { return calls_; }
   const DatasetCalls& calls() const noexcept { return calls_; }
+  template <class View>
+  void transfer(Direction direction, const ArrayCall<View>& call);
+  template <class View>
+  std::shared_ptr<ByteFile::Begun> begin(Direction direction, std::optional<Background> background,
+                                         const ArrayCall<View>& call);
   /// What is no matter of arrays.
   ByteFile& bytes() noexcept { return file_; }
   const ByteFile& bytes() const noexcept { return file_; }
@@ -33,6 +38,8 @@ class ArrayFile::Impl {
   void set_attributes(const std::string& json, const Error* found);
 
  private:
+  /// What calls before it hold back is in the file then.
+  void settle_before(CallKind kind);
   /// Of an array that becomes longer.
   void use_units(const FileUnits& units);
 

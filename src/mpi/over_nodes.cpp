@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -166,6 +167,31 @@ Task<> broadcast_over_nodes(const Channel& channel, std::span<std::byte> bytes, 
     transit.send(rank_at(index + step), bytes);
     co_await until(expect, is_over);
   }
+}
+
+Task<std::vector<std::string>> gather_on_first(const Channel& channel, std::string text) {
+  Transit transit(channel);
+  const auto is_over = [&] { return transit.is_over(); };
+  auto size = static_cast<std::int64_t>(text.size());
+  std::vector<std::string> texts;
+  if (channel.comm.rank() > 0) {
+    transit.send(0, std::as_bytes(std::span(&size, 1)));
+    co_await until(expect, is_over);
+    if (size > 0) transit.send(0, std::as_bytes(std::span(text)));
+    co_await until(expect, is_over);
+    co_return texts;
+  }
+  texts.push_back(std::move(text));
+  for (int rank = 1; rank < channel.comm.size(); ++rank) {
+    transit.receive(rank, sizeof size);
+    co_await until(expect, is_over);
+    std::memcpy(&size, transit.received().data(), sizeof size);
+    if (size > 0) transit.receive(rank, static_cast<std::size_t>(size));
+    co_await until(expect, is_over);
+    const auto* const begin = reinterpret_cast<const char*>(transit.received().data());
+    texts.emplace_back(begin, static_cast<std::size_t>(size));
+  }
+  co_return texts;
 }
 
 void tell_nodes(const Channel& channel, const std::vector<std::byte>& bytes) {

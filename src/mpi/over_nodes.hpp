@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/task.hpp"
@@ -21,6 +22,10 @@ Task<> join_over_nodes(const Channel& channel, std::span<std::byte> bytes, JoinB
 
 /// Those of the node of `root`, a rank of the communicator, reach all nodes. On one rank of each.
 Task<> broadcast_over_nodes(const Channel& channel, std::span<std::byte> bytes, int root);
+
+/// The texts of all ranks, of any length, by rank: on rank 0, nothing on the others. Each sends its
+/// own to rank 0.
+Task<std::vector<std::string>> gather_on_first(const Channel& channel, std::string text);
 
 /// For a rank that will not take part in a join_over_nodes of the channel: sends `bytes` to each
 /// rank that would wait for it there.

@@ -169,8 +169,8 @@ def others(path):
     """A file with all that cannot be used in place."""
     with h5py.File(path, "w") as file:
         file["plain"] = np.arange(12.0).reshape(3, 4)
-        file.create_dataset("chunked", data=np.arange(5000).reshape(100, 50), chunks=(7, 9))
-        file.create_dataset("gzip", data=np.arange(5000.0).reshape(100, 50), chunks=(7, 50), compression="gzip")
+        file.create_dataset("chunked", data=np.arange(5000).reshape(100, 50), chunks=(7, 9), fletcher32=True)
+        file.create_dataset("lzf", data=np.arange(5000.0).reshape(100, 50), chunks=(7, 50), compression="lzf")
         layout = h5py.VirtualLayout((3, 4), "f8")
         layout[...] = h5py.VirtualSource(path, "plain", (3, 4))
         file.create_virtual_dataset("virtual", layout)
@@ -193,7 +193,7 @@ def others(path):
     return path
 
 
-DECODED = {"chunked": "chunks of", "gzip": "gzip", "virtual": "virtual", "external": "another file",
+DECODED = {"chunked": "fletcher32", "lzf": "lzf", "virtual": "virtual", "external": "another file",
            "compact": "compact", "unwritten": "never written", "padded": "convert"}
 
 

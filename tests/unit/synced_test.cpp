@@ -9,6 +9,7 @@
 
 #include "formats/attributes.hpp"
 #include "formats/zarr/chunk_codec.hpp"
+#include "formats/zarr/chunk_folder.hpp"
 #include "formats/zarr/chunk_storage.hpp"
 #include "storage_temp_folder.hpp"
 #include "support/sync_log.hpp"
@@ -47,7 +48,7 @@ TEST(Synced, ChunksAndTheFoldersThatNameThem) {
   const TempFolder folder;
   const zarr::Array array = array_of({4, 8}, {2, 4});
   const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
-  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const auto storage = make_chunk_storage(make_chunk_folder(folder.path(), array), array, reach);
   const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
   const std::int64_t last = array.grid.total_bytes() - array.grid.chunk_bytes();
   ASSERT_EQ(write_fully(*storage, bytes, last).bytes, array.grid.chunk_bytes());

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from .._core import ArgumentError
 from .._first_rank import as_problem, ask_first_rank_of
 from .hdf5 import STRUCTURE, told_in_words
 from .wanted import digest
+
+if TYPE_CHECKING:
+    from .placing import Placer
 
 
 def _value_in_words(value: Any) -> str:
@@ -47,8 +51,10 @@ class Attributes(MutableMapping[str, Any]):
     through this file. To set or to delete is collective: all ranks do the same, and rank 0 changes the file.
     """
 
-    def __init__(self, inner: Any, path: str, values: dict[str, Any], keeper: Any):
-        self._inner, self._path, self._values, self._keeper = inner, path, values, keeper
+    def __init__(self, inner: Any, path: str, values: dict[str, Any], keeper: Any,
+                 before: Optional[Callable[[], None]] = None):
+        """`before`: collective, before a change."""
+        self._inner, self._path, self._values, self._keeper, self._before = inner, path, values, keeper, before
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -87,6 +93,8 @@ class Attributes(MutableMapping[str, Any]):
             with told_in_words(self._path, "change an attribute of"):
                 change()
 
+        if self._before is not None:
+            self._before()
         ask_first_rank_of(self._inner, common, work, True, problem)
 
     def __repr__(self) -> str:
@@ -94,13 +102,26 @@ class Attributes(MutableMapping[str, Any]):
 
 
 class Keeper:
-    """Where the attributes of one dataset are kept."""
+    """Where the attributes of one dataset are kept. `placer`: which has the file open meanwhile."""
 
-    def __init__(self, kind: Any, path: str, dataset: str):
-        self._kind, self._path, self._dataset = kind, path, dataset
+    def __init__(self, kind: Any, path: str, dataset: str, placer: Optional[Placer] = None):
+        self._kind, self._path, self._dataset, self._placer = kind, path, dataset, placer
 
     def set(self, name: str, value: Any) -> None:
-        self._kind.set_attribute(self._path, self._dataset, name, value)
+        with self._file_left():
+            self._kind.set_attribute(self._path, self._dataset, name, value)
 
     def delete(self, name: str) -> None:
-        self._kind.delete_attribute(self._path, self._dataset, name)
+        with self._file_left():
+            self._kind.delete_attribute(self._path, self._dataset, name)
+
+    @contextmanager
+    def _file_left(self) -> Iterator[None]:
+        if self._placer is None:
+            yield
+            return
+        self._placer.leave()
+        try:
+            yield
+        finally:
+            self._placer.lock()

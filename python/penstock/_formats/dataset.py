@@ -5,7 +5,8 @@
    if one of them cannot; then rank 0 makes the dataset.
 3. All ranks open these bytes of the file. Where that fails, rank 0 takes away what it has made.
 
-HDF5's own library never has the file open meanwhile, so that nothing of it is cached or locked.
+HDF5's own library never has the file open meanwhile, so that nothing of it is cached or locked; but for datasets in
+chunks that are written: then rank 0 has it open in a way of its own (placing.py).
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import _core
-from .._chunks import NONE
+from .._chunks import NONE, Members
 from .._core import ArgumentError, FormatError
 from .._file import File
 from .._first_rank import ask_first_rank
+from .._handle import closing
 from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
+from .chunks import StoredChunks
 from .decode import decode
 from .hdf5 import Hdf5, told_in_words
+from .placing import Placer
 from .wanted import Found, Wanted
 
 
@@ -37,10 +41,14 @@ class DatasetFile(File):
     dataset: str  #: its name, with its groups, as "/run/u"
     dims: Optional[tuple[str, ...]]  #: names of its dimensions; None where they have none
 
-    def __init__(self, inner: Any, ranks: int, wanted: Wanted, found: Found, kind: Hdf5):
+    def __init__(self, inner: Any, ranks: int, opening: Opening, found: Found):
+        wanted = opening.wanted
         super().__init__(inner, wanted.path, wanted.mode, found.dtype, ranks)
         self.container, self.dataset, self.dims = wanted.container, found.name, found.dims
-        self._attrs = Attributes(inner, wanted.path, dict(found.attrs), Keeper(kind, wanted.path, found.name))
+        self._placer = opening.placer
+        sync = inner.sync if found.chunks is not None and wanted.mode != "r" else None
+        self._attrs = Attributes(inner, wanted.path, dict(found.attrs),
+                                 Keeper(opening.kind, wanted.path, found.name, self._placer), sync)
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:
@@ -50,6 +58,27 @@ class DatasetFile(File):
         when that returns.
         """
         return self._attrs
+
+    def close(self, wait: bool = True) -> Any:
+        """As `File.close`."""
+        try:
+            if not wait:
+                return closing(self._inner.close_begin(), self._leave)
+            return super().close()
+        finally:
+            if wait and self.closed:
+                self._leave()
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        try:
+            super().__exit__(kind, value, traceback)
+        finally:
+            if self.closed:
+                self._leave()
+
+    def _leave(self) -> None:
+        if self._placer is not None:
+            self._placer.leave()
 
 
 @dataclass
@@ -61,6 +90,7 @@ class Opening:
     hints: Optional[_core._Settings]
     wanted: Wanted
     kind: Hdf5
+    placer: Optional[Placer] = None  #: on rank 0, of a dataset in chunks that may be written
 
     def ask(self, work: Any) -> Any:
         def in_words() -> Any:
@@ -72,7 +102,39 @@ class Opening:
     def open_bytes(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, offset: int, copy: str = "") -> Any:
         name = os.fsencode(copy) or self.name
         return _core._open(self.comm, name, mode, list(shape), descr_of(dtype), dtype.itemsize, "C", offset, "raw",
-                           self.hints, NONE, None)
+                           self.hints, NONE, None, None)
+
+    def open_chunks(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, chunks: StoredChunks) -> Any:
+        placed = (list(map(tuple, chunks.filters)), chunks.places, shape[0],
+                  self.placer and self.placer.place, self.placer and self.placer.publish)
+        extents = [_core.unlimited, *shape[1:]] if self.wanted.grows else list(shape)
+        members: Members = (list(chunks.extents), [], "", chunks.fill, [], "")
+        return _core._open(self.comm, self.name, mode, extents, descr_of(dtype), dtype.itemsize, "C", 0, "raw",
+                           self.hints, members, placed, None)
+
+    def open_found(self, found: Found) -> Any:
+        mode = "r" if self.wanted.mode == "r" else "r+"
+        if found.chunks is not None:
+            return self.open_chunks(mode, found.shape, found.dtype, found.chunks)
+        return self.open_bytes(mode, found.shape, found.dtype, found.offset, found.copy)
+
+    def try_file(self) -> None:
+        """Raises, on all ranks, where one cannot open the file in which a dataset is to be made, or has no such
+        filters."""
+        wanted = self.wanted
+        assert wanted.dtype is not None
+        if wanted.chunks:
+            chunks = StoredChunks(wanted.chunks, wanted.filters, bytes(wanted.dtype.itemsize), b"")
+            self.open_chunks("r+", wanted.new_shape, wanted.dtype, chunks).close()
+        else:
+            self.open_bytes("r+", (0,), wanted.dtype, 0).close()
+
+    def ready_to_write(self, found: Found) -> None:
+        """On rank 0, which keeps other writers out of the file. Raises where there is one."""
+        if found.chunks is None or self.wanted.mode == "r":
+            return
+        self.placer = Placer(self.wanted.path, found.name, found.chunks.places)
+        self.placer.lock()
 
 
 def kind_of(container: str) -> Hdf5:
@@ -89,19 +151,17 @@ def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted
     made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
     found: Optional[Found] = opening.ask(lambda: _look(opening, made))
     if found is None:
-        assert wanted.dtype is not None
-        opening.open_bytes("r+", (0,), wanted.dtype, 0).close()
+        opening.try_file()
         found = opening.ask(lambda: _make_in_file(opening, made))
     assert found is not None
     try:
-        inner = opening.open_bytes("r" if wanted.mode == "r" else "r+", found.shape, found.dtype, found.offset,
-                                   found.copy)
+        inner = opening.open_found(found)
     except Exception:
         _take_away(opening, made)
         raise
     if "copy" in made:
         os.unlink(found.copy)
-    return DatasetFile(inner, ranks, wanted, found, opening.kind)
+    return DatasetFile(inner, ranks, opening, found)
 
 
 def _look(opening: Opening, made: list[str]) -> Optional[Found]:
@@ -115,6 +175,7 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
         hdf5.check_signature(wanted.path)
         found = _find(opening, made)
         if found is not None:
+            opening.ready_to_write(found)
             return found
     kind.check_new(wanted)
     if not there:
@@ -147,9 +208,9 @@ def _find(opening: Opening, made: list[str]) -> Optional[Found]:
         found = _find_as_it_is(opening, made)
     if found is None or not found.refused:
         return found
-    raise FormatError(f"'{opening.wanted.path}': dataset {found.name} {found.refused}, so that its elements do not lie "
-                      "in the file one after the other as they are in memory. With decode=True rank 0 decodes it into "
-                      "a temporary file for all, or make it contiguous (h5repack -l CONTI)")
+    raise FormatError(f"'{opening.wanted.path}': dataset {found.name} {found.refused}, so that Penstock "
+                      "cannot read its elements as they are. With decode=True rank 0 decodes it into a temporary file "
+                      "for all, or make it contiguous (h5repack -l CONTI)")
 
 
 def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
@@ -174,11 +235,17 @@ def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
 def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
     """What the program gave must be what the file says."""
     dtype = np.dtype(dataset.dtype)
-    pairs = [("shape", wanted.shape or None, found.shape), ("dtype", wanted.dtype, dtype),
-             ("dims", wanted.dim_names, found.dims), ("units", wanted.units, found.attrs.get("units"))]
+    shape = (found.shape[:1] + wanted.shape[1:]) if wanted.grows else wanted.shape or None
+    chunks = found.chunks.extents if found.chunks is not None else dataset.chunks
+    pairs = [("shape", shape, found.shape), ("dtype", wanted.dtype, dtype),
+             ("dims", wanted.dim_names, found.dims), ("units", wanted.units, found.attrs.get("units")),
+             ("chunks", wanted.given_chunks or None, chunks)]
     for what, given, there in pairs:
         if given is not None and given != there:
             raise FormatError(f"'{wanted.path}': dataset {found.name} has {what} {there}, not {given}")
+    if wanted.grows and wanted.mode == "r+" and (found.chunks is None or dataset.maxshape[0] is not None):
+        raise FormatError(f"'{wanted.path}': dataset {found.name} was made with {found.shape[0]} steps along its first "
+                          "dimension, and cannot grow: make another one with shape=(None, ...)")
 
 
 def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
@@ -193,6 +260,7 @@ def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
         with h5py.File(wanted.path, "r") as file:
             dataset = file[opening.kind.name_in_file(file, wanted.dataset)]
             found = hdf5.found_in(dataset, wanted.dim_names)
+        opening.ready_to_write(found)
     except FileExistsError:  # somebody else has made it since it was looked for
         made.clear()
         raise
@@ -212,6 +280,8 @@ def _make_in_file(opening: Opening, made: list[str]) -> Found:
 
 def _take_away(opening: Opening, made: list[str]) -> None:
     """On the rank that has made something which no rank can open."""
+    if opening.placer is not None:
+        opening.placer.leave()
     if not made:
         return
     what, path = made[0], opening.wanted.path

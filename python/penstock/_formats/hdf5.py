@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import ArgumentError, Error, FormatError, StorageError
 from .._regular import kind_of
+from .chunks import chunks_in, filters_in, set_filters
 from .wanted import Found, Wanted
 
 if TYPE_CHECKING:
@@ -172,13 +173,16 @@ def missing(file: h5py.File, name: str, path: str) -> FormatError:
 
 
 def refusal_of(dataset: h5py.Dataset) -> str:
-    """Why its bytes cannot be used in place; empty: they can."""
+    """Why Penstock cannot read and write it; empty: it can."""
     import h5py
 
     layout = dataset.id.get_create_plist().get_layout()
     if layout == h5py.h5d.CHUNKED:
-        filters = f", through the filter {dataset.compression}" if dataset.compression else ""
-        return f"is stored in chunks of {dataset.chunks}{filters}"
+        try:
+            filters_in(dataset)
+        except ArgumentError as error:
+            return f"is stored in chunks through a filter that Penstock has not, {error}"
+        return _refusal_of_type(dataset)
     if layout == h5py.h5d.COMPACT:
         return "is stored within its header (compact)"
     if layout != h5py.h5d.CONTIGUOUS:
@@ -241,13 +245,14 @@ def plain_type(dtype: np.dtype) -> np.dtype:
 def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
     offset = dataset.id.get_offset()
     refused = refusal_of(dataset)
+    chunked = not refused and dataset.chunks is not None
     if not refused and not dataset.shape:
         refused = "is a single value, with no dimension"
-    if not refused and offset is None and dataset.size:
+    if not refused and offset is None and dataset.size and not chunked:
         refused = NO_SPACE
     dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
-                 plain_attributes(dataset.attrs), refused)
+                 plain_attributes(dataset.attrs), refused, chunks=chunks_in(dataset) if chunked else None)
 
 
 # ---- making
@@ -265,6 +270,33 @@ def contiguous(allocated: bool) -> Any:
     properties.set_alloc_time(h5d.ALLOC_TIME_EARLY if allocated else h5d.ALLOC_TIME_LATE)
     properties.set_fill_time(h5d.FILL_TIME_NEVER)
     return properties
+
+
+def chunked(wanted: Wanted) -> Any:
+    """Properties of a dataset in chunks."""
+    from h5py import h5p
+
+    assert wanted.dtype is not None
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_chunk(wanted.chunks)
+    itemsize = wanted.dtype.itemsize
+    set_filters(properties, wanted.filters, itemsize, itemsize * int(np.prod(wanted.chunks)))
+    return properties
+
+
+def layout_of(wanted: Wanted, dry: bool) -> dict[str, Any]:
+    """For h5py's `create_dataset`."""
+    if not wanted.chunks:
+        return {"dcpl": contiguous(not dry)}
+    fill = {} if wanted.fill is None else {"fillvalue": np.frombuffer(wanted.fill, wanted.dtype)[0]}
+    limits = (None, *wanted.shape[1:]) if wanted.grows else wanted.shape
+    return {"dcpl": chunked(wanted), "chunks": wanted.chunks, "maxshape": limits, **fill}
+
+
+def versions(wanted: Wanted) -> dict[str, Any]:
+    """For h5py's `File`: of HDF5's format. Since HDF5 1.10 it has lists of chunks that only grow, so that what is in
+    one stays there, whatever becomes of a program that adds to it."""
+    return {"libver": ("v110", "latest")} if wanted.chunks else {}
 
 
 def give_space(path: str, name: str) -> None:
@@ -298,18 +330,21 @@ class Hdf5:
         """Raises for a dataset that no file can have."""
         assert wanted.dtype is not None
         check_type(wanted.dtype)
-        if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.shape):
-            raise ArgumentError(f"shape {wanted.shape} must have 1 to 8 dimensions, of 0 elements or more")
+        if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.new_shape):
+            raise ArgumentError(f"shape {wanted.told_shape} must have 1 to 8 dimensions, of 0 elements or more")
 
     def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
         """Makes the dataset and the groups of its path. `dry`: in memory alone, to find out whether it can be."""
         h5py = import_or_refuse("h5py")
         assert wanted.dataset is not None and wanted.dtype is not None
-        how = {"driver": "core", "backing_store": False} if dry else {}
-        with h5py.File(path, mode, **how) as file:
-            dataset = file.create_dataset(wanted.dataset, wanted.shape, wanted.dtype, dcpl=contiguous(not dry))
-            if wanted.units is not None:
-                dataset.attrs["units"] = wanted.units
+        how: dict[str, Any] = {"driver": "core", "backing_store": False} if dry else {}
+        if wanted.chunks and not dry and mode != "r+":  # without the mark of one who writes, which a crash would leave
+            h5py.File(path, mode).close()
+            mode = "r+"
+        with h5py.File(path, mode, **how, **versions(wanted)) as file:
+            dataset = file.create_dataset(wanted.dataset, wanted.new_shape, wanted.dtype, **layout_of(wanted, dry))
+            for name, value in wanted.given_attributes:
+                dataset.attrs[name] = value
             for d, (name, values) in enumerate(wanted.dims or ()):
                 dataset.dims[d].label = name
                 if values is not None:

@@ -1,4 +1,4 @@
-"""netCDF-4: h5netcdf, on rank 0, makes contiguous variables in HDF5 files that netCDF's programs read."""
+"""netCDF-4: h5netcdf, on rank 0, makes variables in HDF5 files that netCDF's programs read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from .._core import ArgumentError, FormatError
-from .hdf5 import Hdf5, contiguous, import_or_refuse
+from .._core import ArgumentError, FormatError, unlimited
+from .hdf5 import Hdf5, import_or_refuse, layout_of, versions
 from .wanted import Wanted
 
 if TYPE_CHECKING:
@@ -51,14 +51,21 @@ class NetCdf(Hdf5):
     def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
         h5netcdf = import_or_refuse("h5netcdf")
         assert wanted.dataset is not None
-        how = {"driver": "core", "backing_store": False} if dry else {}
-        with h5netcdf.File(path, {"x": "w-", "r+": "a"}.get(mode, mode), **how) as file:
+        how: dict[str, Any] = {"driver": "core", "backing_store": False} if dry else {}
+        if wanted.chunks and not dry and mode != "r+":
+            h5netcdf.File(path, {"x": "w-"}.get(mode, mode)).close()
+            mode = "r+"
+        with h5netcdf.File(path, {"x": "w-", "r+": "a"}.get(mode, mode), **how, **versions(wanted)) as file:
             groups, _, name = wanted.dataset.strip("/").rpartition("/")
             group = self._group(file, groups)
             self._make_dimensions(group, wanted)
-            variable = group.create_variable(name, wanted.dim_names, wanted.dtype, dcpl=contiguous(not dry))
-            if wanted.units is not None:
-                variable.attrs["units"] = wanted.units
+            layout = layout_of(wanted, dry)
+            layout.pop("maxshape", None)  # as the dimensions say
+            variable = group.create_variable(name, wanted.dim_names, wanted.dtype, **layout)
+            if wanted.grows:  # others may have more along that dimension
+                variable._h5ds.resize(wanted.new_shape)
+            for attribute, value in wanted.given_attributes:
+                variable.attrs[attribute] = value
 
     @staticmethod
     def _group(file: h5netcdf.File, path: str) -> h5netcdf.Group:
@@ -71,7 +78,7 @@ class NetCdf(Hdf5):
     def _make_dimensions(group: h5netcdf.Group, wanted: Wanted) -> None:
         for (name, values), extent in zip(wanted.dims or (), wanted.shape):
             if name not in group.dimensions:
-                group.dimensions[name] = extent
+                group.dimensions[name] = None if extent == unlimited else extent
                 if values is not None:
                     group.create_variable(name, (name,), values.dtype, data=values)
 
@@ -91,9 +98,12 @@ class NetCdf(Hdf5):
         if name not in group.dimensions:
             return
         dimension = group.dimensions[name]
-        if dimension.isunlimited():
-            raise FormatError(f"'{path}': dimension {name!r} is unlimited, so that its variables are in chunks; "
-                              "take another name for this one's")
+        if dimension.isunlimited() != (extent == unlimited):
+            is_so = "is unlimited" if dimension.isunlimited() else "is not unlimited"
+            raise FormatError(f"'{path}': dimension {name!r} {is_so}: the shape of its variables must have "
+                              f"{'None' if dimension.isunlimited() else dimension.size} there, or take another name")
+        if extent == unlimited:
+            return
         if dimension.size != extent:
             raise FormatError(f"'{path}': dimension {name!r} has {dimension.size} elements, not {extent}")
         if values is None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import numpy as np
 
-from .._core import ArgumentError
+from .._core import ArgumentError, unlimited
+from .chunks import Filter, StoredChunks, choose_extents
 
 #: By the end of a file's name.
 CONTAINERS = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf", ".nc4": "netcdf"}
@@ -66,6 +67,11 @@ class Wanted:
     dims: Optional[tuple[tuple[str, Coordinates], ...]] = None
     units: Optional[str] = None
     decode: Any = False  # or True, or the folder of the temporary file
+    given_chunks: tuple[int, ...] = ()  # extents; (): it has none, unless it can grow or has filters
+    filters: tuple[Filter, ...] = ()
+    fill: Optional[bytes] = None  # an element
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    chunks: tuple[int, ...] = ()  # as given, or chosen
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
@@ -77,8 +83,12 @@ class Wanted:
         if self.dtype is not None and self.dtype.subdtype is not None:
             raise ArgumentError(f"dtype {self.dtype} is an array: append its extents to shape, and give the type "
                                 f"of its elements, {self.dtype.base}")
+        if unlimited in self.shape[1:]:
+            raise ArgumentError(f"shape {self.told_shape}: only the first dimension of a dataset can grow")
         if self.mode == "w":
             self.check_new()
+        if self.grows or self.filters or self.given_chunks:
+            self.set_chunks()
         if not isinstance(self.decode, (bool, str, os.PathLike)):
             raise ArgumentError(f"decode must be True, False or a folder, not {self.decode!r}")
         if self.decode and self.mode != "r":
@@ -97,8 +107,44 @@ class Wanted:
         if len(names) != len(self.shape):
             raise ArgumentError(f"dims has {len(names)} names for {len(self.shape)} dimensions of shape {self.shape}")
         for (name, values), extent in zip(self.dims, self.shape):
+            if values is not None and extent == unlimited:
+                raise ArgumentError(f"dimension {name!r} grows: its coordinates are a dataset of their own, to be "
+                                    "appended to, and None here")
             if values is not None and len(values) != extent:
                 raise ArgumentError(f"dimension {name!r} has {len(values)} coordinates and {extent} elements")
+
+    def set_chunks(self) -> None:
+        """Of a dataset that may have to be made."""
+        if not self.shape or self.dtype is None:
+            if self.filters:
+                raise ArgumentError("compressors are of a dataset that is made: give shape= and dtype=, too")
+            return
+        self.chunks = self.given_chunks or choose_extents(self.shape, self.dtype.itemsize)
+        if len(self.chunks) != len(self.shape) or min(self.chunks) < 1:
+            raise ArgumentError(f"chunks {self.chunks} must have an extent of 1 or more for each dimension of shape "
+                                f"{self.told_shape}")
+
+    @property
+    def given_attributes(self) -> Iterator[tuple[str, Any]]:
+        """Of a dataset that is made."""
+        if self.units is not None:
+            yield "units", self.units
+        yield from self.attributes.items()
+
+    @property
+    def grows(self) -> bool:
+        """Whether its first dimension can become longer."""
+        return self.shape[:1] == (unlimited,)
+
+    @property
+    def told_shape(self) -> str:
+        """As the program gave it."""
+        return str(tuple(None if n == unlimited else n for n in self.shape))
+
+    @property
+    def new_shape(self) -> tuple[int, ...]:
+        """Of a dataset that is made."""
+        return (0, *self.shape[1:]) if self.grows else self.shape
 
     def check_new(self) -> None:
         """What is needed to make a dataset."""
@@ -119,9 +165,11 @@ class Wanted:
         """In the order and with the names of what all ranks pass alike where any array is opened."""
         dtype = "" if self.dtype is None else str(self.dtype)
         sums = [(name, None if values is None else digest(values)) for name, values in self.dims or ()]
-        return {"path": f"'{self.path}'", "mode": self.mode, "shape": str(self.shape), "dtype": dtype,
+        given = {name: digest(np.asarray(value)) for name, value in self.attributes.items()}
+        return {"path": f"'{self.path}'", "mode": self.mode, "shape": self.told_shape, "dtype": dtype,
                 "container": self.container, "dataset": str(self.dataset), "dims": str(sums),
-                "units": repr(self.units), "decode": str(self.decode)}
+                "units": repr(self.units), "decode": str(self.decode), "chunks": str(self.chunks),
+                "compressors": str(self.filters), "fill_value (bytes)": str(self.fill), "attributes": str(given)}
 
 
 @dataclass
@@ -136,6 +184,7 @@ class Found:
     attrs: dict[str, Any] = field(default_factory=dict)
     refused: str = ""  #: why its bytes cannot be read in place
     copy: str = ""  #: a temporary file that has them decoded
+    chunks: Optional[StoredChunks] = None  #: where its chunks are; None: it has none
 
 
 def digest(array: np.ndarray) -> str:

@@ -31,7 +31,7 @@ std::uint64_t number_at(const std::byte* at, bool little) noexcept {
 
 ChunkCodec::ChunkCodec(const zarr::Array& array)
     : fill_(array.fill), chunk_bytes_(array.grid.chunk_bytes()) {
-  for (const CodecSettings& settings : array.codecs) codecs_.push_back(make_codec(settings));
+  for (const CodecSettings& settings : array.codecs) codecs_.push_back(make_filter(settings));
 }
 
 /// The first element is the fill value, and each other one as the one before.
@@ -68,24 +68,25 @@ void ChunkCodec::check_stored(std::uint64_t size, const std::string& name) const
     throw Error(ErrorClass::format, "chunk '" + name + "' has " + std::to_string(size) +
                                         " bytes, and no chunk of " + std::to_string(chunk_bytes_) +
                                         " has more than " + std::to_string(longest_stored()) +
-                                        "; it is damaged, or zarr.json is another array's");
+                                        "; it is damaged, or the metadata are another array's");
 }
 
 /// What a codec makes of a chunk may be a little longer than the chunk; only the innermost one
 /// knows how long it has to be.
-Bytes ChunkCodec::decode(Bytes stored, const std::string& name) const {
+Bytes ChunkCodec::decode(Bytes stored, const std::string& name, std::uint32_t skipped) const {
   try {
     for (std::size_t i = codecs_.size(); i-- > 0;)
-      stored = codecs_[i]->decode(stored, i == 0 ? chunk_bytes_ : longest_stored());
+      if ((skipped >> i & 1) == 0)
+        stored = codecs_[i]->decode(stored, i == 0 ? chunk_bytes_ : longest_stored());
   } catch (const Error& error) {
     throw Error(error.error_class(), "chunk '" + name + "': " + error.what() +
-                                         "; the file is damaged, or zarr.json is another array's");
+                                         "; it is damaged, or the metadata are another array's");
   }
   if (static_cast<std::int64_t>(stored.size()) != chunk_bytes_)
     throw Error(ErrorClass::format, "chunk '" + name + "' has " + std::to_string(stored.size()) +
                                         " bytes where " + std::to_string(chunk_bytes_) +
-                                        " were expected; it is cut short, or zarr.json is another "
-                                        "array's");
+                                        " were expected; it is cut short, or the metadata are "
+                                        "another array's");
   return stored;
 }
 
@@ -114,16 +115,16 @@ Bytes ShardIndex::encoded() const {
   return has_sum_ ? make_codec({.name = "crc32c"})->encode(bytes) : bytes;
 }
 
-void ShardIndex::read(const ChunkFile& file) {
+void ShardIndex::read(const StoredChunk& file) {
   if (file.size() < bytes())
-    throw_bad_index(file.path(), "needs " + std::to_string(bytes()) + " bytes, the file has " +
+    throw_bad_index(file.name(), "needs " + std::to_string(bytes()) + " bytes, the file has " +
                                      std::to_string(file.size()));
   Bytes stored(static_cast<std::size_t>(bytes()));
   file.read(stored, at_end_ ? file.size() - bytes() : 0);
   try {
     if (has_sum_) stored = make_codec({.name = "crc32c"})->decode(stored, bytes());
   } catch (const Error&) {
-    throw_bad_index(file.path(), "has another checksum");
+    throw_bad_index(file.name(), "has another checksum");
   }
   clear();
   const auto end = static_cast<std::uint64_t>(file.size());
@@ -132,7 +133,7 @@ void ShardIndex::read(const ChunkFile& file) {
     entry = {number_at(at, little_), number_at(at + number_size, little_)};
     at += 2 * number_size;
     if (!entry.is_missing() && (entry.offset > end || entry.size > end - entry.offset))
-      throw_bad_index(file.path(), "points outside the file");
+      throw_bad_index(file.name(), "points outside the file");
   }
 }
 

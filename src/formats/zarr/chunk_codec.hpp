@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "formats/zarr/array.hpp"
-#include "formats/zarr/chunk_files.hpp"
+#include "formats/zarr/chunk_store.hpp"
 
 namespace penstock {
 
@@ -21,8 +21,9 @@ class ChunkCodec {
   void fill(std::span<std::byte> into, std::int64_t begin) const noexcept;
   /// What is stored; refers to `elements` where there is nothing to do, else to `memory`.
   std::span<const std::byte> encode(std::span<const std::byte> elements, Bytes& memory) const;
-  /// `name`: of the file, for the error of what cannot be decoded.
-  Bytes decode(Bytes stored, const std::string& name) const;
+  /// `name`: of the file, for the error of what cannot be decoded. `skipped`: bit i, the codec i
+  /// was left out.
+  Bytes decode(Bytes stored, const std::string& name, std::uint32_t skipped = 0) const;
   std::int64_t chunk_bytes() const noexcept { return chunk_bytes_; }
   /// The most that codecs make of a chunk: a file, or an entry of a shard, has no more.
   std::int64_t longest_stored() const noexcept { return 2 * chunk_bytes_ + 65536; }
@@ -47,7 +48,7 @@ class ShardIndex {
   /// Of a shard without chunks.
   void clear();
   /// Throws Error(format) where the file has none, or one that points outside.
-  void read(const ChunkFile& file);
+  void read(const StoredChunk& file);
   Bytes encoded() const;
   std::int64_t bytes() const noexcept;
   bool is_at_end() const noexcept { return at_end_; }

@@ -14,7 +14,8 @@
 
 namespace penstock {
 
-ChunkFile::ChunkFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+ChunkFile::ChunkFile(int fd, const std::string& path, std::int64_t size, const Identity& identity)
+    : StoredChunk(path, size, identity), fd_(fd) {}
 
 ChunkFile::~ChunkFile() {
   ::close(fd_);
@@ -23,33 +24,29 @@ ChunkFile::~ChunkFile() {
 std::shared_ptr<ChunkFile> ChunkFile::open(const std::string& path) {
   const int fd = open_regular(path);
   if (fd < 0) return nullptr;
-  std::shared_ptr<ChunkFile> file(new ChunkFile(fd, path));
   struct stat status {};
-  if (::fstat(fd, &status) != 0) throw_errno("looking at the chunk", path, -errno);
-  file->size_ = status.st_size;
+  if (::fstat(fd, &status) != 0) {
+    const int number = errno;
+    ::close(fd);
+    throw_errno("looking at the chunk", path, -number);
+  }
   // Another host may have made a file that has the number of the one before.
-  file->identity_ = {status.st_dev, status.st_ino,
-                     static_cast<std::uint64_t>(status.st_mtim.tv_sec),
-                     static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
-  return file;
+  const Identity identity{status.st_dev, status.st_ino,
+                          static_cast<std::uint64_t>(status.st_mtim.tv_sec),
+                          static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};
+  return std::shared_ptr<ChunkFile>(new ChunkFile(fd, path, status.st_size, identity));
 }
 
 void ChunkFile::read(std::span<std::byte> into, std::int64_t offset) const {
   while (!into.empty()) {
     const ssize_t moved =
         uninterrupted([&] { return ::pread(fd_, into.data(), into.size(), offset); });
-    if (moved < 0) throw_errno("reading the chunk", path_, -errno);
+    if (moved < 0) throw_errno("reading the chunk", name(), -errno);
     if (moved == 0)
-      throw Error(ErrorClass::format, "chunk '" + path_ + "' was cut short while it was read");
+      throw Error(ErrorClass::format, "chunk '" + name() + "' was cut short while it was read");
     into = into.subspan(static_cast<std::size_t>(moved));
     offset += moved;
   }
-}
-
-Bytes ChunkFile::read_all() const {
-  Bytes bytes(static_cast<std::size_t>(size_));
-  read(bytes, 0);
-  return bytes;
 }
 
 void remove_chunk_file(const std::string& path) {

@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
-#include <set>
 
 #include "base/extent.hpp"
 #include "formats/zarr/chunk_codec.hpp"
-#include "storage/client_caches.hpp"
-#include "storage/posix.hpp"
-#include "storage/replacement.hpp"
 
 namespace penstock {
 namespace {
 
 /// A chunk as it was decoded last: parts of it are read one after the other.
 struct Decoded {
-  std::shared_ptr<ChunkFile> file;  // what it was decoded from
-  std::int64_t chunk = -1;          // number within the shard
+  std::shared_ptr<StoredChunk> file;  // what it was decoded from
+  std::int64_t chunk = -1;            // number within the shard
   Bytes elements;
 };
 
@@ -68,14 +63,14 @@ class PartsCursor {
 
 /// A shard of which a part is replaced.
 struct OldShard {
-  std::shared_ptr<ChunkFile> file;  // null: there is none
+  std::shared_ptr<StoredChunk> file;  // null: there is none
   ShardIndex index;
 
   /// Nothing of a chunk that is missing.
   Bytes stored(std::int64_t chunk, const ChunkCodec& codec) const {
     const ShardIndex::Entry& entry = index.entries()[static_cast<std::size_t>(chunk)];
     if (entry.is_missing()) return {};
-    codec.check_stored(entry.size, file->path());
+    codec.check_stored(entry.size, file->name());
     Bytes bytes(entry.size);
     if (!bytes.empty()) file->read(bytes, static_cast<std::int64_t>(entry.offset));
     return bytes;
@@ -89,60 +84,50 @@ struct Scratch {
 
 class ChunkStorage : public Storage {
  public:
-  ChunkStorage(std::string folder, const zarr::Array& array,
+  ChunkStorage(std::shared_ptr<ChunkStore> store, const zarr::Array& array,
                std::shared_ptr<const std::atomic<std::int64_t>> reach)
-      : array_(array), folder_(std::move(folder)), codec_(array_), reach_(std::move(reach)) {}
+      : array_(array), store_(std::move(store)), codec_(array_), reach_(std::move(reach)) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
   /// Files of chunks are never changed, but replaced: what other hosts do not see at once is that
   /// there is another one.
   bool bypass_cache(bool past) override {
-    anew_ = past;
+    store_->look_anew(past);
     return true;
   }
-  void forget_cached() override { anew_ = true; }
+  void forget_cached() override { store_->look_anew(true); }
   std::int64_t size() override { return *reach_; }
   /// Chunks that nobody has written need no files.
   std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }
-  std::int64_t sync() override;
+  std::int64_t sync() override { return store_->sync(); }
   /// A chunk has one writer among the ranks that have the array open; other programs are not kept
   /// out.
   std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
     error = 0;
     return std::make_unique<RangeLock>();
   }
-  const std::string& path() const override { return folder_; }
+  const std::string& path() const override { return store_->path(); }
 
  private:
-  std::string path_of(std::int64_t shard) const {
-    std::string path = folder_ + "/" + array_.key_of(shard);
-    if (anew_) look_anew(path);
-    return path;
-  }
   void write_piece(std::int64_t shard, Extent piece, PartsCursor& memory);
   void write_chunk(std::int64_t shard, Extent piece, PartsCursor& memory);
   void write_shard(std::int64_t shard, Extent piece, PartsCursor& memory);
   std::span<const std::byte> stored_of(const OldShard& old, std::int64_t chunk, Extent piece,
                                        PartsCursor& memory, Scratch& scratch);
-  Bytes changed(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index, std::int64_t chunk,
-                Extent piece, PartsCursor& memory);
+  Bytes changed(const std::shared_ptr<StoredChunk>& file, const ShardIndex* index,
+                std::int64_t chunk, Extent piece, PartsCursor& memory);
   void read_piece(std::int64_t shard, Extent piece, PartsCursor& memory);
-  void read_chunk(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+  void read_chunk(const std::shared_ptr<StoredChunk>& file, const ShardIndex* index,
                   std::int64_t chunk, Extent piece, PartsCursor& memory);
-  std::shared_ptr<const Decoded> decoded(const std::shared_ptr<ChunkFile>& file,
+  std::shared_ptr<const Decoded> decoded(const std::shared_ptr<StoredChunk>& file,
                                          const ShardIndex* index, std::int64_t chunk);
-  void note_written(std::int64_t shard);
-  void put(const std::string& path, std::span<const std::byte> content, bool keeps_old);
 
   const zarr::Array array_;
-  const std::string folder_;
+  const std::shared_ptr<ChunkStore> store_;
   const ChunkCodec codec_;
   const std::shared_ptr<const std::atomic<std::int64_t>> reach_;
-  std::atomic<bool> anew_ = false;  // the kernel may know old files
   std::mutex mutex_;
   std::shared_ptr<const Decoded> last_;
-  std::set<std::int64_t> unsynced_;  // shards
-  std::set<std::string> tidy_;       // folders without what killed processes have left
 };
 
 std::int64_t ChunkStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
@@ -162,28 +147,10 @@ std::int64_t ChunkStorage::move_some(Direction direction, Parts memory, std::int
 
 void ChunkStorage::write_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {
   array_.sharded ? write_shard(shard, piece, memory) : write_chunk(shard, piece, memory);
-  note_written(shard);
-}
-
-void ChunkStorage::note_written(std::int64_t shard) {
-  const std::lock_guard guard(mutex_);
-  unsynced_.insert(shard);
-}
-
-/// `keeps_old`: it has elements that were there before. A power cut must not take these, and not
-/// all file systems bring the bytes of a file to the device before its new name.
-void ChunkStorage::put(const std::string& path, std::span<const std::byte> content,
-                       bool keeps_old) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  std::unique_lock lock(mutex_);
-  const bool first = tidy_.insert(folder).second;
-  lock.unlock();
-  if (first) remove_leftovers_in(folder);
-  replace_file(path, content, {.makes_folders = true, .synced = keeps_old});
 }
 
 /// A chunk of which a part is replaced.
-Bytes ChunkStorage::changed(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+Bytes ChunkStorage::changed(const std::shared_ptr<StoredChunk>& file, const ShardIndex* index,
                             std::int64_t chunk, Extent piece, PartsCursor& memory) {
   Bytes elements(static_cast<std::size_t>(codec_.chunk_bytes()));
   const auto entry = static_cast<std::size_t>(chunk);
@@ -199,19 +166,18 @@ Bytes ChunkStorage::changed(const std::shared_ptr<ChunkFile>& file, const ShardI
 }
 
 void ChunkStorage::write_chunk(std::int64_t shard, Extent piece, PartsCursor& memory) {
-  const std::string path = path_of(shard);
   Bytes own, coded;
   std::span<const std::byte> elements;
-  std::shared_ptr<ChunkFile> old;
+  std::shared_ptr<StoredChunk> old;
   if (piece.length() == codec_.chunk_bytes()) {
     elements = memory.take(static_cast<std::size_t>(piece.length()), own);
   } else {
-    old = ChunkFile::open(path);
+    old = store_->open(shard);
     own = changed(old, nullptr, 0, piece, memory);
     elements = own;
   }
-  if (codec_.is_all_fill(elements)) remove_chunk_file(path);
-  else put(path, codec_.encode(elements, coded), old != nullptr);
+  if (codec_.is_all_fill(elements) && store_->remove(shard)) return;
+  store_->put(shard, codec_.encode(elements, coded), old != nullptr);
 }
 
 /// What is stored of a chunk of which some bytes are replaced: nothing where it is all fill value.
@@ -231,10 +197,9 @@ std::span<const std::byte> ChunkStorage::stored_of(const OldShard& old, std::int
 
 /// Chunks that are not touched stay as they are stored.
 void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& memory) {
-  const std::string path = path_of(shard);
   const std::int64_t bytes = codec_.chunk_bytes();
   OldShard old{nullptr, ShardIndex(array_)};
-  if (piece.length() < array_.grid.shard_bytes()) old.file = ChunkFile::open(path);
+  if (piece.length() < array_.grid.shard_bytes()) old.file = store_->open(shard);
   if (old.file != nullptr) old.index.read(*old.file);
   else old.index.clear();
   ShardIndex index(array_);
@@ -257,15 +222,15 @@ void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& me
     content.insert(content.end(), stored.begin(), stored.end());
     any = true;
   }
-  if (!any) return remove_chunk_file(path);
+  if (!any && store_->remove(shard)) return;
   const Bytes table = index.encoded();
   if (index.is_at_end()) content.insert(content.end(), table.begin(), table.end());
   else std::ranges::copy(table, content.begin());
-  put(path, content, old.file != nullptr);
+  store_->put(shard, content, old.file != nullptr);
 }
 
 void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& memory) {
-  const std::shared_ptr<ChunkFile> file = ChunkFile::open(path_of(shard));
+  const std::shared_ptr<StoredChunk> file = store_->open(shard);
   if (!array_.sharded || file == nullptr) return read_chunk(file, nullptr, 0, piece, memory);
   ShardIndex index(array_);
   index.read(*file);
@@ -277,7 +242,7 @@ void ChunkStorage::read_piece(std::int64_t shard, Extent piece, PartsCursor& mem
   }
 }
 
-void ChunkStorage::read_chunk(const std::shared_ptr<ChunkFile>& file, const ShardIndex* index,
+void ChunkStorage::read_chunk(const std::shared_ptr<StoredChunk>& file, const ShardIndex* index,
                               std::int64_t chunk, Extent piece, PartsCursor& memory) {
   const auto size = static_cast<std::size_t>(piece.length());
   std::int64_t at = piece.begin;
@@ -301,7 +266,7 @@ void ChunkStorage::read_chunk(const std::shared_ptr<ChunkFile>& file, const Shar
   }
 }
 
-std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<ChunkFile>& file,
+std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<StoredChunk>& file,
                                                      const ShardIndex* index, std::int64_t chunk) {
   {
     const std::lock_guard guard(mutex_);
@@ -312,7 +277,7 @@ std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<Chunk
   fresh->file = file;
   fresh->chunk = chunk;
   Bytes stored;
-  std::string name = file->path();
+  std::string name = file->name();
   if (index == nullptr) {
     codec_.check_stored(static_cast<std::uint64_t>(file->size()), name);
     stored = file->read_all();
@@ -323,48 +288,18 @@ std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<Chunk
     stored.resize(entry.size);
     file->read(stored, static_cast<std::int64_t>(entry.offset));
   }
-  fresh->elements = codec_.decode(std::move(stored), name);
+  fresh->elements = codec_.decode(std::move(stored), name, index == nullptr ? file->skipped() : 0);
   const std::lock_guard guard(mutex_);
   last_ = fresh;
   return fresh;
 }
 
-/// The chunks that this rank has written, and the folders that name them.
-std::int64_t ChunkStorage::sync() {
-  constexpr std::size_t few = 65536;
-  std::set<std::int64_t> shards;
-  {
-    const std::lock_guard guard(mutex_);
-    shards.swap(unsynced_);
-  }
-  try {
-    sync_path(folder_ + "/zarr.json");
-    if (shards.size() > few) {
-      sync_file_system_of(folder_);
-      return 0;
-    }
-    std::set<std::string> folders{folder_};
-    for (const std::int64_t shard : shards) {
-      std::filesystem::path path = path_of(shard);
-      sync_path(path.string());
-      while ((path = path.parent_path()).string().size() > folder_.size())
-        folders.insert(path.string());
-    }
-    for (const std::string& folder : folders) sync_path(folder);
-  } catch (...) {
-    const std::lock_guard guard(mutex_);
-    unsynced_.merge(shards);
-    throw;
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::unique_ptr<Storage> make_chunk_storage(
-    std::string folder, const zarr::Array& array,
+    std::shared_ptr<ChunkStore> store, const zarr::Array& array,
     std::shared_ptr<const std::atomic<std::int64_t>> reach) {
-  return std::make_unique<ChunkStorage>(std::move(folder), array, std::move(reach));
+  return std::make_unique<ChunkStorage>(std::move(store), array, std::move(reach));
 }
 
 }  // namespace penstock

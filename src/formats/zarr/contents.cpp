@@ -9,7 +9,7 @@
 
 #include "base/failure.hpp"
 #include "file/words.hpp"
-#include "formats/zarr/chunk_files.hpp"
+#include "formats/zarr/chunk_folder.hpp"
 #include "formats/zarr/chunk_remains.hpp"
 #include "formats/zarr/chunk_storage.hpp"
 #include "formats/zarr/chunked_dataset.hpp"
@@ -133,7 +133,7 @@ std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
   } else if (!array_) {
     find_array();
   }
-  return make_chunk_storage(path(), *array_, reach_);
+  return make_chunk_storage(make_chunk_folder(path(), *array_), *array_, reach_);
 }
 
 void ZarrContents::find_array() {

@@ -14,6 +14,16 @@ namespace {
 
 }  // namespace
 
+std::unique_ptr<Codec> make_filter(const CodecSettings& settings) {
+  if (settings.name == "shuffle") return make_shuffle(settings);
+#ifdef PENSTOCK_HAVE_ZLIB
+  if (settings.name == "deflate") return make_deflate(settings);
+#else
+  if (settings.name == "deflate") return refuse("deflate", "zlib1g-dev");
+#endif
+  return make_codec(settings);
+}
+
 std::unique_ptr<Codec> make_codec(const CodecSettings& settings) {
   if (settings.name == "crc32c") return make_crc32c();
 #ifdef PENSTOCK_HAVE_ZSTD

@@ -31,12 +31,12 @@ using Bytes = std::vector<std::byte, Uninitialized<std::byte>>;
 
 /// What a codec is told, by the names of the specification.
 struct CodecSettings {
-  std::string name;                 // zstd, gzip, blosc, crc32c
-  int level = 0;                    // of the first three
+  std::string name;                 // zstd, gzip, blosc, crc32c; of HDF5 deflate and shuffle, too
+  int level = 0;                    // of zstd, gzip, blosc, deflate
   bool checksum = false;            // zstd
   std::string compressor = "zstd";  // blosc: "cname"
   int shuffle = 0;                  // blosc: 0 none, 1 bytes, 2 bits
-  int type_size = 1;                // blosc: bytes of an element
+  int type_size = 1;                // blosc, shuffle: bytes of an element
   int block_size = 0;               // blosc: bytes; 0: chosen by it
 };
 
@@ -51,6 +51,9 @@ class Codec {
 /// Throws Error(argument) for a codec that is not known, that this library was built without, or
 /// whose settings are out of range.
 std::unique_ptr<Codec> make_codec(const CodecSettings& settings);
+
+/// The same of HDF5's filters: zstd, blosc, deflate and shuffle.
+std::unique_ptr<Codec> make_filter(const CodecSettings& settings);
 
 /// CRC-32C (Castagnoli), as of iSCSI.
 std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;

@@ -16,6 +16,9 @@ namespace penstock {
 
 std::unique_ptr<Codec> make_zstd(const CodecSettings& settings);
 std::unique_ptr<Codec> make_gzip(const CodecSettings& settings);
+/// The same without gzip's header: zlib's.
+std::unique_ptr<Codec> make_deflate(const CodecSettings& settings);
+std::unique_ptr<Codec> make_shuffle(const CodecSettings& settings);
 std::unique_ptr<Codec> make_blosc(const CodecSettings& settings);
 std::unique_ptr<Codec> make_crc32c();
 

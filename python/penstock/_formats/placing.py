@@ -1,0 +1,310 @@
+"""Places for chunks of an HDF5 file, and the metadata that tells of them: on rank 0, by plain h5py.
+
+HDF5 has the file open through an object of ours. What it writes is kept in memory: chunks are registered with bytes
+that nobody needs, of which only the place is of interest, and metadata get into the file when all ranks have written
+their chunks. So a file tells of no chunk that is not there, whenever a program is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import secrets
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import h5py
+
+MARK = 64  # bytes that tell what is written for a chunk from metadata
+PLUG = 1 << 30  # bytes of a chunk that is never stored as it is
+
+
+class Overlay(io.RawIOBase):
+    """A file to HDF5, whose writes stay in memory until they are `published`."""
+
+    def __init__(self, path: str):
+        super().__init__()
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._pending: dict[int, bytes] = {}  # by offset; none overlaps another
+        self._offsets: list[int] = []  # sorted
+        self._at = 0
+        self.told_end = self._end = os.fstat(self._descriptor).st_size
+        self._mark = secrets.token_bytes(MARK)
+        self.dropped: Optional[int] = None  #: bytes of the chunk that is registered; then where it is
+        self.place = -1
+
+    def chunk(self, size: int) -> memoryview:
+        """Bytes that are not written when HDF5 writes them as a chunk."""
+        if size > len(self._mark):
+            self._mark = self._mark[:MARK] + bytes(2 * size)
+        return memoryview(self._mark)[:size]
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._end)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def truncate(self, size: Optional[int] = None) -> int:
+        self._end = self._at if size is None else size
+        return self._end
+
+    def readinto(self, memory: Any) -> int:
+        view = memoryview(memory).cast("B")
+        begin, size = self._at, min(len(view), max(self._end - self._at, 0))
+        data = os.pread(self._descriptor, size, begin)
+        view[:size] = data.ljust(size, b"\0")
+        for offset in self._between(begin, begin + size):
+            block = self._pending[offset]
+            low, high = max(offset, begin), min(offset + len(block), begin + size)
+            view[low - begin : high - begin] = block[low - offset : high - offset]
+        self._at += size
+        return size
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        size, at = len(view), self._at
+        self._at += size
+        self._end = max(self._end, self._at)
+        if size == self.dropped and view[:MARK] == self._mark[: min(size, MARK)]:
+            self.place, self.dropped = at, None
+            self._cut(at, at + size)
+            return size
+        if self._pending.get(at) is None or len(self._pending[at]) != size:
+            self._cut(at, at + size)
+            insort(self._offsets, at)
+        self._pending[at] = view.tobytes()
+        return size
+
+    def _between(self, begin: int, end: int) -> list[int]:
+        """Of the blocks that have bytes there."""
+        first, last = bisect_left(self._offsets, begin), bisect_left(self._offsets, end)
+        if first and self._offsets[first - 1] + len(self._pending[self._offsets[first - 1]]) > begin:
+            first -= 1
+        return self._offsets[first:last]
+
+    def _cut(self, begin: int, end: int) -> None:
+        """What was to be written there, and has been freed since."""
+        for offset in self._between(begin, end):
+            block = self._pending.pop(offset)
+            self._offsets.remove(offset)
+            for low, high in ((offset, begin), (end, offset + len(block))):
+                if low < high:
+                    self._pending[low] = block[low - offset : high - offset]
+                    insort(self._offsets, low)
+
+    def publish(self) -> None:
+        """Brings the file up to date. First what it does not tell of yet; then, in an order in which each step leaves a
+        file that can be read, what tells of that."""
+        if self._end > os.fstat(self._descriptor).st_size:
+            os.ftruncate(self._descriptor, self._end)
+        for offset in sorted(self._pending, key=self._turn):
+            block = self._pending[offset]
+            while block:
+                written = os.pwrite(self._descriptor, block, offset)
+                block, offset = block[written:], offset + written
+        self._pending.clear()
+        self._offsets.clear()
+        self.told_end = self._end
+
+    def _turn(self, offset: int) -> tuple[int, int]:
+        """New blocks; the superblock, which says how long the file is; nodes of a B-tree before those below them, which
+        may have given half of their entries to a new one; the others."""
+        block = self._pending[offset]
+        if offset >= self.told_end:
+            return 0, offset
+        if block.startswith(b"\x89HDF\r\n\x1a\n"):
+            return 1, 0
+        if block.startswith(b"TREE"):
+            return 2, -block[5]
+        return 4 if block.startswith(b"OHDR") else 3, offset
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
+
+
+class Placer:
+    """Of one dataset, on rank 0, while it is open for writing."""
+
+    def __init__(self, path: str, dataset: str, places: bytes):
+        """`places`: of the chunks that are there."""
+        self._path, self._name = path, dataset
+        there = np.frombuffer(places, np.int64).reshape(-1, 4)
+        #: Where the chunks are that the file tells of: offset and size, by number.
+        self._told = dict(zip(there[:, 0].tolist(), zip(there[:, 1].tolist(), there[:, 2].tolist())))
+        self._lock: Optional[int] = None
+        self._overlay: Optional[Overlay] = None
+        self._file: Any = None
+        self._dataset: Any = None
+        self._plug: Optional[Plug] = None
+        self._new: dict[int, tuple[int, int]] = {}  # of those that have got a place since it was published
+
+    def place(self, shape: list[int], packed: bytes) -> bytes:
+        """The chunks of the library's ChunkPlace, with their offsets."""
+        dataset = self._opened(shape)
+        places = np.frombuffer(packed, np.int64).reshape(-1, 4).copy()
+        extents = np.array(dataset.chunks)
+        counts = -(-np.array(shape) // extents)
+        corners = np.stack(np.unravel_index(places[:, 0], counts), -1) * extents
+        for row, number, corner, size in zip(places, places[:, 0].tolist(), corners.tolist(), places[:, 2].tolist()):
+            row[1] = self._place_one(dataset.id, number, tuple(corner), size)
+        return places.tobytes()
+
+    def _place_one(self, dataset: Any, number: int, corner: tuple[int, ...], size: int) -> int:
+        """Where HDF5 puts a chunk. One that the file tells of stays where it is until the file tells of the new one."""
+        if self._filtered and number in self._told and number not in self._new:
+            self._move_away(dataset, corner, *self._told[number])
+        place = self._register(dataset, corner, size)
+        self._new[number] = place, size
+        return place
+
+    def _register(self, dataset: Any, corner: tuple[int, ...], size: int) -> int:
+        overlay = self._overlay
+        assert overlay is not None
+        overlay.dropped = size
+        dataset.write_direct_chunk(corner, overlay.chunk(size), 0)
+        if overlay.dropped is not None:
+            raise RuntimeError(f"HDF5 has not written a chunk of {size} bytes at once")
+        return overlay.place
+
+    def _move_away(self, dataset: Any, corner: tuple[int, ...], offset: int, size: int) -> None:
+        """HDF5 frees the place of a chunk before it looks for another one, and may take the same again, with what is
+        free around it: so the chunk becomes too large for that, and something else gets the place. Then the chunk may
+        be as large as it is, where nobody has told of it."""
+        if self._plug is None:
+            self._plug = Plug(self._file, self._register)
+        if not self._plug.is_last:
+            self._plug.be_last(max(map(sum, self._told.values())))
+        larger = size + 1
+        while (place := self._register(dataset, corner, larger)) < offset + size and offset < place + larger:
+            larger *= 2
+        self._plug.fill(offset, offset + size)
+
+    def publish(self, shape: list[int]) -> None:
+        """All that was placed is in the file."""
+        self._opened(shape)
+        assert self._overlay is not None
+        if self._stays_open:
+            self._file.flush()
+        else:  # the superblock says that somebody writes, until it is closed
+            self._close_file()
+        self._overlay.publish()
+        self._told.update(self._new)
+        self._new.clear()
+        if self._plug is not None:
+            self._plug.is_last = False
+        if not self._stays_open:
+            self._forget_file()
+
+    def _opened(self, shape: list[int]) -> h5py.Dataset:
+        import h5py
+
+        if self._file is None:
+            self._overlay = Overlay(self._path)
+            self._file = h5py.File(self._overlay, "r+")
+            self._stays_open = self._file.id.get_create_plist().get_version()[0] < 3
+            self._dataset = self._file[self._name]
+            self._filtered = self._dataset.id.get_create_plist().get_nfilters() > 0
+        if tuple(shape) != self._dataset.shape:
+            self._dataset.resize(tuple(shape))
+            self._resize_scales(shape)
+        return self._dataset
+
+    def _resize_scales(self, shape: list[int]) -> None:
+        """Dimensions of netCDF are as long as their scales."""
+        for dimension, extent in zip(self._dataset.dims, shape):
+            for scale in dimension.values():
+                if scale.maxshape == (None,) and scale.shape[0] < extent:
+                    scale.resize((extent,))
+
+    def _close_file(self) -> None:
+        if self._plug is not None:
+            self._plug.close()
+        self._plug = self._dataset = None
+        self._file.close()
+
+    def _forget_file(self) -> None:
+        assert self._overlay is not None
+        self._overlay.close()
+        self._overlay = self._file = self._dataset = None
+
+    def lock(self) -> None:
+        """Others may read meanwhile. Raises BlockingIOError where one writes."""
+        self._lock = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # a file system without locks: HDF5 goes on without, too
+
+    def leave(self) -> None:
+        """The file is as it was published last, and others may write it."""
+        if self._file is not None:
+            self._close_file()
+            self._forget_file()
+        self._new.clear()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+
+
+class Plug:
+    """Takes up space of a file that is free to HDF5 and must not be written yet: chunks of a dataset without a name,
+    which is gone when it is closed. Its space is lost then, as HDF5 loses what is free in a file that it closes."""
+
+    TRIES = 100_000
+
+    def __init__(self, file: h5py.File, register: Any):
+        from h5py import h5d, h5p, h5s, h5t
+
+        properties = h5p.create(h5p.DATASET_CREATE)
+        properties.set_chunk((PLUG,))
+        properties.set_shuffle()
+        self._dataset = h5d.create(file.id, None, h5t.NATIVE_UINT8, h5s.create_simple((PLUG << 20,), (h5s.UNLIMITED,)),
+                                   properties)
+        self._register, self._chunks = register, 0
+        self.is_last = False  #: something of it is behind all that the file tells of
+
+    def be_last(self, end: int) -> None:
+        """What is freed at the end of a file makes it shorter, and cannot be taken up. `end`: of the last chunk."""
+        size = 1
+        while self._take(size) < end:
+            size *= 2
+        self.is_last = True
+
+    def _take(self, size: int) -> int:
+        place = self._register(self._dataset, (self._chunks * PLUG,), size)
+        self._chunks += 1
+        return place
+
+    def fill(self, begin: int, end: int) -> None:
+        """HDF5 takes what fits best. As a rule that is all of it, and the first try is enough; else each one takes up
+        something that would have fitted, too."""
+        left = [(begin, end)]
+        for _ in range(self.TRIES):
+            size = max(high - low for low, high in left)
+            place = self._take(size)
+            left = [part for low, high in left
+                    for part in ((low, min(high, place)), (max(low, place + size), high)) if part[0] < part[1]]
+            if not left:
+                return
+
+    def close(self) -> None:
+        self._dataset._close()

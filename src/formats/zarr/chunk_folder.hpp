@@ -1,0 +1,15 @@
+// The chunks of a Zarr array, in files of its folder. They are replaced as a whole
+// (storage/replacement.hpp).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "formats/zarr/array.hpp"
+#include "formats/zarr/chunk_store.hpp"
+
+namespace penstock {
+
+std::shared_ptr<ChunkStore> make_chunk_folder(std::string folder, const zarr::Array& array);
+
+}  // namespace penstock
