@@ -196,7 +196,7 @@ def _refused(wanted: Wanted) -> Iterator[None]:
     except (ArgumentError, OSError):
         raise
     except Exception as error:
-        raise ArgumentError(f"'{wanted.path}': dataset {wanted.dataset} of shape {wanted.shape} cannot be made: "
+        raise ArgumentError(f"'{wanted.path}': dataset {wanted.dataset} of shape {wanted.told_shape} cannot be made: "
                             f"{error}") from None
 
 
