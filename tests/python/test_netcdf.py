@@ -152,3 +152,74 @@ def test_ranks_that_differ(tmp_path):
     for name, kind in expected.items():
         assert [rank[0][0] for rank in told[name]] == [kind] * 3 and len({rank[0][1] for rank in told[name]}) == 1, told[name]
     assert not (tmp_path / "s.nc").exists()
+
+
+def test_variables_that_grow(tmp_path):
+    path, steps = tmp_path / "g.nc", np.random.default_rng(7).integers(0, 99, (6, 4, 5)).astype("f4")
+    how = {"shape": (None, 4, 5), "dtype": "f4", "dims": {"time": None, "y": np.arange(4.0), "x": None}, "compressors": "shuffle,gzip",
+           "fill_value": -1, "chunks": (2, 4, 3)}
+    with ps.open(path, "w", dataset="u", units="K", attributes={"long_name": "Ü", "scale_factor": 1.0}, **how) as f:
+        for step in steps[:5]:
+            f.append(step)
+        f.attrs["later"] = 3
+    with ps.open(path, "r+", dataset="v", **how) as f:  # begins at the first step, too
+        f.append(steps[0, :2], (slice(0, 2), slice(None)))
+        f.append(steps[1])
+    with ps.open(path, "r+", dataset="time", shape=(None,), dtype="f8", dims=("time",), units="days since 2000-01-01") as f:
+        for t in range(5):
+            f.append(np.float64(t))
+    with ps.open(path, "r+", dataset="u", shape=(None, 4, 5)) as f:
+        assert f.dims == ("time", "y", "x") and f.fill_value == -1
+        f.append(steps[5])
+    with xarray.open_dataset(path, decode_times=False) as seen:
+        u, v = seen["u"], seen["v"]
+        assert u.dims == v.dims == ("time", "y", "x") and dict(seen.sizes) == {"time": 6, "y": 4, "x": 5}
+        assert np.array_equal(u, steps) and u.attrs == {"units": "K", "long_name": "Ü", "later": 3}
+        assert np.array_equal(v[1], steps[1]) and np.isnan(v[0, 2:]).all() and np.isnan(v[2:]).all()
+        assert seen["y"].values.tolist() == [0, 1, 2, 3] and seen["time"].values[:5].tolist() == [0, 1, 2, 3, 4]
+        assert u.encoding["zlib"] and u.encoding["shuffle"] and u.encoding["chunksizes"] == (2, 4, 3)
+        assert seen.encoding["unlimited_dims"] == {"time"}
+
+
+@pytest.mark.skipif(shutil.which("ncdump") is None, reason="ncdump is not installed")
+def test_ncdump_shows_variables_that_grow(tmp_path):
+    path = tmp_path / "g.nc"
+    with ps.open(path, "w", dataset="u", shape=(None, 3), dtype="i4", dims=("time", "x"), chunks=(2, 3), compressors="gzip:5",
+                 fill_value=-7) as f:
+        for t in range(3):
+            f.append(np.array([t, t + 1], "i4"), slice(0, 2))
+    shown = subprocess.run(["ncdump", "-s", path], capture_output=True, text=True, check=True).stdout
+    for line in ("time = UNLIMITED ; // (3 currently)", "int u(time, x) ;", "u:_FillValue = -7 ;", 'u:_Storage = "chunked" ;',
+                 "u:_ChunkSizes = 2, 3 ;", "u:_DeflateLevel = 5 ;", "2, 3, _ ;"):
+        assert line in shown, shown
+
+
+def test_a_dimension_grows_or_does_not(tmp_path):
+    path = tmp_path / "d.nc"
+    ps.open(path, "w", dataset="u", shape=(None, 3), dtype="i4", dims=("t", "x")).close()
+    before = path.read_bytes()
+    for shape, dims, words in (((3, 3), ("t", "x"), "'t' is unlimited"), ((None, 3), ("x", "t"), "'x' is not unlimited")):
+        with pytest.raises(ps.FormatError, match=words):
+            ps.open(path, "r+", dataset="v", shape=shape, dtype="i4", dims=dims)
+        assert path.read_bytes() == before
+
+
+GROWING = HEAD + """
+import xarray
+with ps.open("g.nc", "w", dataset="run/u", shape=(None, 20, 30), dtype="f4", comm=comm, dims=("time", "y", "x"), chunks=(1, 7, 30),
+             compressors="shuffle,gzip", fill_value=np.nan, units="m") as f:
+    d = ps.distribute(f.shape[1:], comm)
+    for step in range(4):
+        f.append(np.full(d.section.shape, 10 * step + rank, "f4"), d)
+if rank == 0:
+    with xarray.open_dataset("g.nc", group="run") as seen:
+        assert dict(seen.sizes) == {"time": 4, "y": 20, "x": 30} and seen["u"].attrs["units"] == "m"
+        for r in range(size):
+            section = ps.distribute((20, 30), rank=r, ranks=size).section
+            box = tuple(slice(low, up) for low, up, _, _ in section.dimensions)
+            assert (seen["u"][(slice(None), *box)] == 10 * np.arange(4)[:, None, None] + r).all()
+"""
+
+
+def test_ranks_let_a_variable_grow(mpirun):
+    mpirun(GROWING, 2)

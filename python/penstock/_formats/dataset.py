@@ -220,6 +220,8 @@ def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
     with h5py.File(wanted.path, "r") as file:
         name = wanted.dataset or hdf5.only_dataset(file, wanted.path)
         dataset = hdf5.dataset_in(file, opening.kind.name_in_file(file, name), wanted.path)
+        if dataset is not None and not opening.kind.is_array(dataset):
+            dataset = None
         if dataset is None and wanted.mode == "r+" and wanted.can_make:
             return None
         if dataset is None:

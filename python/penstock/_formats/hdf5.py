@@ -382,6 +382,10 @@ class Hdf5:
         """The names of its dimensions."""
         return scale_names(dataset)
 
+    def is_array(self, dataset: h5py.Dataset) -> bool:
+        """Whether it is one to the format."""
+        return True
+
     def name_in_file(self, file: h5py.File, name: str) -> str:
         """How the dataset is called there."""
         return name

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: What h5netcdf puts before the name of a variable that is called like a dimension and is no coordinate of it.
 NOT_A_COORDINATE = "_nc4_non_coord_"
+#: How the name of a scale begins that is a dimension alone.
+NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def check_names(wanted: Wanted) -> None:
@@ -117,6 +119,10 @@ class NetCdf(Hdf5):
         with h5netcdf.File(dataset.file.filename, "r", phony_dims="access") as file:
             names = self._variable(file, dataset.name).dimensions
         return tuple(names) if names else None
+
+    def is_array(self, dataset: h5py.Dataset) -> bool:
+        """Dimensions without coordinates are datasets to HDF5, too."""
+        return not dataset.is_scale or not bytes(dataset.attrs.get("NAME", b"")).startswith(NO_VARIABLE)
 
     def name_in_file(self, file: h5py.File, name: str) -> str:
         group, _, last = name.rpartition("/")
