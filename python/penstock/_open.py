@@ -164,21 +164,23 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         container: "raw" (bare elements), "npy", "hdf5", "netcdf", "zarr" (a folder of chunks, Zarr 3), or "auto": by
             the name of a new file and by the content of others.
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
-            name that is not there it is made beside the others. May be left out where a file has one only.
+            name that is not there it is made beside the others. May be left out where a file has one only. It is in
+            chunks where ``chunks``, ``compressors`` or a shape that grows ask for that.
         dims: Names of the dimensions of a dataset, as ("z", "y", "x"), or a mapping of these names to the
             coordinates, or to None. A netCDF-4 file needs them.
         units: The attribute of that name of a dataset.
-        decode: What to do about a dataset whose bytes cannot be read in place (in chunks, compressed...).
+        decode: What to do about a dataset that Penstock cannot read (virtual, with filters that it has not...).
             False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
             A folder: the same, the temporary file there.
-        chunks: Extents of the chunks of a new Zarr array, or one number for all dimensions. Default: some
+        chunks: Extents of the chunks of a new Zarr array or dataset, or one number for all dimensions. Default: some
             MiB each. With "r" and "r+" the array itself tells this and what follows.
         shards: Extents of a file that holds several chunks, multiples of theirs. Default: a file for each.
         compressors: "zstd", "zstd:5", "blosc", "gzip", "zstd,crc32c"; a dictionary with name and
-            configuration, as zarr.json has it; a codec of zarr-python; or a list of these. Default: none.
+            configuration, as zarr.json has it; a codec of zarr-python; or a list of these. Default: none. Of a
+            dataset: "gzip", "zstd", "blosc", and "shuffle" before one of these, as "shuffle,gzip:4".
         fill_value: Elements of chunks that nobody has written. Default: zeros.
-        dimension_names: A name, or None, for each dimension.
-        attributes: A dictionary of what JSON has.
+        dimension_names: A name, or None, for each dimension of a Zarr array; of a dataset see ``dims``.
+        attributes: A dictionary of what JSON has; of a dataset: of texts, numbers and arrays.
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
             of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.

@@ -94,7 +94,13 @@ void ByteFile::abandon(bool on_purpose) noexcept {
     if (in_flight_) in_flight_->abandon();
     if (file_ && file_->untold)  // the ranks have met in no call since
       std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
-    if (on_purpose || !open_ || replaces()) buffered_->mark_synced();
+    const bool loses = seal_ != nullptr && seal_->is_needed();
+    if (loses)
+      std::fprintf(stderr,
+                   "penstock: LOST DATA: '%s' was abandoned before all ranks had closed it: it is "
+                   "as it was at the last sync\n",
+                   path_.c_str());
+    if (on_purpose || !open_ || replaces() || loses) buffered_->mark_synced();
     buffered_->tell();
   }
   let_go();

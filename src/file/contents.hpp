@@ -60,6 +60,8 @@ class Seal {
   /// Throws the same on every rank.
   virtual void settle(const Channel&) {}
 
+  /// Whether what was written is lost unless seal() comes.
+  virtual bool is_needed() const { return false; }
   /// Whether the file says all: the same on every rank.
   virtual bool is_sealed() const = 0;
   /// On rank 0, once all that was written is in the file: brings up to date what it says.

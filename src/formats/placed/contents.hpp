@@ -31,6 +31,7 @@ class PlacedContents final : public ArrayContents {
   void begin_write() override;
   bool is_settled() const override { return settled_ || broken_; }
   void settle(const Channel& channel) override;
+  bool is_needed() const override { return !published_ && !broken_; }
   bool is_sealed() const override;
   void seal(Storage& storage) override;
   void mark_sealed() override;

@@ -23,7 +23,8 @@ class PlacedStore final : public ChunkStore {
   /// What has a place keeps it: HDF5 forgets no chunk.
   bool remove(std::int64_t chunk) override;
   std::int64_t sync() override { return file_->sync(); }
-  void look_anew(bool always) override { file_->bypass_cache(always); }
+  bool bypass_cache(bool past) override { return file_->bypass_cache(past); }
+  void forget_cached() override { file_->forget_cached(); }
   const std::string& path() const override { return file_->path(); }
 
   /// What this rank holds, without places.

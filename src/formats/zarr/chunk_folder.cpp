@@ -30,13 +30,17 @@ class ChunkFolder final : public ChunkStore {
   std::int64_t sync() override;
   /// Files of chunks are never changed, but replaced: what other hosts do not see at once is that
   /// there is another one.
-  void look_anew(bool always) override { anew_ = always; }
+  bool bypass_cache(bool past) override {
+    anew_ = past;
+    return true;
+  }
+  void forget_cached() override { anew_ = true; }
   const std::string& path() const override { return folder_; }
 
  private:
   std::string path_of(std::int64_t shard) const {
     std::string path = folder_ + "/" + array_.key_of(shard);
-    if (anew_) penstock::look_anew(path);
+    if (anew_) look_anew(path);
     return path;
   }
   void note_written(std::int64_t shard) {

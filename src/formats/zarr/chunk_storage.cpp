@@ -89,13 +89,8 @@ class ChunkStorage : public Storage {
       : array_(array), store_(std::move(store)), codec_(array_), reach_(std::move(reach)) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override;
-  /// Files of chunks are never changed, but replaced: what other hosts do not see at once is that
-  /// there is another one.
-  bool bypass_cache(bool past) override {
-    store_->look_anew(past);
-    return true;
-  }
-  void forget_cached() override { store_->look_anew(true); }
+  bool bypass_cache(bool past) override { return store_->bypass_cache(past); }
+  void forget_cached() override { store_->forget_cached(); }
   std::int64_t size() override { return *reach_; }
   /// Chunks that nobody has written need no files.
   std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }

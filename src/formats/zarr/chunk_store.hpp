@@ -59,8 +59,9 @@ class ChunkStore {
   virtual bool remove(std::int64_t shard) = 0;
   /// What was put is on the device: 0, or -errno.
   virtual std::int64_t sync() = 0;
-  /// The kernel may know old content. `always`: from now on.
-  virtual void look_anew(bool always) = 0;
+  /// As of a Storage.
+  virtual bool bypass_cache(bool past) = 0;
+  virtual void forget_cached() = 0;
   virtual const std::string& path() const = 0;  ///< for messages
 };
 
