@@ -1,6 +1,7 @@
 """Datasets of HDF5 in chunks: compressed and growing, as h5py sees them; and what is left of a program that is killed."""
 
 import io
+import itertools
 import os
 import shutil
 import signal
@@ -103,6 +104,31 @@ def test_files_of_h5py_are_rewritten(tmp_path, libver, how):
         file["u"].resize((20, 30, 5))
     with ps.open(path, dataset="u") as f:
         assert np.array_equal(f[: len(whole)], whole) and (f[len(whole) :] == 3).all()
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+def test_all_ways_to_index_chunks(tmp_path, libver):
+    """HDF5 has a list of its own for a single chunk, chunks that are all there from the beginning, no dimension that can
+    grow, one, and several. Where one grows that is not the first, HDF5 2.0 tells wrong places, and the dataset is refused."""
+    path, random = tmp_path / "i.h5", np.random.default_rng(8)
+    for chunks, compression, early, limits in itertools.product(((8, 8), (3, 4)), (None, "gzip"), (False, True),
+                                                                ((8, 8), (20, 8), (None, None), (None, 8), (8, None))):
+        whole = random.integers(0, 5, (8, 8)).astype("f4")
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY if early else h5py.h5d.ALLOC_TIME_INCR)
+        with h5py.File(path, "w", libver=libver) as file:
+            file.create_dataset("u", data=whole, chunks=chunks, compression=compression, maxshape=limits, dcpl=properties)
+        if (libver, chunks, limits) == ("latest", (3, 4), (8, None)):
+            with pytest.raises(ps.FormatError, match="does not tell where"):
+                ps.open(path)
+            continue
+        with ps.open(path, "r+") as f:
+            assert np.array_equal(f, whole)
+            for row in (1, 6):
+                f[row] = whole[row] = random.integers(0, 100, 8)
+                f.sync()
+        with h5py.File(path) as file:
+            assert np.array_equal(file["u"][()], whole), (chunks, compression, early, limits)
 
 
 def test_chunks_to_which_h5py_did_not_apply_a_filter(tmp_path):

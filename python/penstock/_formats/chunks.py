@@ -25,6 +25,10 @@ NUMBERS = {"deflate": 1, "shuffle": 2, "blosc": 32001, "zstd": 32015}
 NAMES = {number: name for name, number in NUMBERS.items()}
 
 
+class Unreadable(Exception):
+    """Why the library cannot read a dataset in chunks."""
+
+
 class Filter(NamedTuple):
     """As the library takes it."""
 
@@ -103,7 +107,7 @@ def set_filters(properties: Any, filters: Iterable[Filter], itemsize: int, chunk
 
 
 def filters_in(dataset: h5py.Dataset) -> tuple[Filter, ...]:
-    """Raises ArgumentError where there is one that the library has not."""
+    """Raises Unreadable where there is one that the library has not."""
     properties = dataset.id.get_create_plist()
     found = []
     for i in range(properties.get_nfilters()):
@@ -116,7 +120,8 @@ def filters_in(dataset: h5py.Dataset) -> tuple[Filter, ...]:
         elif name is not None:
             found.append(Filter(name, 0 if name == "shuffle" else _level(values)))
         else:
-            raise ArgumentError(f"{label.decode(errors='replace') or 'a filter'} ({number})")
+            raise Unreadable("is stored in chunks through a filter that Penstock has not, "
+                             f"{label.decode(errors='replace') or 'of number'} ({number})")
     return tuple(found)
 
 
@@ -137,7 +142,7 @@ def fill_in(dataset: h5py.Dataset) -> bytes:
 
 
 def places_in(dataset: h5py.Dataset) -> bytes:
-    """Numbers of chunks count in order C in the grid that the shape and the extents make."""
+    """Numbers of chunks count in order C in the grid that the shape and the extents make. Raises Unreadable."""
     found: list[Any] = []
 
     def take(chunk: Any) -> None:
@@ -153,6 +158,12 @@ def places_in(dataset: h5py.Dataset) -> bytes:
     counts = -(-np.array(dataset.shape) // extents)
     corners = np.array([chunk.chunk_offset for chunk in found]) // extents
     inside = (corners < counts).all(axis=1)
+    # HDF5 (2.0 and before) tells other corners where one dimension alone is unlimited, which is not the first, and
+    # chunks are indexed as since 1.10: too large ones, if no chunk is missing.
+    growing = [d for d, extent in enumerate(dataset.maxshape) if extent is None]
+    if len(growing) == 1 and growing[0] > 0 and not (inside.all() and len(found) == math.prod(counts)):
+        raise Unreadable("is stored in chunks and can grow along a dimension that is not the first one, where HDF5 "
+                         "does not tell where chunks are")
     places = np.empty((len(found), 4), np.int64)
     places[inside, 0] = np.ravel_multi_index(tuple(corners[inside].T), tuple(counts))
     places[:, 1:] = [(chunk.byte_offset, chunk.size, chunk.filter_mask) for chunk in found]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core import ArgumentError, Error, FormatError, StorageError
 from .._regular import kind_of
-from .chunks import chunks_in, filters_in, set_filters
+from .chunks import Unreadable, chunks_in, set_filters
 from .wanted import Found, Wanted
 
 if TYPE_CHECKING:
@@ -178,10 +178,6 @@ def refusal_of(dataset: h5py.Dataset) -> str:
 
     layout = dataset.id.get_create_plist().get_layout()
     if layout == h5py.h5d.CHUNKED:
-        try:
-            filters_in(dataset)
-        except ArgumentError as error:
-            return f"is stored in chunks through a filter that Penstock has not, {error}"
         return _refusal_of_type(dataset)
     if layout == h5py.h5d.COMPACT:
         return "is stored within its header (compact)"
@@ -245,14 +241,19 @@ def plain_type(dtype: np.dtype) -> np.dtype:
 def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
     offset = dataset.id.get_offset()
     refused = refusal_of(dataset)
-    chunked = not refused and dataset.chunks is not None
+    chunks = None
+    if not refused and dataset.chunks is not None:
+        try:
+            chunks = chunks_in(dataset)
+        except Unreadable as error:
+            refused = str(error)
     if not refused and not dataset.shape:
         refused = "is a single value, with no dimension"
-    if not refused and offset is None and dataset.size and not chunked:
+    if not refused and offset is None and dataset.size and chunks is None:
         refused = NO_SPACE
     dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
-                 plain_attributes(dataset.attrs), refused, chunks=chunks_in(dataset) if chunked else None)
+                 plain_attributes(dataset.attrs), refused, chunks=chunks)
 
 
 # ---- making
