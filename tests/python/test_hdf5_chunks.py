@@ -15,6 +15,7 @@ import pytest
 import penstock as ps
 from conftest import environment, tell_cases
 from scripts import CASES, HEAD
+from test_hdf5 import TYPES, random_array, same
 
 h5py = pytest.importorskip("h5py")
 from penstock._formats import placing  # noqa: E402
@@ -104,6 +105,21 @@ def test_files_of_h5py_are_rewritten(tmp_path, libver, how):
         file["u"].resize((20, 30, 5))
     with ps.open(path, dataset="u") as f:
         assert np.array_equal(f[: len(whole)], whole) and (f[len(whole) :] == 3).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types(tmp_path, dtype):
+    whole, path = random_array((5, 4), dtype), tmp_path / "t.h5"
+    with ps.open(path, "w", dataset="u", shape=(None, 4), dtype=dtype, chunks=(2, 3), compressors="shuffle,gzip") as f:
+        for row in whole:
+            f.append(row)
+        assert f.read(...).tobytes() == whole.tobytes()
+    with h5py.File(path, "r+") as file:
+        assert same(file["u"][()], whole)
+        file["beside"] = whole
+        assert file["u"].id.get_type().equal(file["beside"].id.get_type())
+    with ps.open(path, dataset="u") as f:
+        assert f.dtype == np.dtype(dtype) and same(f.read(...), whole)
 
 
 @pytest.mark.parametrize("libver", ["earliest", "latest"])

@@ -105,7 +105,7 @@ class Opening:
                            self.hints, NONE, None, None)
 
     def open_chunks(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, chunks: StoredChunks) -> Any:
-        placed = (list(map(tuple, chunks.filters)), chunks.places, shape[0],
+        placed = (list(chunks.filters), chunks.places, shape[0],
                   self.placer and self.placer.place, self.placer and self.placer.publish)
         extents = [_core.unlimited, *shape[1:]] if self.wanted.grows else list(shape)
         members: Members = (list(chunks.extents), [], "", chunks.fill, [], "")
