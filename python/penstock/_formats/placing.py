@@ -109,11 +109,15 @@ class Overlay(io.RawIOBase):
 
     def publish(self) -> None:
         """Brings the file up to date. First what it does not tell of yet; then, in an order in which each step leaves a
-        file that can be read, what tells of that."""
+        file that can be read, what tells of that. A power cut finds the steps in this order, too."""
         if self._end > os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, self._end)
+        before = None
         for offset in sorted(self._pending, key=self._turn):
-            block = self._pending[offset]
+            block, turn = self._pending[offset], self._turn(offset)[0]
+            if before not in (None, turn):
+                os.fdatasync(self._descriptor)
+            before = turn
             while block:
                 written = os.pwrite(self._descriptor, block, offset)
                 block, offset = block[written:], offset + written
