@@ -14,63 +14,14 @@
 
 #include <penstock/placed_chunks.hpp>
 
+#include "arguments.hpp"
 #include "gil.hpp"
 #include "module.hpp"
-#include "pinned.hpp"
 
 namespace penstock::python {
 namespace {
 
 using namespace nb::literals;
-
-template <class View>
-Part<View> part_of(const Section& section, const Py_buffer& buffer) {
-  Part<View> part{section, {}};
-  part.memory.data = static_cast<decltype(part.memory.data)>(buffer.buf);
-  part.memory.shape.assign(buffer.shape, buffer.shape + buffer.ndim);
-  part.memory.strides.assign(buffer.strides, buffer.strides + buffer.ndim);
-  return part;
-}
-
-/// `error`: what the package found wrong on this rank; the call is made all the same, so that the
-/// other ranks hear of it.
-template <class View>
-std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, Pins& pinned) {
-  std::vector<Part<View>> parts;
-  for (std::size_t i = 0; i < nb::len(sections); ++i) {
-    const Py_buffer& memory = pinned.add(arrays[i], writable);
-    parts.push_back(part_of<View>(nb::cast<const Section&>(sections[i]), memory));
-  }
-  return parts;
-}
-
-using Problem = std::optional<std::pair<std::string, std::string>>;
-
-Error error_of_problem(const std::pair<std::string, std::string>& problem) {
-  const auto& [kind, text] = problem;
-  if (kind == "memory") return Error(text, {}, -1, ENOMEM);
-  return Error(kind == "section" ? ErrorClass::section : ErrorClass::argument, text);
-}
-
-/// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
-template <class View>
-struct PinnedArguments {
-  std::shared_ptr<Pins> pinned = Pins::make();
-  std::vector<Part<View>> parts;
-  std::optional<Error> fault;
-
-  PinnedArguments(nb::list arrays, nb::list sections, const Problem& problem) {
-    try {
-      if (problem) throw error_of_problem(*problem);
-      parts = pin<View>(arrays, sections, std::is_same_v<View, ReadView>, *pinned);
-    } catch (const Error& found) {
-      fault = found;
-    } catch (const std::bad_alloc&) {
-      fault = Error("out of memory", {}, -1, ENOMEM);
-    }
-  }
-  const Error* found() const { return fault ? &*fault : nullptr; }
-};
 
 template <class View, class Array>
 void transfer(Array& file, nb::list arrays, nb::list sections, const Hints* hints,
@@ -96,6 +47,38 @@ struct Released : Object {
 using PythonFile = Released<ArrayFile>;
 using PythonFields = Released<FieldsFile>;
 using PythonField = Released<Field>;
+
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
+/// Of the arrays in the file that the parts are about; their elements are those of the memory.
+std::vector<ArrayPlace> places_of(const Pins& pinned, const Shapes& shapes,
+                                  const std::vector<std::int64_t>& offsets) {
+  std::vector<ArrayPlace> places;
+  for (std::size_t i = 0; i < std::min({pinned.size(), shapes.size(), offsets.size()}); ++i)
+    places.push_back({shapes[i], pinned[i].itemsize, offsets[i]});
+  return places;
+}
+
+template <class View>
+void transfer_placed(PythonFile& file, nb::list arrays, nb::list sections, const Shapes& shapes,
+                     const std::vector<std::int64_t>& offsets, const Problem& problem) {
+  const PinnedArguments<View> given(arrays, sections, problem);
+  const std::vector<ArrayPlace> places = places_of(*given.pinned, shapes, offsets);
+  const WithoutGil without_gil;
+  if constexpr (std::is_same_v<View, ReadView>)
+    file.read_placed(places, given.parts, nullptr, given.found());
+  else file.write_placed(places, given.parts, nullptr, given.found());
+}
+
+/// Of a part of an array of that shape.
+std::uint32_t checksum_share(nb::handle array, nb::handle section,
+                             const std::vector<std::int64_t>& shape) {
+  const auto pinned = Pins::make();
+  const Py_buffer& memory = pinned->add(array, /*writable=*/false);
+  const Part<WriteView> part = part_of<WriteView>(section_of(section, memory), memory);
+  const WithoutGil without_gil;
+  return crc32c_share({shape, memory.itemsize, 0}, part);
+}
 
 void append(PythonFile& file, nb::list arrays, nb::list sections, const Hints* hints,
             const Problem& problem) {
@@ -390,6 +373,11 @@ void bind_file(nb::module_& m) {
         "chunks"_a, "placed"_a.none(), "problem"_a.none());
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
+  m.def("_remove_unfinished", [](const nb::bytes& folder) {
+    remove_unfinished(std::filesystem::path(std::string(folder.c_str(), folder.size())));
+  });
+  m.def("_crc32c_share", &checksum_share, "array"_a, "section"_a, "shape"_a);
+  m.def("_crc32c_of_shares", &crc32c_of_shares, "shares"_a, "bytes"_a);
   nb::class_<PinnedHandle>(m, "_Handle")
       .def("copied",
            [](PinnedHandle& h, bool wait) {
@@ -416,6 +404,10 @@ void bind_file(nb::module_& m) {
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
+      .def("write_placed", &transfer_placed<WriteView>, "arrays"_a, "sections"_a, "shapes"_a,
+           "offsets"_a, "problem"_a.none())
+      .def("read_placed", &transfer_placed<ReadView>, "arrays"_a, "sections"_a, "shapes"_a,
+           "offsets"_a, "problem"_a.none())
       .def("append", &append, "arrays"_a, "sections"_a, "hints"_a.none(), "problem"_a.none())
       .def("attributes", &PythonFile::attributes, nb::call_guard<WithoutGil>())
       .def(

@@ -21,6 +21,8 @@ class Pins {
   /// With the lock, as all that follows. The package passes arrays of bytes records ('V8'), so that
   /// every dtype has a buffer. Throws Error(argument).
   const Py_buffer& add(nb::handle object, bool writable);
+  std::size_t size() const noexcept { return buffers_.size(); }
+  const Py_buffer& operator[](std::size_t i) const noexcept { return buffers_[i]; }
   /// Nobody uses the memory any more.
   void release() noexcept;
 

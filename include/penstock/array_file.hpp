@@ -84,6 +84,18 @@ struct Part {
   View memory;      ///< of the section's shape
 };
 
+/// Removes the new files of replacements (Mode::replace) that programs have left in a folder which
+/// were killed. Those that somebody is writing stay. Not collective. What cannot be removed stays.
+PENSTOCK_EXPORT void remove_unfinished(const std::filesystem::path& folder);
+
+/// Where an array lies in the bytes of a file, in order C: what a part of a call is about, where a
+/// call is about several arrays.
+struct ArrayPlace {
+  std::vector<std::int64_t> shape;  ///< 1 to 8 dimensions
+  std::int64_t element_size = 1;    ///< bytes
+  std::int64_t offset = 0;          ///< byte of the file, of the first element
+};
+
 /// An n-dimensional array in one shared file.
 ///
 /// Calls that are *collective* are made by all ranks of the communicator that the file was opened
@@ -125,6 +137,14 @@ class PENSTOCK_EXPORT ArrayFile {
   /// is not defined. No byte is fetched from a device twice, however many ranks ask.
   void read(std::span<const Part<ReadView>> parts, const Hints* call_hints = nullptr,
             const Error* found = nullptr);
+
+  /// The same about other arrays than the file's own, any number of them in one operation. They lie
+  /// in the bytes of a raw file's array, and their descriptions are not compared between ranks.
+  /// `places`: one for each part. Where they ascend, thousands of parts cost little more than one.
+  void write_placed(std::span<const ArrayPlace> places, std::span<const Part<WriteView>> parts,
+                    const Hints* call_hints = nullptr, const Error* found = nullptr);
+  void read_placed(std::span<const ArrayPlace> places, std::span<const Part<ReadView>> parts,
+                   const Hints* call_hints = nullptr, const Error* found = nullptr);
 
   /// The same with begin and wait. Several may be in flight; calls of one
   /// file are carried out in the order in which they began. The memory of `parts` must stay until

@@ -1,6 +1,7 @@
 // Everything: #include <penstock/penstock.hpp>
 #pragma once
 #include <penstock/array_file.hpp>
+#include <penstock/checksum.hpp>
 #include <penstock/costs.hpp>
 #include <penstock/distribution.hpp>
 #include <penstock/element_type.hpp>

@@ -6,8 +6,13 @@
 #include "formats/handle_state.hpp"
 #include "formats/zarr/array.hpp"
 #include "mpi/agree.hpp"
+#include "storage/replacement.hpp"
 
 namespace penstock {
+
+void remove_unfinished(const std::filesystem::path& folder) {
+  remove_leftovers_in(folder.string());
+}
 
 OpenFlag open_flag_of(Mode mode) noexcept {
   switch (mode) {
@@ -99,6 +104,37 @@ void ArrayFile::Impl::use_units(const FileUnits& units) {
   contents_->reach(units.all.end);
 }
 
+void ArrayFile::Impl::check_places(std::span<const ArrayPlace> places, std::size_t parts) const {
+  if (spec().container != Container::raw)
+    throw Error(ErrorClass::argument,
+                "'" + file_.path() + "' is no raw file, in whose bytes other arrays can lie");
+  if (places.size() != parts)
+    throw Error(ErrorClass::argument,
+                std::to_string(places.size()) + " places for " + std::to_string(parts) + " parts");
+  const Extent all = units().all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const ArrayLayout layout = layout_of(places[i]);
+    layout.check();
+    const Extent extent = layout.extent();
+    if (extent.begin < all.begin || extent.end > all.end)
+      throw Error(ErrorClass::argument,
+                  "place " + std::to_string(i) + ": bytes " + std::to_string(extent.begin) +
+                      " to " + std::to_string(extent.end) + " are outside of " +
+                      std::to_string(all.begin) + " to " + std::to_string(all.end) +
+                      ", where the file's array is");
+  }
+}
+
+template <class View>
+void ArrayFile::Impl::transfer_placed(Direction direction, ArrayCall<View> call) {
+  const std::optional<Error> problem = attempt([&] {
+    if (call.found != nullptr) throw Error(*call.found);
+    check_places(call.places, call.parts.size());
+  });
+  if (problem) call.found = &*problem;
+  calls_.transfer(direction, call);
+}
+
 std::string ArrayFile::Impl::attributes() {
   const CallGate::Pass pass = file_.admit();
   return file_.on_first_rank(
@@ -157,6 +193,18 @@ void ArrayFile::write(std::span<const Part<WriteView>> parts, const Hints* hints
 void ArrayFile::read(std::span<const Part<ReadView>> parts, const Hints* hints,
                      const Error* found) {
   impl_->transfer(Direction::read, ArrayCall<ReadView>{parts, hints, found});
+}
+void ArrayFile::write_placed(std::span<const ArrayPlace> places,
+                             std::span<const Part<WriteView>> parts, const Hints* hints,
+                             const Error* found) {
+  impl_->transfer_placed(Direction::write,
+                         ArrayCall<WriteView>{parts, hints, found, nullptr, places});
+}
+void ArrayFile::read_placed(std::span<const ArrayPlace> places,
+                            std::span<const Part<ReadView>> parts, const Hints* hints,
+                            const Error* found) {
+  impl_->transfer_placed(Direction::read,
+                         ArrayCall<ReadView>{parts, hints, found, nullptr, places});
 }
 Handle ArrayFile::write_begin(std::span<const Part<WriteView>> parts,
                               std::optional<Background> background, const Hints* hints,

@@ -33,6 +33,8 @@ class ArrayFile::Impl {
   std::int64_t end_offset() const { return contents_->units().all.end; }
   FileUnits units() const { return contents_->units(); }
   void append(const ArrayCall<WriteView>& call);
+  template <class View>
+  void transfer_placed(Direction direction, ArrayCall<View> call);
   std::string attributes();
   /// `found`: what is wrong with it already.
   void set_attributes(const std::string& json, const Error* found);
@@ -42,6 +44,7 @@ class ArrayFile::Impl {
   void settle_before(CallKind kind);
   /// Of an array that becomes longer.
   void use_units(const FileUnits& units);
+  void check_places(std::span<const ArrayPlace> places, std::size_t parts) const;
 
   std::unique_ptr<ArrayContents> contents_;
   ByteFile file_;

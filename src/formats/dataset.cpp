@@ -47,6 +47,10 @@ template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<Rea
 template std::vector<std::int64_t> memory_strides(const Dataset&, const Part<WriteView>&,
                                                   std::int64_t);
 
+ArrayLayout layout_of(const ArrayPlace& place) {
+  return {place.shape, place.element_size, Order::c, place.offset};
+}
+
 void ContiguousDataset::lower(const Section& section, std::byte* base,
                               const std::vector<std::int64_t>& strides,
                               std::vector<FilePattern>& file,
@@ -56,15 +60,28 @@ void ContiguousDataset::lower(const Section& section, std::byte* base,
   memory.push_back(std::move(part.memory));
 }
 
+namespace {
+
 template <class View>
-void DatasetCalls::lower_part(const Part<View>& part, std::vector<FilePattern>& file,
-                              std::vector<MemoryMap>& memory) const {
-  part.section.check(dataset_->shape());
+void lower_into(const Dataset& dataset, const Part<View>& part, std::vector<FilePattern>& file,
+                std::vector<MemoryMap>& memory) {
+  part.section.check(dataset.shape());
   if (part.section.empty()) return;
   // A write never stores through this pointer; one Access serves both directions.
   auto* const base = const_cast<std::byte*>(part.memory.data);
-  dataset_->lower(part.section, base, memory_strides(*dataset_, part, dataset_->element_size()),
-                  file, memory);
+  dataset.lower(part.section, base, memory_strides(dataset, part, dataset.element_size()), file,
+                memory);
+}
+
+}  // namespace
+
+template <class View>
+void DatasetCalls::lower_part(const ArrayCall<View>& call, std::size_t number,
+                              std::vector<FilePattern>& file,
+                              std::vector<MemoryMap>& memory) const {
+  const Part<View>& part = call.parts[number];
+  if (call.places.empty()) return lower_into(*dataset_, part, file, memory);
+  lower_into(ContiguousDataset(layout_of(call.places[number])), part, file, memory);
 }
 
 template <class View>
@@ -83,12 +100,13 @@ ByteRequest DatasetCalls::request(Direction direction, const ArrayCall<View>& ca
     std::vector<FilePattern> file;
     for (std::size_t i = 0; i < call.parts.size(); ++i) {
       try {
-        lower_part(call.parts[i], file, request.access.memory);
+        lower_part(call, i, file, request.access.memory);
       } catch (const Error& error) {
         if (call.parts.size() == 1) throw;
         throw Error(error.error_class(), "part " + std::to_string(i) + ": " + error.what());
       }
     }
+    if (!call.places.empty()) join_ascending(file, request.access.memory);
     request.access.file = Footprint(std::move(file));
   });
   return request;

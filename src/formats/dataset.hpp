@@ -48,6 +48,8 @@ class ContiguousDataset final : public Dataset {
   ArrayLayout layout_;
 };
 
+ArrayLayout layout_of(const ArrayPlace& place);
+
 /// Strides of a part's memory, whose elements have that many bytes; throws where it does not fit
 /// the section.
 template <class View>
@@ -61,6 +63,8 @@ struct ArrayCall {
   const Hints* hints = nullptr;
   const Error* found = nullptr;
   std::shared_ptr<const void> keeps;  // what owns the memory, which the operation holds
+  /// Of each part the array that it is about; none: all are about the dataset.
+  std::span<const ArrayPlace> places = {};
 };
 
 class DatasetCalls {
@@ -89,7 +93,7 @@ class DatasetCalls {
 
  private:
   template <class View>
-  void lower_part(const Part<View>& part, std::vector<FilePattern>& file,
+  void lower_part(const ArrayCall<View>& call, std::size_t number, std::vector<FilePattern>& file,
                   std::vector<MemoryMap>& memory) const;
 
   ByteFile& file_;

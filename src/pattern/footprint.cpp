@@ -15,6 +15,27 @@ Footprint::Footprint(std::vector<FilePattern> parts) : parts_(std::move(parts)) 
   }
 }
 
+void join_ascending(std::vector<FilePattern>& file, std::vector<MemoryMap>& memory) {
+  std::vector<FilePattern> patterns;
+  std::vector<MemoryMap> maps;
+  for (std::size_t begin = 0, end = 0; begin < file.size(); begin = end) {
+    std::vector<Nest> places, distances;
+    std::byte* const base = memory[begin].base();
+    do {
+      places.push_back(file[end].nest());
+      // Between arrays that know nothing of each other: of their addresses.
+      const auto distance = reinterpret_cast<std::intptr_t>(memory[end].base()) -
+                            reinterpret_cast<std::intptr_t>(base);
+      distances.push_back(memory[end].nest().moved(distance));
+      ++end;
+    } while (end < file.size() && file[end].hull().begin >= file[end - 1].hull().end);
+    patterns.emplace_back(Nest::sequence(std::move(places)));
+    maps.emplace_back(base, Nest::sequence(std::move(distances)));
+  }
+  file = std::move(patterns);
+  memory = std::move(maps);
+}
+
 std::int64_t Footprint::run_count() const noexcept {
   std::int64_t count = 0;
   for (const FilePattern& part : parts_) count += part.run_count();

@@ -42,6 +42,11 @@ class Footprint {
   std::int64_t bytes_ = 0;
 };
 
+/// Patterns that begin at or behind the end of the one before become one with it, and so does their
+/// memory: what is looked up in a request of thousands of parts then costs their logarithm. None of
+/// them is empty.
+void join_ascending(std::vector<FilePattern>& file, std::vector<MemoryMap>& memory);
+
 /// Of all patterns of all of them.
 Apart are_apart(std::span<const Footprint* const> footprints);
 

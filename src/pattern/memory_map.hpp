@@ -16,6 +16,7 @@ class MemoryMap {
 
   const Nest& nest() const noexcept { return nest_; }
   std::int64_t size() const noexcept { return nest_.size(); }
+  std::byte* base() const noexcept { return base_; }
   std::byte* at(std::int64_t place) const noexcept { return base_ + place; }
   /// Where positions [begin, end) are, if they are one run; else null.
   std::byte* contiguous(std::int64_t begin, std::int64_t end) const noexcept {

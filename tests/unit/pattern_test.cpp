@@ -8,6 +8,7 @@
 #include <penstock/error.hpp>
 
 #include "pattern/copy.hpp"
+#include "pattern/footprint.hpp"
 #include "pattern/stream_copy.hpp"
 #include "support/random.hpp"
 #include "support/random_patterns.hpp"
@@ -99,6 +100,40 @@ TEST_P(RandomPatterns, AreJoinedWithMemoryThroughTheStream) {
   EXPECT_EQ(packed, end);
   EXPECT_EQ(in_file, Places(file.places.begin() + begin, file.places.begin() + end));
   EXPECT_EQ(in_memory, Places(memory.places.begin() + begin, memory.places.begin() + end));
+}
+
+TEST_P(RandomPatterns, ThatAscendBecomeOneWithTheirMemory) {
+  std::vector<FilePattern> parts;
+  std::vector<MemoryMap> maps;
+  Places in_file, in_memory, got_file, got_memory;
+  std::int64_t groups = 0, end = -1;
+  for (std::int64_t i = r.in(1, 6); i > 0; --i) {
+    const Drawn file = test::draw_ascending(r, 2);
+    if (file.places.empty()) continue;
+    const Drawn memory = test::draw_memory(r, std::ssize(file.places));
+    const std::int64_t at =
+        r.in(0, 3) == 0 ? r.in(0, 20) : std::max<std::int64_t>(end, 0) + r.in(0, 2);
+    const std::int64_t array = r.in(1, 9) << 20;
+    parts.emplace_back(file.nest.moved(at - file.nest.hull().begin));
+    maps.emplace_back(reinterpret_cast<std::byte*>(array), memory.nest);
+    groups += at < end || end < 0 ? 1 : 0;
+    end = parts.back().hull().end;
+    for (const std::int64_t p : file.places) in_file.push_back(p + at - file.nest.hull().begin);
+    for (const std::int64_t p : memory.places) in_memory.push_back(p + array);
+  }
+  join_ascending(parts, maps);
+  ASSERT_EQ(std::ssize(parts), groups);
+  ASSERT_EQ(std::ssize(maps), groups);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    zip(parts[i], maps[i], 0, parts[i].size(), [&](const Batch& b) {
+      for (std::int64_t k = 0; k < b.count * b.run; ++k) {
+        got_file.push_back(b.file + k / b.run * b.file_step + k % b.run);
+        got_memory.push_back(reinterpret_cast<std::intptr_t>(b.memory) + k / b.run * b.memory_step +
+                             k % b.run);
+      }
+    });
+  EXPECT_EQ(got_file, in_file);
+  EXPECT_EQ(got_memory, in_memory);
 }
 
 TEST_P(RandomPatterns, AreCopiedBetweenMemoryFileImageAndMessages) {

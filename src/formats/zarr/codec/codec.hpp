@@ -55,7 +55,4 @@ std::unique_ptr<Codec> make_codec(const CodecSettings& settings);
 /// The same of HDF5's filters: zstd, blosc, deflate and shuffle.
 std::unique_ptr<Codec> make_filter(const CodecSettings& settings);
 
-/// CRC-32C (Castagnoli), as of iSCSI.
-std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
-
 }  // namespace penstock

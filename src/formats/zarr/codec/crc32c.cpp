@@ -1,33 +1,10 @@
-#include <array>
 #include <cstring>
 
+#include "base/crc32c.hpp"
 #include "formats/zarr/codec/kinds.hpp"
 
 namespace penstock {
 namespace {
-
-constexpr std::uint32_t polynomial =
-    0x82F63B78;                   // Castagnoli's, its lowest power in the highest bit
-constexpr std::size_t width = 8;  // bytes at a time
-
-using Tables = std::array<std::array<std::uint32_t, 256>, width>;
-
-/// tables[k][b]: what byte b, followed by k zeros, does to the remainder.
-constexpr Tables make_tables() {
-  Tables tables{};
-  for (std::uint32_t b = 0; b < 256; ++b) {
-    std::uint32_t remainder = b;
-    for (int bit = 0; bit < 8; ++bit)
-      remainder = (remainder >> 1) ^ ((remainder & 1) != 0 ? polynomial : 0);
-    tables[0][b] = remainder;
-  }
-  for (std::size_t k = 1; k < width; ++k)
-    for (std::size_t b = 0; b < 256; ++b)
-      tables[k][b] = (tables[k - 1][b] >> 8) ^ tables[0][tables[k - 1][b] & 0xFF];
-  return tables;
-}
-
-constexpr Tables tables = make_tables();
 
 std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t i) noexcept {
   return std::to_integer<std::uint32_t>(bytes[i]);
@@ -58,21 +35,6 @@ class Crc32c final : public Codec {
 };
 
 }  // namespace
-
-std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept {
-  std::uint32_t sum = 0xFFFFFFFF;
-  std::size_t i = 0;
-  for (; i + width <= bytes.size(); i += width) {
-    std::uint32_t next = 0;
-    for (std::size_t k = 0; k < width; ++k) {
-      const std::uint32_t mixed = byte_at(bytes, i + k) ^ (k < 4 ? (sum >> (8 * k)) & 0xFF : 0);
-      next ^= tables[width - 1 - k][mixed];
-    }
-    sum = next;
-  }
-  for (; i < bytes.size(); ++i) sum = (sum >> 8) ^ tables[0][(sum ^ byte_at(bytes, i)) & 0xFF];
-  return ~sum;
-}
 
 std::unique_ptr<Codec> make_crc32c() {
   return std::make_unique<Crc32c>();
