@@ -43,6 +43,12 @@ from ._hints import hints
 from ._open import open
 from ._out_of_core import OutOfCoreArray
 from ._sections import extents, inclusive, section
+from ._tensors.checkpoints import Checkpoints
+from ._tensors.load import load_tensors
+from ._tensors.pending import SaveHandle
+from ._tensors.save import save_tensors
+from ._tensors.shard import Shard
+from ._tensors.verify import Verified, verify_tensors
 from ._tiles import Tile
 from ._whole import load, save
 
@@ -50,6 +56,7 @@ __all__ = [
     "__version__",
     "ArgumentError",
     "Attributes",
+    "Checkpoints",
     "DatasetFile",
     "DisagreementError",
     "Distribution",
@@ -63,21 +70,27 @@ __all__ = [
     "Hint",
     "InternalError",
     "OutOfCoreArray",
+    "SaveHandle",
     "Section",
     "SectionError",
+    "Shard",
     "StateError",
     "Statistics",
     "StatisticsField",
     "StorageError",
     "Tile",
+    "Verified",
     "distribute",
     "explain",
     "extents",
     "hints",
     "inclusive",
     "load",
+    "load_tensors",
     "open",
     "parse_bytes",
     "save",
+    "save_tensors",
     "section",
+    "verify_tensors",
 ]

@@ -1,0 +1,1 @@
+"""Checkpoints: named tensors in safetensors files, from any sharding to any sharding."""

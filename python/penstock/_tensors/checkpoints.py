@@ -1,0 +1,148 @@
+"""A folder of checkpoints, one for each step of a program."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from .._core import ArgumentError, _remove_unfinished
+from .._types import Comm, Path
+from .._values import comm_address, path_bytes, whole_number
+from .load import Wanted, load_tensors
+from .meeting import Meeting
+from .pending import SaveHandle, settle
+from .save import Given, save_tensors
+from .verify import is_whole
+
+_NAME = re.compile(r"step-(\d{9,})(\.safetensors)?")
+
+
+class Checkpoints:
+    """A folder of checkpoints, one for each step, of which the last ones are kept. All calls are collective.
+
+    A checkpoint is there as a whole or not at all. What a program that was killed has left of one is removed by the
+    next save.
+
+    Args:
+        folder: Where they are; it is made by the first save.
+        comm: An mpi4py communicator. None: this process alone.
+        keep: How many are kept, at least 1; older ones are removed when a new one is in place. None: all.
+        max_file_size: As in `save_tensors`: given, a checkpoint is a folder ``step-000001200``, else a file
+            ``step-000001200.safetensors``.
+        checksums: As in `save_tensors`.
+        hints: As in `penstock.open`.
+
+    Raises:
+        ArgumentError: For a ``keep`` that is none.
+    """
+
+    def __init__(self, folder: Path, *, comm: Comm = None, keep: Optional[int] = None,
+                 max_file_size: Optional[Any] = None, checksums: bool = False,
+                 hints: Optional[Mapping[str, Any]] = None):
+        if keep is not None and whole_number(keep, "keep") < 1:
+            raise ArgumentError(f"keep={keep}: at least 1 checkpoint is kept")
+        self.folder, self.keep = os.fsdecode(path_bytes(folder)), keep
+        self._comm, self._meeting = comm, Meeting(comm, comm_address(comm), path_bytes(folder))
+        self._how: dict[str, Any] = {"comm": comm, "max_file_size": max_file_size, "checksums": checksums,
+                                     "hints": hints}
+
+    def path(self, step: int) -> str:
+        """Where the checkpoint of a step is, or would be. Not collective."""
+        ending = "" if self._how["max_file_size"] is not None else ".safetensors"
+        return os.path.join(self.folder, f"step-{whole_number(step, 'step'):09}{ending}")
+
+    def save(self, step: int, tensors: Mapping[str, Given], *, metadata: Optional[Mapping[str, str]] = None,
+             wait: bool = True) -> Optional[SaveHandle]:
+        """Saves the checkpoint of a step, see `save_tensors`. When it is in place, older ones go as ``keep`` says.
+
+        Args:
+            step: 0 or more, the same on all ranks.
+            tensors: As in `save_tensors`.
+            metadata: As in `save_tensors`; the step is added, as ``step``.
+            wait: As in `save_tensors`.
+
+        Returns:
+            A handle with ``wait=False``, else None.
+
+        Raises:
+            ArgumentError, SectionError, DisagreementError, StorageError: As `save_tensors`.
+        """
+        settle(self._comm)
+
+        def checked() -> str:
+            if whole_number(step, "step") < 0:
+                raise ArgumentError(f"step {step} is negative")
+            return self.path(step)
+
+        path = self._meeting.check(checked)
+        self._meeting.first(lambda: os.makedirs(self.folder, exist_ok=True))
+        handle = save_tensors(path, tensors, metadata={**(metadata or {}), "step": str(step)}, wait=False, **self._how)
+        assert handle is not None
+        handle.finish_with(lambda: self._meeting.first(self._tidy))
+        if wait:
+            handle.wait()
+            return None
+        return handle
+
+    def steps(self) -> list[int]:
+        """Those of which there is a whole checkpoint, ascending."""
+        return self._told(lambda: sorted(step for step, name in self._there() if is_whole(name)))
+
+    def latest(self) -> Optional[int]:
+        """The last step of which there is a whole checkpoint; None: of none."""
+        return self._told(lambda: next((step for step, name in sorted(self._there(), reverse=True) if is_whole(name)),
+                                       None))
+
+    def load(self, wanted: Wanted = None, *, step: Optional[int] = None) -> dict[str, Any]:
+        """Loads tensors of a checkpoint, see `load_tensors`.
+
+        Args:
+            wanted: As in `load_tensors`.
+            step: Of which one. Default: of the latest.
+
+        Raises:
+            ArgumentError: Where there is no checkpoint, or as `load_tensors`.
+            SectionError, FormatError, StorageError: As `load_tensors`.
+        """
+        settle(self._comm)
+        found = self.latest() if step is None else step
+
+        def checked() -> str:
+            if found is None:
+                raise ArgumentError(f"there is no checkpoint in '{self.folder}'")
+            return next((name for at, name in self._there() if at == found), self.path(found))
+
+        return load_tensors(self._meeting.check(checked), wanted, comm=self._comm, hints=self._how["hints"])
+
+    def _told(self, look: Any) -> Any:
+        found: list[Any] = [None]
+
+        def work() -> None:
+            found[0] = look()
+
+        self._meeting.first(work)
+        return self._meeting.broadcast(found[0])
+
+    def _there(self) -> list[tuple[int, str]]:
+        """Steps and paths of all checkpoints, torn ones too. Not collective."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [(int(match[1]), os.path.join(self.folder, name)) for name in names
+                if (match := _NAME.fullmatch(name))]
+
+    def _tidy(self) -> None:
+        """On rank 0, when a checkpoint is in place and no other is being made."""
+        _remove_unfinished(os.fsencode(self.folder))
+        there = sorted(self._there(), reverse=True)
+        whole = [(step, name) for step, name in there if is_whole(name)]
+        old = [name for _, name in whole[self.keep :]] if self.keep is not None else []
+        for name in old + [name for step, name in there if (step, name) not in whole]:
+            if os.path.isdir(name):
+                shutil.rmtree(name)
+            else:
+                os.unlink(name)

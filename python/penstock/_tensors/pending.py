@@ -1,0 +1,92 @@
+"""Saves that go on while the program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+from .._core import Error
+from .._file import File
+from .._handle import Handle
+from .meeting import Meeting
+
+
+class SaveHandle:
+    """What `save_tensors` returns with ``wait=False``.
+
+    Nothing of it needs the program to call MPI between save and wait. It need not be kept: the next save or load with
+    the same communicator waits for it first.
+    """
+
+    path: str  #: as it was given
+
+    def __init__(self, meeting: Meeting, path: str, size: int):
+        self._meeting, self.path, self.nbytes = meeting, path, size
+        self._files: list[tuple[File, Handle]] = []
+        self._at_end: list[Callable[[], None]] = []
+        self._over = False
+
+    def add(self, file: File) -> None:
+        """Collective: all of it has been passed on, and it closes."""
+        self._files.append((file, Handle(file._inner.close_begin())))
+
+    def finish_with(self, work: Callable[[], None]) -> None:
+        """What is to be done then, collectively, when all files are in place."""
+        self._at_end.append(work)
+
+    def abandon(self) -> None:
+        """This rank lets go of everything: no file is put in place."""
+        self._over = True
+        for file, _ in self._files:
+            file._inner.abandon()
+
+    def test(self) -> bool:
+        """Whether all that this rank writes is in its files. Not collective; errors are for `wait`."""
+        return self._over or all([handle.test() for _, handle in self._files])
+
+    @property
+    def progress(self) -> float:
+        """The share, 0 to 1, of what this rank has buffered that is in its files by now. Not collective."""
+        if self.test():
+            return 1.0
+        counts = [file.statistics for file, _ in self._files]
+        buffered = sum(count.bytes_buffered for count in counts)
+        return min(1.0, sum(count.bytes_written for count in counts) / buffered) if buffered else 1.0
+
+    def wait(self) -> None:
+        """Returns when the files are whole, on the device and in place. Collective. Again: nothing more happens.
+
+        Raises:
+            StorageError: If something could not be written; an old checkpoint is as it was then.
+            DisagreementError: If ranks are in different calls.
+        """
+        if self._over:
+            return
+        _pending[:] = [(comm, handle) for comm, handle in _pending if handle is not self]
+        self._over = True
+        failed: Optional[Error] = None
+        for _, handle in self._files:  # all of them: every rank comes to the same end of each
+            try:
+                handle.wait()
+            except Error as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        for work in self._at_end:
+            work()
+
+
+_pending: list[tuple[Any, SaveHandle]] = []
+
+
+def add(comm: Any, handle: SaveHandle) -> None:
+    _pending.append((comm, handle))
+
+
+def settle(comm: Any) -> None:
+    """Collective: the saves that have begun with this communicator are over. Raises what went wrong with one."""
+    while True:
+        mine = [handle for other, handle in _pending if other == comm]
+        if not mine:
+            return
+        mine[0].wait()
