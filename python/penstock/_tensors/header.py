@@ -101,6 +101,8 @@ def _entry(name: str, said: Any, data: int) -> Entry:
 
 
 def _check_metadata(said: Any) -> dict[str, str]:
+    if said is None:  # the reference implementation takes that, too
+        return {}
     if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
         raise _Damaged(f"{METADATA} is no object of strings")
     return said
@@ -127,7 +129,7 @@ def parsed(text: bytes, file_size: int, path: str) -> Header:
         said = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
         if not isinstance(said, dict) or not text.startswith(b"{"):
             raise _Damaged("it is no JSON object")
-        metadata = _check_metadata(said.pop(METADATA, {}))
+        metadata = _check_metadata(said.pop(METADATA, None))
         for name in (*said, *metadata, *metadata.values()):
             name.encode()
         tensors = {name: _entry(name, entry, data) for name, entry in said.items()}
