@@ -111,7 +111,8 @@ class ByteFile {
                      range.begin, begin, end});
   }
 
-  /// The first half of close: from here on the file counts as closed.
+  /// The first half of close: from here on the file counts as closed. One that replaces another is
+  /// brought to the device meanwhile.
   void begin_close();
   bool is_closing_done();
   void finish_close();
@@ -158,6 +159,7 @@ class ByteFile {
 
   bool replaces() const noexcept { return flag_ == OpenFlag::replace; }
   void make_replacement();
+  void sync_in_background();
   std::optional<Error> ready_to_replace();
   void replace(const Channel& channel);
   void put_in_place(const Channel& channel);
@@ -168,6 +170,7 @@ class ByteFile {
   InCall::Awaited awaited_by(const ByteRequest& request) const;
   void meet(const Channel& channel, const std::vector<Common>& common = {},
             const std::optional<Error>& error = std::nullopt);
+  void count_as_closed();
   void finish_closing();
   void sync_own();
   void sync_name();
@@ -196,6 +199,7 @@ class ByteFile {
   Seal* seal_ = nullptr;
   std::atomic<bool> open_ = false;            // and not closing
   std::unique_ptr<Replacement> replacement_;  // on rank 0
+  std::optional<Error> sync_failure_;         // of sync_in_background(), once that is drained
   StorageCounts counts_;                      // of what no operation does; outlives storage_
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;

@@ -11,13 +11,19 @@ namespace penstock {
 void ByteFile::begin_close() {
   const CallGate::Pass pass = admit();
   if (!open_) return;
+  count_as_closed();
+  if (replaces()) sync_in_background();
+}
+
+void ByteFile::count_as_closed() {
   in_flight_->end_reads();
   open_ = false;
 }
 
 bool ByteFile::is_closing_done() {
   const auto pass = try_admit();
-  return pass && (!storage_ || buffered_->pending().empty());
+  if (!pass || !storage_) return pass.has_value();
+  return replaces() ? buffered_->is_drained() : buffered_->pending().empty();
 }
 
 void ByteFile::close() {
@@ -26,7 +32,7 @@ void ByteFile::close() {
   const InCall in(comm_, path_, {CallKind::close});
   const Watched watched(listener_, Phase::close_call);
   const bool begins = open_;
-  if (begins) begin_close();
+  if (begins) count_as_closed();
   const std::optional<Error> error = attempt([&] { finish_closing(); });
   // Where ranks are in other calls nothing is done: the file is as open as before.
   if (storage_ && begins) open_ = true;

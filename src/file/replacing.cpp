@@ -28,11 +28,24 @@ void ByteFile::make_replacement() {
   open_path_ = replacement_->path();
 }
 
+/// Behind all that this rank has queued: most of what it has written is on the device when the
+/// ranks meet. A failure is kept, since the system reports it once.
+void ByteFile::sync_in_background() {
+  ++counts_.other_calls;
+  IoUnit unit;
+  unit.work = [this] {
+    const std::int64_t code = storage_->sync();
+    if (code < 0) sync_failure_ = attempt([&] { throw_errno("syncing", path_, code); });
+  };
+  buffered_->submit(std::move(unit));
+}
+
 /// What forbids it on this rank: for the meeting of close. Otherwise all that this rank has written
 /// is on the device.
 std::optional<Error> ByteFile::ready_to_replace() {
   file_->failure_to_tell();
   if (file_->damage) return file_->damage;
+  if (sync_failure_) return sync_failure_;
   return attempt([&] {
     ++counts_.other_calls;
     const Watched access(listener_, Phase::file_sync);
