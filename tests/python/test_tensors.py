@@ -101,10 +101,35 @@ got = ps.load_tensors("theirs.safetensors", comm=comm)
 assert list(got) == ["b", "a", "c"] and np.array_equal(got["a"], np.arange(24).reshape(4, 6)) and got["c"] == 7
 d = ps.distribute((4, 6), comm, kind=("*", "block"))
 assert np.array_equal(ps.load_tensors("theirs.safetensors", {"a": d}, comm=comm)["a"], got["a"][d.section.index])
-with ps.open("theirs.safetensors", shape=(None,), dtype="u1", comm=comm) as f:
-    before = f.statistics.bytes_read
 """, ranks)
     assert ps.verify_tensors(tmp_path / "theirs.safetensors") == ps.Verified(1, 3, 96 + 40 + 1, 0)
+
+
+@pytest.mark.parametrize("ranks", (1, 3))
+def test_the_same_tensors_are_saved_again_and_again(mpirun, ranks):
+    """What was worked out for the first save is kept; what has changed since is not."""
+    mpirun(HEAD + """
+from penstock._tensors import layout
+rows = slice(2 * rank, 2 * rank + 2)
+def tensors(value, extent=2 * size):
+    return {"a": ps.Shard(np.full((2, 5), value, "f4"), rows, (extent, 5)), "b": np.array(value)}
+for checksums in False, True:
+    for value in 1, 2, 3:
+        known = [one.id for _, one in layout._known]
+        ps.save_tensors("x", tensors(value), comm=comm, checksums=checksums, metadata={"step": "s" * 9 ** value})
+        assert value == 1 and not checksums or [one.id for _, one in layout._known] == known
+        found = ps.load_tensors("x", comm=comm)
+        assert (found["a"] == value).all() and found["a"].shape == (2 * size, 5) and found["b"] == value
+        assert ps.verify_tensors("x").checksums == 2 * checksums
+if size > 1:
+    same(ps.DisagreementError, "tensor 'b'.*ranks 0 and 2", lambda: ps.save_tensors("x", tensors(4 + (rank == 2)), comm=comm))
+    same(ps.ArgumentError, "tensor 'a'.*have 30 of its 35", lambda: ps.save_tensors("x", tensors(4, 7), comm=comm))
+    if rank == 0:
+        ps.save_tensors("alone", tensors(5, 2), comm=MPI.COMM_SELF)  # of this rank alone: known to no other
+    ps.save_tensors("x", tensors(6) if rank else {**tensors(6), "more": np.ones(3)}, comm=comm)
+    ps.save_tensors("x", tensors(7), comm=comm)
+    assert (ps.load_tensors("x", comm=comm)["a"] == 7).all()
+""", ranks)
 
 
 def test_types_that_numpy_lacks_are_saved_by_their_bits(tmp_path):

@@ -23,22 +23,20 @@ def open_bytes(path: Any, comm: Any, hints: Optional[Mapping[str, Any]]) -> File
     return opened(path, comm, lambda: given_for(path, "r", (None,), "u1", None, 0, hints, "raw", NOTHING_MORE))
 
 
-def _arguments(pieces: Sequence[Piece], offsets: Sequence[int]) -> tuple[list[Any], ...]:
-    """In the order of the file, in which thousands cost little."""
-    order = sorted(range(len(pieces)), key=offsets.__getitem__)
-    return ([pieces[i].memory for i in order], [pieces[i].section for i in order], [pieces[i].placed for i in order],
-            [int(offsets[i]) for i in order])
+def _columns(pieces: Sequence[Piece]) -> tuple[list[Any], list[Any], list[Any]]:
+    return ([piece.memory for piece in pieces], [piece.section for piece in pieces], [piece.placed for piece in pieces])
 
 
 def write(file: File, header: Optional[bytes], pieces: Sequence[Piece], offsets: Sequence[int]) -> File:
-    """Collective. `header`: of the rank that writes it. `offsets`: where each piece's tensor begins. The file."""
-    arrays, sections, shapes, places = _arguments(pieces, offsets)
+    """Collective. `header`: of the rank that writes it. `offsets`: where each piece's tensor begins. They ascend, or it
+    costs more. The file."""
+    arrays, sections, shapes = _columns(pieces)
     if header:
-        for column, first in ((arrays, np.frombuffer(header, "u1")), (sections, (0,)), (shapes, (len(header),)),
-                              (places, 0)):
+        for column, first in ((arrays, np.frombuffer(header, "u1")), (sections, (0,)), (shapes, (len(header),))):
             column.insert(0, first)
+        offsets = [0, *offsets]
     try:
-        file._inner.write_placed(arrays, sections, shapes, places, None)
+        file._inner.write_placed(arrays, sections, shapes, offsets, None)
     except BaseException:
         file._inner.abandon()
         raise
@@ -47,11 +45,11 @@ def write(file: File, header: Optional[bytes], pieces: Sequence[Piece], offsets:
 
 def read(file: File, pieces: Sequence[Piece], offsets: Sequence[int], problem: Optional[tuple[str, str]]) -> None:
     """Collective. `problem`: what this rank has found wrong, for all."""
-    file._inner.read_placed(*_arguments(pieces, offsets), problem)
+    order = sorted(range(len(pieces)), key=offsets.__getitem__)
+    file._inner.read_placed(*_columns([pieces[i] for i in order]), [offsets[i] for i in order], problem)
 
 
-def replace_text(path: Any, text: bytes, meeting_rank: int, comm: Any) -> None:
-    """Collective: a small file, as a whole. `text`: rank 0's, of the same length on all."""
-    with make(path, len(text), comm, {"active_buffer_size": 0}) as file:
-        write(file, text if meeting_rank == 0 else None, [], [])
-
+def replace_text(path: Any, text: Optional[bytes], length: int, comm: Any) -> None:
+    """Collective: a small file, as a whole. `text`: of the rank that has it; `length`: of that."""
+    with make(path, length, comm, {"active_buffer_size": 0}) as file:
+        write(file, text, [], [])

@@ -34,16 +34,22 @@ class Header:
     data: int  #: byte of the file where the first tensor begins
 
 
-def written(tensors: Iterable[tuple[str, str, tuple[int, ...], int]], metadata: Mapping[str, str]) -> bytes:
-    """With its length, padded so that data begins at a multiple of 8. Of (name, dtype, shape, bytes) in their order."""
+def entries(tensors: Iterable[tuple[str, str, tuple[int, ...], int]]) -> str:
+    """The JSON, without braces, of (name, dtype, shape, bytes) in the order of the file."""
     quoted = json.encoder.encode_basestring
-    parts = [f'"{METADATA}":{json.dumps(dict(metadata), ensure_ascii=False)}'] if metadata else []
+    parts = []
     end = 0
     for name, dtype, shape, size in tensors:
         begin, end = end, end + size
         parts.append(f'{quoted(name)}:{{"dtype":"{dtype}","shape":[{",".join(map(str, shape))}],'
                      f'"data_offsets":[{begin},{end}]}}')
-    text = ("{" + ",".join(parts) + "}").encode()
+    return ",".join(parts)
+
+
+def written(told: str, metadata: Mapping[str, str]) -> bytes:
+    """With its length, padded so that data begins at a multiple of 8. `told`: of the tensors, by `entries`."""
+    first = f'"{METADATA}":{json.dumps(dict(metadata), ensure_ascii=False)}' if metadata else ""
+    text = ("{" + first + ("," if first and told else "") + told + "}").encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MOST:
         raise ArgumentError(f"the header of a file would have {len(text)} bytes, and readers of safetensors refuse "

@@ -35,11 +35,6 @@ def read_header(file: File, path: str) -> Header:
     return header.parsed(first[header.LENGTH_BYTES : end], size, path)
 
 
-def _is_listed(wanted: Any) -> bool:
-    """Whether names alone are wanted, all of each."""
-    return not isinstance(wanted, Mapping)
-
-
 def wanted_names(wanted: Wanted) -> Optional[list[str]]:
     """None: all. Raises ArgumentError."""
     if wanted is None:
@@ -89,7 +84,9 @@ class _Loading:
     """What one rank wants, and has got."""
 
     def __init__(self, wanted: Wanted, names: Optional[list[str]]):
-        self._wishes = None if wanted is None else dict.fromkeys(names or (), ...) if _is_listed(wanted) else wanted
+        self._wishes: Optional[Mapping[str, Any]] = None
+        if wanted is not None:
+            self._wishes = wanted if isinstance(wanted, Mapping) else dict.fromkeys(names or (), ...)
         self.values: dict[str, Any] = {}
 
     def names_in(self, held: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
@@ -17,15 +18,16 @@ class Meeting:
 
     def __init__(self, comm: Any, address: int, path: bytes):
         self._comm, self._address, self._path = comm, address, path
-        self.rank, self.size = (0, 1) if comm is None else (comm.Get_rank(), comm.Get_size())
+        self.rank: int = 0 if comm is None else comm.Get_rank()
+        self.size: int = 1 if comm is None else comm.Get_size()
 
     def agree(self, common: Mapping[str, Any], problem: Optional[Exception] = None) -> None:
         """All ranks are in the same call with the same values, and nothing is wrong; else all raise the same."""
         self._first(common, lambda: None, problem)
 
-    def first(self, work: Callable[[], None]) -> None:
-        """What `work` raises on rank 0, the only one that calls it, all raise."""
-        self._first({}, work, None)
+    def first(self, work: Callable[[], T]) -> T:
+        """What `work` returns on rank 0, the only one that calls it, or raises. For small things."""
+        return self._first({}, work, None)
 
     def check(self, work: Callable[[], T]) -> T:
         """What this rank's `work` returns; what it raises on any rank, all raise."""
@@ -37,13 +39,10 @@ class Meeting:
         self._first({}, lambda: None, problem)
         return result  # type: ignore[return-value]
 
-    def _first(self, common: Mapping[str, Any], work: Callable[[], None], problem: Optional[Exception]) -> None:
-        def call() -> bytes:
-            work()
-            return b""
-
+    def _first(self, common: Mapping[str, Any], work: Callable[[], T], problem: Optional[Exception]) -> T:
         texts = [(name, tellable(value)) for name, value in common.items()]
-        _on_first_rank(self._address, self._path, texts, call, False, problem)
+        told = _on_first_rank(self._address, self._path, texts, lambda: pickle.dumps(work()), False, problem)
+        return pickle.loads(told)
 
     def gather(self, mine: T) -> list[T]:
         """Of all ranks, on rank 0; nothing on the others."""
@@ -56,6 +55,10 @@ class Meeting:
     def broadcast(self, value: T) -> T:
         """What rank 0 has."""
         return value if self._comm is None else self._comm.bcast(value)
+
+    def alike(self, value: Any) -> bool:
+        """Whether all ranks have the same."""
+        return self._comm is None or len(set(self._comm.allgather(value))) == 1
 
     def any(self, here: bool) -> bool:
         """Whether it is true of some rank."""

@@ -1,23 +1,18 @@
-"""Who writes what into which file: worked out by rank 0 from what all ranks have."""
+"""The tensors of a file, worked out by rank 0 from what all ranks have of them."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
-from .._core import ArgumentError, DisagreementError, Section, _crc32c_of_shares
-from . import header
+from .._core import ArgumentError, DisagreementError, Section
 from .dtypes import BITS, byte_count
 from .shard import Part, Piece
-
-CHECKSUMS = "penstock.crc32c"  #: in the metadata: JSON of the tensors' checksums, 8 hexadecimal digits each
 
 
 @dataclass
@@ -28,7 +23,6 @@ class Table:
     dtypes: list[str] = field(default_factory=list)
     shapes: list[tuple[int, ...]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
-    shares: Optional[list[int]] = None  #: of checksums
 
     @staticmethod
     def of(pieces: Sequence[Piece]) -> Table:
@@ -163,83 +157,3 @@ def _overlapping_blocks(bounds: np.ndarray) -> list[tuple[int, int]]:
         if meets.any():
             return [(int(order[i]), int(order[i + 1 + int(np.argmax(meets))]))]
     return []
-
-
-@dataclass
-class PlannedFile:
-    """A file to write."""
-
-    header: bytes
-    tensors: list[Tensor]
-
-    @functools.cached_property
-    def bytes(self) -> int:
-        return len(self.header) + sum(tensor.bytes for tensor in self.tensors)
-
-
-def split(tensors: Sequence[Tensor], most: Optional[int]) -> list[list[Tensor]]:
-    """Over files of at most so many bytes of data, but for a tensor that alone has more."""
-    files: list[list[Tensor]] = [[]]
-    filled = 0
-    for tensor in tensors:
-        size = tensor.bytes
-        if most is not None and files[-1] and filled + size > most:
-            files.append([])
-            filled = 0
-        files[-1].append(tensor)
-        filled += size
-    return files
-
-
-def checksum(tensor: Tensor, tables: Sequence[Table]) -> int:
-    shares = 0
-    for group in tensor.groups:
-        rank, number = tensor.holders[group[0]]
-        shares ^= tables[rank].shares[number]  # type: ignore[index]
-    return _crc32c_of_shares(shares, tensor.bytes)
-
-
-def check_replicas(tensors: Sequence[Tensor], shares: Sequence[dict[int, int]]) -> None:
-    """Ranks with the same part must have the same bytes. `shares`: of each rank, by number in its table."""
-    for tensor in tensors:
-        for group in tensor.groups:
-            if len(group) < 2:
-                continue
-            first, first_number = tensor.holders[group[0]]
-            for holder in group[1:]:
-                rank, number = tensor.holders[holder]
-                if shares[rank][number] != shares[first][first_number]:
-                    raise DisagreementError(
-                        f"tensor {tensor.name!r}: ranks {first} and {rank} both have "
-                        f"{in_words(tensor.parts[holder])}, with different elements; ranks that have the same part "
-                        "must have the same in it")
-
-
-def assigned(files: Sequence[PlannedFile], tables: Sequence[Table]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each rank, for each entry of its table: the file it is written into, and where its tensor begins there.
-
-    The file is -1 where another rank writes the same part: these take turns along the file, so that what a rank writes
-    lies together.
-    """
-    shares = [(np.full(len(table.names), -1), np.zeros(len(table.names), np.int64)) for table in tables]
-    for at, file in enumerate(files):
-        offset, behind = len(file.header), file.bytes + 1
-        for tensor in file.tensors:
-            for group in tensor.groups:
-                rank, number = tensor.holders[group[offset * len(group) // behind]]
-                shares[rank][0][number], shares[rank][1][number] = at, offset
-            offset += tensor.bytes
-    return shares
-
-
-def planned(tensors: Sequence[Tensor], most: Optional[int], metadata: dict[str, str],
-            sums: Optional[dict[str, str]]) -> list[PlannedFile]:
-    """`sums`: of each tensor, as text."""
-    files = []
-    for some in split(tensors, most):
-        told = dict(metadata)
-        if sums is not None:
-            told[CHECKSUMS] = json.dumps({tensor.name: sums[tensor.name] for tensor in some})
-        entries = [(tensor.name, tensor.dtype, tensor.shape, tensor.bytes) for tensor in some]
-        files.append(PlannedFile(header.written(entries, told), some))
-    return files

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Union, overload
 
@@ -16,9 +15,10 @@ from .._types import Comm, Path
 from .._values import comm_address, path_bytes, tellable
 from . import files, pending
 from .index import INDEX, files_of, index_text, names_for
+from .layout import CHECKSUMS, FileLayout, Layout, check_replicas, layout_of
 from .meeting import Meeting
 from .pending import SaveHandle
-from .plan import CHECKSUMS, PlannedFile, Table, assigned, check_replicas, checksum, merged, planned
+from .plan import Table
 from .shard import Piece, Shard, piece_to_save
 
 ALL_OF_IT = 1 << 60  #: bytes that a process may buffer, where nothing shall wait for the device
@@ -39,7 +39,7 @@ class _Wanted:
 def _pieces_of(tensors: Mapping[str, Given]) -> list[Piece]:
     if not isinstance(tensors, Mapping):
         raise ArgumentError(f"tensors must be a dictionary of names, not {type(tensors).__name__}")
-    pieces = []
+    pieces: list[Piece] = []
     for name, value in tensors.items():
         try:
             if type(name) is not str or name == "__metadata__":
@@ -74,13 +74,21 @@ def _wanted(tensors: Any, metadata: Any, max_file_size: Any, checksums: Any) -> 
 
 @dataclass
 class _Plan:
-    """What all ranks do. On rank 0 with the files' headers."""
+    """What is written, as all ranks know it."""
 
     names: list[bytes]  #: of the files
-    sizes: list[int]
-    old: set[str]  #: files of a checkpoint before, which go at the end
-    index: Optional[bytes]  #: None: there is one file
+    headers: list[int]  #: bytes of each one's header
+    sizes: list[int]  #: of each file
+    index: Optional[int] = None  #: bytes of the index; None: there is one file
+
+
+@dataclass
+class _Texts:
+    """What rank 0 alone has of it."""
+
     headers: list[bytes] = field(default_factory=list)
+    index: bytes = b""
+    old: set[str] = field(default_factory=set)  #: files of the checkpoint before, which go at the end
 
 
 class _Saving:
@@ -88,98 +96,73 @@ class _Saving:
 
     def __init__(self, meeting: Meeting, path: bytes, wanted: _Wanted):
         self._meeting, self._path, self._wanted = meeting, path, wanted
+        self._texts = _Texts()
 
-    def plan(self) -> tuple[_Plan, np.ndarray, np.ndarray]:
-        """Collective. Of each own piece the number of its file (-1: none), too, and its tensor's offset there."""
-        wanted, meeting = self._wanted, self._meeting
-        table = Table.of(wanted.pieces)
-        if wanted.checksums:
-            table.shares = [self._share(piece) for piece in wanted.pieces]
-        tables = meeting.gather(table)
-        tensors: list[Any] = []
-        meeting.first(lambda: tensors.extend(merged(tables)))
-        self._compare(tables, tensors)
-        plans: list[_Plan] = []
-        shares: list[tuple[np.ndarray, np.ndarray]] = []
+    def _shares(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Of checksums, of these of the own pieces."""
+        pieces = self._wanted.pieces
+        return {n: _crc32c_share(pieces[n].memory, pieces[n].section, list(pieces[n].placed)) for n in numbers}
 
-        def work() -> None:
-            sums = {t.name: f"{checksum(t, tables):08x}" for t in tensors} if wanted.checksums else None
-            made = planned(tensors, wanted.most, wanted.metadata, sums)
-            plans.append(self._name(made))
-            shares.extend(assigned(made, tables))
-
-        meeting.first(work)
-        plan = plans[0] if plans else None
-        headers = plan.headers if plan else []
-        if plan:
-            plan.headers = []
-        plan = meeting.broadcast(plan)
-        assert plan is not None
-        plan.headers = headers
-        return (plan, *meeting.scatter(shares))
-
-    @staticmethod
-    def _share(piece: Piece) -> int:
-        return _crc32c_share(piece.memory, piece.section, list(piece.placed))
-
-    def _compare(self, tables: list[Table], tensors: list[Any]) -> None:
+    def _plan(self, layout: Layout) -> _Plan:
         """Collective. Raises where ranks have the same part of a tensor, and different elements."""
-        if self._meeting.size == 1:
-            return
-        wanted: list[list[int]] = [[] for _ in range(self._meeting.size)]
-        for tensor in tensors:
-            for group in tensor.groups:
-                for holder in group if len(group) > 1 else ():
-                    rank, number = tensor.holders[holder]
-                    wanted[rank].append(number)
-        mine = self._meeting.scatter(wanted)
-        shares = self._meeting.gather({number: self._share(self._wanted.pieces[number]) for number in mine})
-        self._meeting.first(lambda: check_replicas(tensors, shares))
+        wanted, shares = self._wanted, list[dict[int, int]]()
+        if wanted.checksums or layout.compares:
+            mine = range(len(wanted.pieces)) if wanted.checksums else layout.compare
+            shares = self._meeting.gather(self._shares(mine))
 
-    def _name(self, made: list[PlannedFile]) -> _Plan:
+        def work() -> _Plan:
+            if layout.compares:
+                check_replicas(layout.tensors, shares)
+            sums = shares if wanted.checksums else None
+            self._texts.headers = [file.header(wanted.metadata, sums) for file in layout.files]
+            return self._named(layout.files)
+
+        return self._meeting.first(work)
+
+    def _named(self, made: list[FileLayout]) -> _Plan:
         """On rank 0."""
-        sizes, headers = [file.bytes for file in made], [file.header for file in made]
+        headers = [len(header) for header in self._texts.headers]
+        sizes = [length + file.bytes for length, file in zip(headers, made)]
         if self._wanted.most is None:
-            return _Plan([self._path], sizes, set(), None, headers)
+            return _Plan([self._path], headers, sizes)
         folder = os.fsdecode(self._path)
         os.makedirs(folder, exist_ok=True)
-        old = files_of(folder)
-        names = names_for(len(made), old)
+        self._texts.old = files_of(folder)
+        names = names_for(len(made), self._texts.old)
         tensors = {tensor.name: name for name, file in zip(names, made) for tensor in file.tensors}
-        index = index_text(tensors, sum(size - len(header) for size, header in zip(sizes, headers)),
-                           self._wanted.metadata)
-        return _Plan([os.fsencode(os.path.join(folder, name)) for name in names], sizes, old, index, headers)
+        self._texts.index = index_text(tensors, sum(file.bytes for file in made), self._wanted.metadata)
+        paths = [os.fsencode(os.path.join(folder, name)) for name in names]
+        return _Plan(paths, headers, sizes, len(self._texts.index))
 
     def write(self, comm: Any, hints: Mapping[str, Any]) -> SaveHandle:
         """Collective. Returns when this rank's memory is free; the handle's wait() puts the files in place."""
-        plan, at, offsets = self.plan()
+        layout = layout_of(self._meeting, Table.of(self._wanted.pieces), self._wanted.most)
+        plan = self._plan(layout)
         handle = SaveHandle(self._meeting, os.fsdecode(self._path), sum(plan.sizes))
-        for number, (name, size) in enumerate(zip(plan.names, plan.sizes)):
-            own = np.flatnonzero(at == number)
-            pieces = [self._wanted.pieces[i] for i in own]
+        for number, (name, size, begin) in enumerate(zip(plan.names, plan.sizes, plan.headers)):
+            pieces = [self._wanted.pieces[i] for i in layout.order[number]]
+            offsets = [begin + offset for offset in layout.offsets[number]]
+            header = self._texts.headers[number] if self._meeting.rank == 0 else None
             try:
-                file = files.make(name, size, comm, hints)
-                handle.add(files.write(file, plan.headers[number] if plan.headers else None, pieces,
-                                       offsets[own].tolist()))
+                handle.add(files.write(files.make(name, size, comm, hints), header, pieces, offsets))
             except BaseException:
                 handle.abandon()
                 raise
         if plan.index is not None:
-            handle.finish_with(lambda: self._put_index(plan, comm))
+            length = plan.index
+            handle.finish_with(lambda: self._put_index(length, comm))
         return handle
 
-    def _put_index(self, plan: _Plan, comm: Any) -> None:
+    def _put_index(self, length: int, comm: Any) -> None:
         """Collective, when all files are in place: from here on it is the new checkpoint."""
         folder = os.fsdecode(self._path)
-        assert plan.index is not None
-        files.replace_text(os.path.join(folder, INDEX), plan.index, self._meeting.rank, comm)
-        if self._meeting.rank == 0:
-            for name in plan.old:
-                if re.fullmatch(r"[^/]+\.safetensors", name):
-                    try:
-                        os.unlink(os.path.join(folder, name))
-                    except OSError:
-                        pass  # it is nobody's any more, and goes with the next one
+        text = self._texts.index if self._meeting.rank == 0 else None
+        files.replace_text(os.path.join(folder, INDEX), text, length, comm)
+        for name in self._texts.old:
+            try:
+                os.unlink(os.path.join(folder, name))
+            except OSError:
+                pass  # it is nobody's any more
 
 
 @overload

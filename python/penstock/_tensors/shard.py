@@ -18,6 +18,7 @@ from .dtypes import BITS, byte_count, check_raw, name_of
 #: Which part of a tensor: None for all of it, a block's first indices and those behind its last, or another section.
 Part = Union[None, tuple[tuple[int, ...], tuple[int, ...]], Section]
 MOST_DIMENSIONS = 8  #: of what the engine takes a part of
+_ZEROS = [(0,) * n for n in range(MOST_DIMENSIONS + 1)]
 
 
 @dataclass(eq=False)
@@ -70,6 +71,7 @@ def _for_buffer(array: np.ndarray) -> np.ndarray:
 
 def whole_piece(name: str, dtype: str, shape: tuple[int, ...], array: np.ndarray, fills: bool = False) -> Piece:
     """All of a tensor. `fills`: the array is to be filled, so that it must not be a copy."""
+    placed: tuple[int, ...]
     if BITS[dtype] < 8:
         array, placed = array.reshape(-1), (byte_count(dtype, math.prod(shape)),)
         if array.shape != placed:
@@ -142,6 +144,8 @@ def _block_of(section: Any, shape: tuple[int, ...], array: np.ndarray) -> Option
 
 def piece_to_save(name: str, value: Any) -> Piece:
     """Of what `save_tensors` was given. Raises ArgumentError, SectionError."""
+    if type(value) is np.ndarray and 1 <= value.ndim <= MOST_DIMENSIONS and value.dtype.kind in "biufc":
+        return Piece(name, name_of(value.dtype), value.shape, None, value, _ZEROS[value.ndim], value.shape)
     if not isinstance(value, Shard):
         array = np.asarray(value)
         return whole_piece(name, name_of(array.dtype), array.shape, array)

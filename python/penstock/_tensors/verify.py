@@ -15,7 +15,7 @@ from .._types import Path
 from . import header
 from .header import Entry, Header
 from .index import INDEX, read_index
-from .plan import CHECKSUMS
+from .layout import CHECKSUMS
 
 _PIECE = 1 << 24  #: bytes to read at a time
 
