@@ -143,6 +143,22 @@ def explain(
     typer.echo(plan["text"], nl=False)
 
 
+@app.command()
+def verify(
+    path: list[Path] = typer.Argument(..., help="safetensors files, or folders with a model.safetensors.index.json."),
+) -> None:
+    """Check checkpoints: headers by the rules of the format, sizes, and the tensors that have a CRC-32C.
+
+    The checksums are those that `save_tensors` writes with checksums=True. Says what is damaged, and ends with status 2.
+    """
+    from . import verify_tensors
+
+    for one in path:
+        found = verify_tensors(one)
+        typer.echo(f"{one}: whole. Tensors: {found.tensors}, of {found.bytes} bytes, in files: {found.files}; compared "
+                   f"with a checksum: {found.checksums}")
+
+
 app.command()(bench)
 
 

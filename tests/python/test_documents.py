@@ -19,7 +19,7 @@ def test_the_tutorials_pages_are_found():
 
 
 # Packages that a page's programs import, beside those that Penstock itself needs.
-NEEDS = {"formats": ("h5py", "h5netcdf", "xarray"), "zarr": ("zarr", "xarray")}
+NEEDS = {"formats": ("h5py", "h5netcdf", "xarray"), "zarr": ("zarr", "xarray"), "checkpoints": ("safetensors",)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

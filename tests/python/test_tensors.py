@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import penstock as ps
@@ -144,6 +145,11 @@ def test_types_that_numpy_lacks_are_saved_by_their_bits(tmp_path):
     ps.load_tensors(path, out)
     assert np.array_equal(out["bf"], bits) and out["four"].tolist() == [0, 1, 2, 3, 4, 5]
     assert ps.load_tensors(path, ["bf"])["bf"].tobytes() == bits.tobytes()
+
+
+def test_the_example(mpirun):
+    text = (Path(__file__).resolve().parents[2] / "examples/python/checkpoint.py").read_text()
+    assert "step 29: 7 tensors, 1572868 bytes, 7 checksums are right" in mpirun(text, 4)
 
 
 @pytest.mark.parametrize("ranks", (1, 3))

@@ -1,6 +1,8 @@
 """Tensors that are no tensors, and files that are no safetensors: one error, on all ranks, which names the tensor."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import penstock as ps
@@ -102,15 +104,25 @@ assert np.array_equal(ps.load_tensors("torn", ["a"], comm=comm)["a"], rows)
 """, ranks)
 
 
+def command(path):
+    done = subprocess.run([sys.executable, "-m", "penstock", "verify", str(path)], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return done.returncode, " ".join(done.stdout.split())
+
+
 def test_a_damaged_tensor_is_found(tmp_path):
     path = tmp_path / "a.safetensors"
     ps.save_tensors(path, {"a": np.arange(5000), "b": np.ones(3)}, checksums=True)
     assert ps.verify_tensors(path) == ps.Verified(1, 2, 40024, 2)
+    code, output = command(path)
+    assert code == 0 and "whole. Tensors: 2, of 40024 bytes, in files: 1; compared with a checksum: 2" in output
     text = bytearray(path.read_bytes())
     text[-20] ^= 4
     path.write_bytes(text)
     with pytest.raises(ps.FormatError, match="tensor 'b' is damaged.*CRC-32C"):
         ps.verify_tensors(path)
+    code, output = command(path)
+    assert code == 2 and "tensor 'b' is damaged" in output
     path.write_bytes(text[:-1])
     with pytest.raises(ps.FormatError, match="cut short"):
         ps.verify_tensors(path)
