@@ -18,6 +18,16 @@ class Commands(TyperGroup):
         return super().resolve_command(context, words)
 
 
+class WithDefault(Commands):
+    """Where none of its commands is named, the first one is meant."""
+
+    def parse_args(self, context: Any, words: list[str]) -> list[str]:
+        known = self.list_commands(context)
+        if not words or words[0] not in [*known, "--help"]:
+            words = [known[0], *words]
+        return super().parse_args(context, words)
+
+
 def integers(name: str, text: str) -> list[int]:
     from . import ArgumentError
 

@@ -13,8 +13,9 @@ from typing import Any, Optional
 import typer
 
 from . import Error, __version__, hints
+from ._bench.checkpoint import checkpoint
 from ._bench.command import bench
-from ._commands import Commands, integers
+from ._commands import Commands, WithDefault, integers
 from ._trace.command import app as traces
 
 app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
@@ -149,7 +150,7 @@ def verify(
 ) -> None:
     """Check checkpoints: headers by the rules of the format, sizes, and the tensors that have a CRC-32C.
 
-    The checksums are those that `save_tensors` writes with checksums=True. Says what is damaged, and ends with status 2.
+    The checksums are those that `save_tensors` writes with checksums=True. What is damaged is said, with status 2.
     """
     from . import verify_tensors
 
@@ -159,7 +160,10 @@ def verify(
                    f"with a checksum: {found.checksums}")
 
 
-app.command()(bench)
+benches = typer.Typer(cls=WithDefault, help="Measure in a folder of yours. Without a name of these: mpi-io.")
+benches.command("mpi-io")(bench)
+benches.command()(checkpoint)
+app.add_typer(benches, name="bench")
 
 
 def main() -> None:

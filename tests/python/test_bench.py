@@ -30,6 +30,20 @@ def test_it_compares_with_mpi_io_and_leaves_nothing_in_the_folder(tmp_path):
         assert words in text
 
 
+def test_checkpoints_beside_what_programs_do_without(tmp_path):
+    pytest.importorskip("safetensors")
+    place = tmp_path / "place"
+    place.mkdir()
+    text = bench("checkpoint", place, "--ranks", "2", "--size", "1M", "--tensors", "7", "--repeat", "2", cwd=tmp_path)
+    records = [json.loads(line) for line in (tmp_path / "penstock-bench/checkpoint.jsonl").read_text().splitlines()]
+    assert list(place.iterdir()) == []
+    assert [(r["what"], r["way"]) for r in records] == 2 * [
+        ("save", "penstock"), ("save", "penstock, wait=False"), ("save", "gather, safetensors"), ("save", "np.save of each rank"),
+        ("load", "penstock"), ("load", "safetensors")]
+    assert all(0 < r["visible"] <= r["seconds"] for r in records)
+    assert "x as fast as gather, safetensors" in text and "load, 1048576 bytes, 2 ranks, in other shards" in text
+
+
 def test_errors_say_what_is_known(tmp_path):
     for arguments, words in ((["--patterns", "blok"], "known are block-block, column-block"), (["--size", "64Q"], "is not a size"),
                              (["--ranks", "0"], "ranks must be at least 1"), (["--hint", "bufer_size=1M"], "there is no hint 'bufer_size'; did you mean buffer_size?")):

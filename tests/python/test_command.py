@@ -21,7 +21,7 @@ def penstock(*arguments, cwd=None, expect=0, timeout=300):
 
 
 @pytest.mark.parametrize("words, told", [
-    (["benhc"], "'benhc' is not known; known are demo, run, explain, bench, trace; did you mean bench?"),
+    (["benhc"], "'benhc' is not known; known are demo, run, explain, verify, trace, bench; did you mean bench?"),
     (["trace", "nonsense"], "'nonsense' is not known; known are "),
     (["trace", "veiw"], "did you mean view?")])
 def test_an_unknown_command_or_experiment_lists_the_known_ones(words, told):

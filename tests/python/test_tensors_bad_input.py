@@ -104,6 +104,24 @@ assert np.array_equal(ps.load_tensors("torn", ["a"], comm=comm)["a"], rows)
 """, ranks)
 
 
+def test_arrays_lie_within_the_file(tmp_path):
+    """What the package asks of the engine: parts of any arrays in the bytes of a raw file."""
+    array = np.arange(6, dtype="u2")
+    with ps.open(tmp_path / "raw", "w", shape=(20,), dtype="u1") as f:
+        f._inner.write_placed([array[:2], array[2:]], [(0,), (2,)], [(2,), (6,)], [16, 0], None)
+        assert f[...].tolist() == [0] * 4 + [2, 0, 3, 0, 4, 0, 5, 0] + [0] * 6 + [1, 0]
+        for words, given in (("bytes 16 to 28 are outside of 0 to 20", ([array], [(0,)], [(6,)], [16], None)),
+                             ("offset must not be negative", ([array], [(0,)], [(6,)], [-1], None)),
+                             ("1 places for 2 parts", ([array, array], [(0,), (0,)], [(6,)], [0], None)),
+                             ("a block of 2 dimensions for an array of 1", ([array], [(0, 0)], [(6,)], [0], None))):
+            with pytest.raises(ps.ArgumentError, match=words):
+                f._inner.write_placed(*given)
+        with pytest.raises(ps.SectionError):
+            f._inner.write_placed([array], [(1,)], [(6,)], [0], None)
+    with ps.open(tmp_path / "a.npy", "w", shape=(20,), dtype="u1") as f, pytest.raises(ps.ArgumentError, match="no raw file"):
+        f._inner.write_placed([array], [(0,)], [(6,)], [0], None)
+
+
 def command(path):
     done = subprocess.run([sys.executable, "-m", "penstock", "verify", str(path)], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)

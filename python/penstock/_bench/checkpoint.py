@@ -1,0 +1,83 @@
+"""`penstock bench checkpoint`: saving and loading sharded tensors, beside what programs do without Penstock."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from .running import TIMEOUT, byte_count
+
+
+def checkpoint(
+    folder: Path = typer.Argument(Path("."), exists=True, file_okay=False,
+                                  help="On the file system in question; the files go into a folder of their own there."),
+    ranks: int = typer.Option(4, min=1, help="MPI processes."),
+    size: str = typer.Option("2G", help="Bytes of all tensors."),
+    tensors: int = typer.Option(300, min=1, help="How many there are."),
+    repeat: int = typer.Option(5, min=1, help="Timed repetitions; the median counts."),
+    output: Path = typer.Option(Path("penstock-bench"), help="Folder for the measurements, checkpoint.jsonl."),
+    mpiexec_timeout: float = TIMEOUT,
+) -> None:
+    """Save tensors in shards of columns, rows and blocks, and load them in others; every way in turn.
+
+    Beside it: a gather to rank 0, which saves with the safetensors package where that is installed, and a file of each
+    rank with np.save, which leaves no standard file. A save is over when it is on the device (fsync).
+    """
+    from .._launch import say_status, watched_mpirun
+
+    records: list[dict[str, Any]] = []
+    total = byte_count("size", size)
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=folder, ignore_cleanup_errors=True) as place:
+        job = {"folder": str(Path(place).absolute()), "size": total, "tensors": tensors, "repeat": repeat,
+               "safetensors": importlib.util.find_spec("safetensors") is not None}
+
+        def take(line: str) -> None:
+            if line.startswith("{"):
+                records.append(json.loads(line))
+            else:
+                typer.echo(line)
+
+        program = [sys.executable, "-m", "penstock._bench.checkpoint_worker", json.dumps(job)]
+        status = watched_mpirun(program, ranks, mpiexec_timeout, take, {})
+    if status != 0:
+        say_status(f"{ranks} ranks", status)
+        raise typer.Exit(1)
+    output.mkdir(parents=True, exist_ok=True)
+    with open(output / "checkpoint.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({**record, "ranks": ranks, "size": total, "tensors": tensors}) + "\n" for record in records)
+    typer.echo(report(records, total, ranks))
+
+
+def report(records: list[dict[str, Any]], size: int, ranks: int) -> str:
+    """A table for each of saves and loads. Peaks: the most that a rank's memory grew by."""
+    lines = []
+    for what in "save", "load":
+        ways = dict.fromkeys(record["way"] for record in records if record["what"] == what)
+        lines.append(f"{what}, {size} bytes, {ranks} ranks" + ("" if what == "save" else ", in other shards"))
+        lines.append(f"  {'':24}{'seconds':>10}{'MiB/s':>10}{'visible':>10}{'memory':>12}")
+        for way in ways:
+            these = [record for record in records if record["what"] == what and record["way"] == way]
+            seconds, visible = (statistics.median(record[key] for record in these) for key in ("seconds", "visible"))
+            peak = max(record["peak"] for record in these) / (1 << 20)
+            lines.append(f"  {way:24}{seconds:10.3f}{size / seconds / (1 << 20):10.0f}{visible:10.3f}{peak:8.0f} MiB")
+    return "\n".join([*lines, *_ratios(records)])
+
+
+def _ratios(records: list[dict[str, Any]]) -> list[str]:
+    """Of times of the same repetition."""
+    def times(what: str, way: str) -> list[float]:
+        return [record["seconds"] for record in records if (record["what"], record["way"]) == (what, way)]
+
+    lines = []
+    for what, other in ("save", "gather, safetensors"), ("load", "safetensors"):
+        ratios = [theirs / ours for theirs, ours in zip(times(what, other), times(what, "penstock"))]
+        if ratios:
+            lines.append(f"{what}: {statistics.median(ratios):.2f} x as fast as {other}")
+    return lines
