@@ -145,6 +145,40 @@ TEST(Distribution, GridIsChosenSquareAndChecked) {
   EXPECT_THROW(Distribution({64}, 2, {{}, {}}), Error);
 }
 
+TEST(Distribution, IsRefusedWhereItsGridCannotBe) {
+  test::Random r{std::mt19937_64(1)};
+  int taken = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const std::vector<std::int64_t> shape{8, 6}, grid{r.in(0, 3), r.in(0, 3)};
+    std::vector<DimensionKind> kinds;
+    for (int d = 0; d < 2; ++d)
+      kinds.push_back(
+          {r.pick({Kind::block, Kind::cyclic, Kind::block_cyclic, Kind::collapsed}), 2});
+    const Halo halo{{r.in(-1, 1) * r.in(0, 1), r.in(0, 1)}, {}, false};
+    const std::int64_t ranks = r.chance(80) ? grid[0] * grid[1] : r.in(0, 6);
+    bool fits = ranks >= 1 && grid[0] * grid[1] == ranks;
+    for (std::size_t d = 0; d < 2; ++d) {
+      const bool dealt = kinds[d].kind == Kind::cyclic || kinds[d].kind == Kind::block_cyclic;
+      fits = fits && (kinds[d].kind != Kind::collapsed || grid[d] == 1) && halo.width[d] >= 0 &&
+             !(halo.width[d] > 0 && dealt);
+    }
+    bool made = true;
+    std::int64_t elements = 0;
+    try {
+      const Distribution d(shape, ranks, kinds, grid, halo);
+      for (std::int64_t rank = 0; rank < ranks; ++rank)
+        elements += d.share(rank).section.element_count();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.error_class(), ErrorClass::argument);
+      made = false;
+    }
+    ASSERT_EQ(made, fits) << "trial " << trial;
+    ASSERT_EQ(elements, fits ? 48 : 0);
+    taken += fits ? 1 : 0;
+  }
+  EXPECT_GT(taken, 300);
+}
+
 TEST(DimensionKind, Parses) {
   EXPECT_EQ(DimensionKind::parse("block-cyclic(4)").block, 4);
   EXPECT_EQ(DimensionKind::parse("cyclic(2)").to_string(), "block-cyclic(2)");
