@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "mpi/segment.hpp"
 
@@ -64,6 +66,31 @@ TEST(SharedSegment, IsOneMemory) {
   ASSERT_EQ(second.join(invitation, 8192), 0);
   std::strcpy(reinterpret_cast<char*>(first.data()) + 8000, "common");
   EXPECT_STREQ(reinterpret_cast<char*>(second.data()) + 8000, "common");
+}
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator begin("/proc/self/fd"), end;
+  return std::distance(begin, end);
+}
+
+/// A process has few of them: once all have mapped the memory nobody needs one for it.
+TEST(SharedSegment, TakesNoDescriptorOnceItIsComplete) {
+  const std::ptrdiff_t before = open_descriptors();
+  for (const int error : {0, EIO}) {
+    SharedSegment first, second;
+    const SharedSegment::Invitation invitation = first.create(4096);
+    ASSERT_EQ(second.join(invitation, 4096), 0);
+    std::string why;
+    const SharedSegment kept = SharedSegment::complete(std::move(first), error, why);
+    const SharedSegment joined = SharedSegment::complete(std::move(second), error, why);
+    EXPECT_EQ(static_cast<bool>(kept), error == 0);
+    EXPECT_EQ(open_descriptors(), before);
+  }
+  const Memory other;
+  LentFile file = LentFile::of(other.descriptor());
+  ++file.inode;
+  EXPECT_LT(file.open(), 0);
+  EXPECT_EQ(open_descriptors(), before + 1) << "of the memory itself";
 }
 
 TEST(SharedSegment, IsRefusedForAllWhereOneCannotReachIt) {
