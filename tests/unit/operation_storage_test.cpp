@@ -22,7 +22,7 @@ class Observed final : public StorageView {
   struct Log {
     std::vector<Write> writes;
     std::vector<Extent> reads_under_no_exclusive_lock;
-    std::size_t most_locks = 0;  // at a time
+    std::size_t most_locks = 0, locks = 0;  // at a time, and all
   };
 
   Observed(std::shared_ptr<Storage> shared, Log& log) : StorageView(std::move(shared)), log_(log) {}
@@ -39,6 +39,7 @@ class Observed final : public StorageView {
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
     error = 0;
     log_.most_locks = std::max(log_.most_locks, held_.size() + 1);
+    ++log_.locks;
     return std::make_unique<Held>(held_, range, kind);
   }
 
@@ -60,15 +61,6 @@ class Observed final : public StorageView {
   Log& log_;
   Locks held_;
 };
-
-Hints unbuffered(Method method, std::int64_t buffer_size) {
-  Hints hints;
-  hints.method = method;
-  hints.buffer_size = buffer_size;
-  hints.pipeline = Pipeline::never;
-  hints.active_buffer_size = 0;
-  return hints;
-}
 
 /// Who reads, changes and writes back more than his own bytes holds an exclusive lock: other writes
 /// hold a shared one, so that they do not come between. Nobody keeps a lock that he has no use for.
@@ -97,6 +89,29 @@ TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
           << "seed " << seed << ": holes are read, and written back, under no exclusive lock";
       EXPECT_LE(log.most_locks, 1u) << "seed " << seed << ", windows are written one by one";
     }
+}
+
+/// Another lock within that of an atomic access would give a part of it back with its own end.
+TEST_F(Simulated, AtomicAccessesHoldOneLockFromTheirBeginToTheirEnd) {
+  for (const Method method : {Method::direct, Method::sieved})
+    for (const Direction direction : {Direction::read, Direction::write})
+      for (unsigned seed = 1; seed <= 20; ++seed) {
+        Random r{std::mt19937_64(seed)};
+        Observed::Log log;
+        SimulatedRanks ranks(
+            {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, units());
+        Requests requests = draw(r, 1);
+        Access access = requests[0].access(direction);
+        access.atomic = true;
+        const std::size_t wanted = access.file.empty() ? 0 : 1;
+        const auto operation = ranks.begin(0, std::move(access), unbuffered(method, 200), {}, {},
+                                           Company::independent);
+        ASSERT_TRUE(ranks.run());
+        expect_no_errors({operation});
+        EXPECT_EQ(log.locks, wanted) << "seed " << seed;
+        for (const Observed::Write& write : log.writes)
+          EXPECT_EQ(write.lock, LockKind::exclusive) << "offset " << write.range.begin;
+      }
 }
 
 /// Runs far from each other, each longer than what one lock covers.

@@ -116,6 +116,15 @@ inline Hints draw_hints(Random& r, const Layout& layout) {
   return hints;
 }
 
+inline Hints unbuffered(Method method, std::int64_t buffer_size) {
+  Hints hints;
+  hints.method = method;
+  hints.buffer_size = buffer_size;
+  hints.pipeline = Pipeline::never;
+  hints.active_buffer_size = 0;
+  return hints;
+}
+
 struct Simulated : testing::Test {
   std::shared_ptr<Storage> shared = make_shared_storage(file_bytes);
   Model model;
