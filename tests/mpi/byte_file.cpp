@@ -182,6 +182,27 @@ TEST_F(ByteFiles, SimpleWritesHoldALock) {
   file->close();
 }
 
+/// Nothing is written after a failure in the background before somebody has been told.
+TEST_F(ByteFiles, SimpleAccessesLeaveAFailureToBeReported) {
+  ps::Hints hints = with_method(ps::Method::direct, 1 << 20);
+  hints.device = "fault:write@0=EIO,rank=0";
+  const auto file = open(hints);
+  Bytes data = filled(100, 1), more = filled(10, 2);
+  const auto write = [&](Bytes& bytes) {
+    file->transfer(request(ps::Direction::write, bytes, 0, 100, 100, ps::Company::independent));
+  };
+  if (rank() == 0) {
+    write(data);  // into the active buffer
+    while (!file->is_closing_done()) std::this_thread::yield();
+    for (const ps::Direction direction : {ps::Direction::write, ps::Direction::read})
+      EXPECT_FALSE(file->move_now(direction, more, 50));
+    EXPECT_THROW(write(data), ps::Error);
+    EXPECT_EQ(file->move_now(ps::Direction::write, more, 50), 10);
+  }
+  file->close();
+  EXPECT_EQ(std::filesystem::file_size(path), 60u);
+}
+
 /// A crash of the machine leaves the old file or the new one.
 TEST_F(ByteFiles, AReplacementIsOnTheDeviceBeforeItIsInPlace) {
   OpenEnded contents;

@@ -144,6 +144,30 @@ TEST(OutOfCore, HalosAreReadAndAnotherArrayIsWritten) {
   EXPECT_EQ(all_of("d"), expected(-1));
 }
 
+TEST(OutOfCore, TilesFitIntoTheMemoryOfBothArrays) {
+  fill("l");
+  for (const auto& [of_source, of_target] :
+       {std::pair{9000, 20000}, {20000, 9000}, {1 << 20, 8800}}) {
+    auto source = open("l", ps::Mode::read, of_memory(of_source));
+    const ps::ArraySpec narrow{.shape = {rows, columns}, .element_size = 4, .dtype = "<f4"};
+    auto target = ps::OutOfCoreArray::open(MPI_COMM_WORLD, path_of("m"), ps::Mode::create, narrow,
+                                           of_memory(of_target));
+    ps::TileLoop loop;
+    loop.into = &target;
+    std::int64_t elements = 0;
+    source.for_each_tile(loop, [&](ps::Tile& tile) {
+      const std::int64_t own = tile.place.section.element_count();
+      elements += own;
+      EXPECT_LE(own * 8, source.budget().tile_bytes(ps::TileUse::read));
+      EXPECT_LE(own * 4, target.budget().tile_bytes(ps::TileUse::write));
+    });
+    MPI_Allreduce(MPI_IN_PLACE, &elements, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT_EQ(elements, rows * columns);
+    target.close();
+    source.close();
+  }
+}
+
 ps::Hints slow_device(const std::string& pace, const std::string& method) {
   ps::Hints hints;
   hints.set({{"device", "paced:" + pace}, {"method", method}});
