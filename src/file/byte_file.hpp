@@ -153,6 +153,7 @@ class ByteFile {
   void open_as_announced(Contents& contents, const Announcement& announced);
   bool has_page_cache(const std::string& page_cache) const;
   void go_past_caches(const Channel& channel, const Contents& contents);
+  void forget_older();
   void find_buffered(const Contents& contents);
   void change(const Channel& channel, Contents& contents);
   void complete(const Contents& contents);

@@ -209,6 +209,7 @@ Announcement ByteFile::open_on_first(const Channel& channel, Contents& contents)
       open_storage(contents, replaces() ? OpenFlag::read_write : flag_);
       // Facts only help to choose: where they cannot be had, a file works without.
       attempt([&] { facts_ = find_facts(open_path_); });
+      forget_older();
       contents.find(*storage_);
       // A process alone has little to choose between: it need not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
@@ -261,9 +262,16 @@ void ByteFile::open_as_announced(Contents& contents, const Announcement& announc
   const OpenFlag flag = writable() ? OpenFlag::read_write : OpenFlag::read;
   const std::optional<Error> error = attempt([&] { open_storage(contents, flag); });
   if (error && (facts_.caches_agree || error->error_number() != ENOENT)) throw Error(*error);
-  if (!error && (facts_.caches_agree || find_identity(open_path_) == announced.identity)) return;
+  if (!error && (facts_.caches_agree || find_identity(open_path_) == announced.identity))
+    return forget_older();
   look_anew(open_path_);
   open_storage(contents, flag);
+}
+
+/// What the kernel has kept from before the file was opened. FUSE servers may ask for that and not
+/// say what has changed since; clients of NFS and SMB compare.
+void ByteFile::forget_older() {
+  if (facts_.type == "fuse") storage_->forget_cached();
 }
 
 bool ByteFile::has_page_cache(const std::string& page_cache) const {

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import gluster
 import penstock
 import pytest
 from hosts import Hosts, transports
@@ -135,3 +136,36 @@ def test_a_file_that_is_another_one_on_each_host_is_refused(transport, tmp_path)
     with Hosts(2) as hosts:
         output = hosts.run([*PROGRAM, "private", str(tmp_path)], 2, transport)
     assert "w refused" in output and "r refused" in output, output
+
+
+# Page caches of hosts that do not agree, with a real file system.
+CACHES = """
+collective = ["auto", "extended", "two-phase", "gather"]
+for seed, hints in enumerate([{}, {"storage": "direct"}, {"storage": "uring"}, {"active_buffer_size": 0}]):
+    facts, device = run(f"{folder}/x{seed}.npy", seed, hints, collective)
+    assert facts["type"] == "fuse" and facts["several_caches"], facts
+for seed in range(11, 15):
+    run(f"{folder}/all{seed}.npy", seed, {}, ["auto", "extended", "direct", "sieved"])
+"""
+CHUNKS = """
+run(f"{folder}/x.zarr", 1, {}, ["auto", "extended"], chunks=(7, 9))
+run(f"{folder}/y.zarr", 2, {}, ["auto"], chunks=(4, 8), shards=(16, 16))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("not gluster.is_there()", reason="needs glusterfs-server, glusterfs-client and /dev/fuse")
+@over_each_transport
+@pytest.mark.parametrize("count, each", [(2, 1), (2, 2)])
+def test_the_models_hold_on_glusterfs(transport, count, each, tmp_path):
+    model = (Path(__file__).parents[1] / "support/cache_model.py").read_text()
+    with Hosts(count) as hosts, gluster.Volume(hosts) as volume:
+        for name, program in (("arrays", CACHES), ("chunks", CHUNKS)):
+            (tmp_path / f"{name}.py").write_text(model + program)
+            hosts.run([sys.executable, str(tmp_path / f"{name}.py"), str(volume.at)], each, transport, timeout=TIMEOUT)
+            # Else clients know for a second what a name was: that chunks are replaced, and what others write at all.
+            volume.do("set", "performance.stat-prefetch", "off")
+        assert volume.on_bricks("all11.npy")
+        output = hosts.run([str(MODELS / "random_model"), "--cases", "60", "--folder", str(volume.asked)], each, transport,
+                           timeout=TIMEOUT)
+    assert "agree with the model" in output, output

@@ -1,6 +1,7 @@
 // What the programs that test against a model have in common.
 #pragma once
 
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -36,7 +37,15 @@ inline void quiet_barrier(MPI_Comm comm) {
   for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
+/// This host may have pages of a file from before another one wrote it.
+inline bool is_on_several_hosts = false;
+
 inline Bytes whole_file(const std::string& path) {
+  if (is_on_several_hosts)
+    if (const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC); fd >= 0) {
+      ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+      ::close(fd);
+    }
   std::ifstream in(path, std::ios::binary);
   return Bytes(std::istreambuf_iterator<char>(in), {});
 }
@@ -104,9 +113,10 @@ inline std::int64_t few_ranks_per_node(Random& r) {
 struct Options {
   const char* program;
   std::uint64_t seed = 1, first = 0, cases;
-  std::uint64_t repeat = 1;  // times each case
-  int steps = 40;            // of a sequence
-  int limit = 60;            // seconds for one case
+  std::uint64_t repeat = 1;     // times each case
+  int steps = 40;               // of a sequence
+  int limit = 60;               // seconds for one case
+  std::string folder = "/tmp";  // where a folder is made for the file
   bool stress = false, replays = false;
 
   Options(const char* name, std::uint64_t default_cases, int argc, char** argv)
@@ -137,6 +147,7 @@ struct Options {
     else if (option == "--repeat") repeat = number();
     else if (option == "--steps") steps = std::atoi(value);
     else if (option == "--limit") limit = std::atoi(value);
+    else if (option == "--folder") folder = value;
     else if (option == "--replay") {
       char* colon = nullptr;
       seed = std::strtoull(value, &colon, 10);

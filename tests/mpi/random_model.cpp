@@ -6,6 +6,7 @@
 //   --stress     many "nodes", tiny windows, few aggregators: what goes through node proxies
 //   --repeat N   each case so many times
 //   --limit S    seconds for one case; then it counts as hanging
+//   --folder F   where a folder is made for the file, of several hosts; default: /tmp
 //
 // One case in four asks in bytes: nested patterns of the file and of memory, each rank its own.
 #include <filesystem>
@@ -201,9 +202,10 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  char folder[] = "/tmp/penstock-random-XXXXXX";
-  if (rank == 0 && mkdtemp(folder) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
-  MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
+  is_on_several_hosts = options.folder != "/tmp";
+  std::string folder = options.folder + "/penstock-random-XXXXXX";
+  if (rank == 0 && mkdtemp(folder.data()) == nullptr) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Bcast(folder.data(), static_cast<int>(folder.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
   for (std::uint64_t turn = options.first * options.repeat; turn < options.cases * options.repeat;
        ++turn) {
     const std::uint64_t number = turn / options.repeat;
