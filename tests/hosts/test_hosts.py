@@ -166,6 +166,6 @@ def test_the_models_hold_on_glusterfs(transport, count, each, tmp_path):
             # Else clients know for a second what a name was: that chunks are replaced, and what others write at all.
             volume.do("set", "performance.stat-prefetch", "off")
         assert volume.on_bricks("all11.npy")
-        output = hosts.run([str(MODELS / "random_model"), "--cases", "60", "--folder", str(volume.asked)], each, transport,
-                           timeout=TIMEOUT)
+        command = [str(MODELS / "random_model"), "--cases", "60", "--folder", str(volume.asked)]
+        output = hosts.run(command, each, transport, timeout=TIMEOUT)
     assert "agree with the model" in output, output

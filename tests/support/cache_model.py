@@ -34,7 +34,7 @@ def run(name, seed, hints, methods, **how):
     rng, model, wrong = random.Random(seed), np.zeros(SHAPE, "i4"), 0
     f = ps.open(name, "w", shape=SHAPE, dtype="i4", comm=comm, hints=hints, **how)
     f.write(model[rank::size], (slice(rank, None, size), slice(None)))
-    for step in range(STEPS):
+    for _ in range(STEPS):
         method = rng.choice(methods)
         apart = method in ("direct", "sieved")
         wants = rows(rng) if apart else [section(rng) for _ in range(size)]
