@@ -97,7 +97,7 @@ struct SeveralHostsThat : SeveralHosts, testing::WithParamInterface<PastCacheAcc
 /// Collective calls, buffered or not, with holes that are read and written back.
 TEST_P(SeveralHostsThat, AgreeWithTheModel) {
   constexpr std::int64_t page = 64;
-  for (unsigned seed = 1; seed <= times_cases * 60; ++seed) {
+  for (unsigned seed = 1; seed <= times_cases * 30; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 6);
     SCOPED_TRACE("seed " + std::to_string(seed));
