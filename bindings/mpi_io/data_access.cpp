@@ -217,7 +217,9 @@ bool MpiFile::test(PendingAccess& transfer) {
 std::int64_t MpiFile::end(PendingAccess& transfer) {
   const auto began = std::chrono::steady_clock::now();
   const auto finish = [&] {
-    report_.count(*transfer.begun, transfer.company_, transfer.seconds_ + seconds_since(began));
+    // Of others the program is in a call that waits for requests.
+    const double seconds = transfer.is_split_ ? seconds_since(began) : 0;
+    report_.count_request(*transfer.begun, transfer.company_, transfer.seconds_ + seconds);
     return transfer.finish();
   };
   // What goes wrong with it is told by a later call.
@@ -231,6 +233,7 @@ void MpiFile::begin_split(const char* name, const DataAccess& access) {
   AccessToBegin prepared = prepare(access);
   prepared.transfer.begun = bytes_->begin(std::move(prepared.request), Background::storage);
   prepared.transfer.seconds_ = seconds_since(began);
+  prepared.transfer.is_split_ = true;
   split_.emplace(name, std::move(prepared.transfer));
 }
 

@@ -59,6 +59,7 @@ class PendingAccess {
   std::int64_t moved_ = 0;                  // of a write, in the program's buffer
   Company company_ = Company::independent;
   double seconds_ = 0;  // in the call that began it
+  bool is_split_ = false;
   /// The program may go on although the operation has not ended: the bytes of an independent write
   /// are on their way, and this process and others of its node wait for them where they read them.
   /// Those of a collective write may be with a rank that has not gone on with it.
@@ -114,6 +115,10 @@ class MpiFile {
   /// Begins it; whether it has ended tells test().
   PendingAccess begin(const DataAccess& access);
   bool test(PendingAccess& transfer);
+  /// That the program was in a call that waits for requests, this one among them.
+  void count_wait(const PendingAccess& transfer, std::chrono::nanoseconds time) {
+    report_.count_wait(*transfer.begun, transfer.company_, time);
+  }
   /// Waits for its end, and throws what went wrong. Bytes that were moved.
   std::int64_t end(PendingAccess& transfer);
   /// Of a split collective call, whose buffer is that of its begin.

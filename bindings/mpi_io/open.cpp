@@ -78,7 +78,10 @@ bool MpiFile::is_within_node() const noexcept {
 void MpiFile::close() {
   std::optional<Error> error;
   if ((amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0) error = delete_file();
-  if (FileReport::is_wanted()) report_.tell(*bytes_, amode_text(amode_));
+  if (FileReport::is_wanted()) {
+    bytes_->drain();  // what is buffered is a part of it
+    report_.tell(*bytes_, amode_text(amode_));
+  }
   shared_->release();
   const std::optional<Error> closing = attempt([&] { bytes_->close(); });
   if (closing || error) throw Error(closing ? *closing : *error);

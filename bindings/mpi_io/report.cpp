@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "file/byte_file.hpp"
 #include "storage/facts.hpp"
@@ -64,7 +65,9 @@ struct Totals {
   Calls calls[2][2];  // by direction; alone and together
   double reads = 0, writes = 0, bytes_read = 0, bytes_written = 0;
   double buffered = 0, buffer_waits = 0, messages = 0;
-  double storage = 0, wait = 0, room = 0, exchange = 0, copy = 0, plan = 0;  // seconds
+  double all_storage = 0;  // seconds, in the background, too
+  TimeParts parts;         // of the seconds in calls that waited for their operations
+  double requests = 0;     // seconds in calls that began others, and waited for them
 
   double seconds_in_calls() const {
     double all = 0;
@@ -82,12 +85,7 @@ void take(Totals& totals, const Statistics& statistics) {
   totals.buffered = static_cast<double>(statistics.bytes_buffered);
   totals.buffer_waits = static_cast<double>(statistics.buffer_waits);
   totals.messages = static_cast<double>(statistics.messages);
-  totals.storage = statistics.time_storage;
-  totals.wait = statistics.time_wait;
-  totals.room = statistics.time_room;
-  totals.exchange = statistics.time_exchange;
-  totals.copy = statistics.time_copy;
-  totals.plan = statistics.time_plan;
+  totals.all_storage = statistics.time_storage;
 }
 
 /// Of all ranks, on rank 0.
@@ -119,32 +117,44 @@ std::string storage_text(const Totals& all, double ranks) {
   std::string text = "  storage: " + number(all.reads) + " reads of " + bytes_text(all.bytes_read) +
                      ", " + number(all.writes) + " writes of " + bytes_text(all.bytes_written) +
                      "; " + number(all.messages) + " messages\n";
-  const double storage_in_calls =
-      std::max(0.0, all.seconds_in_calls() - all.wait - all.copy - all.plan);
-  if (all.buffered > 0)
-    text += "  in the background: " + bytes_text(all.buffered) + "; of " +
-            seconds_text(all.storage) + " of storage, summed over the ranks, about " +
-            seconds_text(std::max(0.0, all.storage - storage_in_calls)) +
-            " went on beside the program\n";
-  return text + "  a rank's time: storage " + seconds_text(all.storage / ranks) + ", exchange " +
-         seconds_text(all.exchange / ranks) + ", copies " + seconds_text(all.copy / ranks) +
-         ", waiting for others " + seconds_text(all.wait / ranks) + ", planning " +
-         seconds_text(all.plan / ranks) + "\n";
+  if (all.buffered > 0 || all.all_storage > all.parts.storage * 1.01)
+    text += "  beside the program: " + bytes_text(all.buffered) + " buffered; storage " +
+            seconds_text(std::max(0.0, all.all_storage - all.parts.storage) / ranks) + " a rank\n";
+  return text;
+}
+
+/// The parts are of different spans, and have what is between them as another one.
+std::string parts_text(const Totals& all, double ranks) {
+  const double in_calls = all.seconds_in_calls();
+  const std::pair<const char*, double> parts[] = {
+      {"storage", all.parts.storage},
+      {"exchange", all.parts.exchange},
+      {"copies", all.parts.copy},
+      {"waiting for others", all.parts.wait},
+      {"waiting for room", all.parts.room},
+      {"planning", all.parts.plan},
+      {"requests", all.requests},
+      {"other", std::max(0.0, in_calls - all.parts.sum() - all.requests)}};
+  std::string text = "  a rank's " + seconds_text(in_calls / ranks) + " in calls: ";
+  for (const auto& [name, seconds] : parts)
+    text += (&name == &parts[0].first ? "" : ", ") + std::string(name) + " " +
+            seconds_text(seconds / ranks);
+  return text + "\n";
 }
 
 /// What was slow, and what helps.
 std::string slow_text(const Totals& all, double ranks) {
   const double in_calls = all.seconds_in_calls();
   std::string text;
-  if (all.room > in_calls / 10 && all.buffer_waits > 0)
-    text += "  slow: " + seconds_text(all.room / ranks) +
+  if (all.parts.room > in_calls / 10 && all.buffer_waits > 0)
+    text += "  slow: " + seconds_text(all.parts.room / ranks) +
             " a rank waiting for room in the active buffer (" + number(all.buffer_waits) +
             " times); raise penstock_active_buffer_size, or compute longer between writes\n";
   const double accesses = all.reads + all.writes, moved = all.bytes_read + all.bytes_written;
   if (accesses > 100 && moved / accesses < 65536)
     text += "  slow: accesses of " + bytes_text(moved / accesses) +
             " on average; collective calls of all ranks would join them\n";
-  if (all.wait > in_calls / 2 && in_calls > 0.1)
+  if (all.parts.wait > in_calls / 2 && in_calls > 0.1)
     text +=
         "  slow: more than half of the time in calls is waiting for other ranks, which come "
         "later or have more to do\n";
@@ -162,6 +172,21 @@ bool FileReport::is_wanted() {
 }
 
 void FileReport::count(const Operation& operation, Company company, double seconds) {
+  add(operation, company, seconds);
+  parts_ += operation.parts();
+}
+
+void FileReport::count_request(const Operation& operation, Company company, double seconds) {
+  add(operation, company, seconds);
+  requests_ += seconds;
+}
+
+void FileReport::count_wait(const Operation& operation, Company company,
+                            std::chrono::nanoseconds time) {
+  waited_[operation.access().writes()][company == Company::collective] += time.count();
+}
+
+void FileReport::add(const Operation& operation, Company company, double seconds) {
   const bool writes = operation.access().writes();
   Sums& sums = sums_[writes][company == Company::collective];
   ++sums.calls;
@@ -179,6 +204,7 @@ void FileReport::count_simple(Direction direction, std::int64_t bytes, double se
   ++sums.calls;
   sums.bytes += bytes;
   sums.seconds += seconds;
+  parts_.storage += seconds;
 }
 
 std::string FileReport::plans_text() const {
@@ -200,20 +226,25 @@ std::string FileReport::plans_text() const {
 void FileReport::tell(ByteFile& file, const std::string& amode) const {
   Totals mine;
   take(mine, file.statistics());
+  mine.parts = parts_;
+  mine.requests = requests_;
   for (const bool writes : {false, true})
     for (const bool together : {false, true}) {
       const Sums& sums = sums_[writes][together];
+      const double waited = 1e-9 * static_cast<double>(waited_[writes][together].load());
+      mine.requests += waited;
       mine.calls[writes][together] = {static_cast<double>(sums.calls),
-                                      static_cast<double>(sums.bytes), sums.seconds};
+                                      static_cast<double>(sums.bytes), sums.seconds + waited};
     }
   const Communicator& comm = file.comm();
   const Totals all = add_up(mine, comm);
   if (comm.rank() != 0) return;
   const double ranks = comm.size();
-  Told::of_process().add(
-      "penstock: " + file.path() + " (" + amode + ", " + std::to_string(comm.size()) + " ranks, " +
-      file.device() + ")\n" + "  file system: " + describe_caches(file.file_system()) + "\n" +
-      calls_text(all, ranks) + plans_text() + storage_text(all, ranks) + slow_text(all, ranks));
+  Told::of_process().add("penstock: " + file.path() + " (" + amode + ", " +
+                         std::to_string(comm.size()) + " ranks, " + file.device() + ")\n" +
+                         "  file system: " + describe_caches(file.file_system()) + "\n" +
+                         calls_text(all, ranks) + plans_text() + storage_text(all, ranks) +
+                         parts_text(all, ranks) + slow_text(all, ranks));
 }
 
 }  // namespace penstock

@@ -186,7 +186,8 @@ void finish_requests(MpiFile& file) {
     if (one->file.get() == &file) finish(one);
 }
 
-RequestErrors::RequestErrors(int count, const MPI_Request* requests) {
+RequestErrors::RequestErrors(int count, const MPI_Request* requests)
+    : begin_(std::chrono::steady_clock::now()) {
   if (!has_requests()) return;
   for (int i = 0; i < count; ++i)
     if (const Pending::One one = Pending::of_process().find(requests[i]))
@@ -208,6 +209,12 @@ void WaitForRequests::look() {
   if (!shown_) return;
   const Call wait{CallKind::wait, shown_->transfer.call()};
   in_.emplace(shown_->file->comm(), shown_->file->path(), wait);
+}
+
+RequestErrors::~RequestErrors() {
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin_;
+  for (const Watched& watched : watched_)
+    watched.pending->file->count_wait(watched.pending->transfer, time / std::ssize(watched_));
 }
 
 int RequestErrors::tell(int index) const {

@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <chrono>
+
 #include "mpi_io/mpi_file.hpp"
 
 namespace penstock {
@@ -21,11 +23,14 @@ bool has_requests() noexcept;
 /// moved. This happens wherever the process waits for a file or for requests, in messages of the
 /// program that block, and in a thread (progress_thread.hpp) where there may be one.
 bool progress_requests();
-/// What went wrong with a request that is, or was, under way; calls its file's error handler. To be
-/// asked before its handle is used up: MPI_SUCCESS where nothing is known of it.
+/// Of a call that waits for requests, or asks about them: what went wrong with one that is, or was,
+/// under way; calls its file's error handler. To be made before its handle is used up: MPI_SUCCESS
+/// where nothing is known of it. The time until it ends is that of their files.
 class RequestErrors {
  public:
   RequestErrors(int count, const MPI_Request* requests);
+  RequestErrors(const RequestErrors&) = delete;
+  ~RequestErrors();
   /// Of request `index`, once the library says that it has completed.
   int tell(int index) const;
   bool empty() const noexcept { return watched_.empty(); }
@@ -38,6 +43,7 @@ class RequestErrors {
     std::shared_ptr<PendingRequest> pending;
   };
   std::vector<Watched> watched_;
+  std::chrono::steady_clock::time_point begin_;
 };
 
 /// While one exists, this thread waits for some of these requests: where that takes long it is said

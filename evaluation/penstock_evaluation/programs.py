@@ -53,6 +53,8 @@ PROGRAMS = {
         *_script("plot_simulated.py"), *(str(build_folder() / f"evaluation/simulated.{kind}") for kind in ("jsonl", "png"))]),
     "mpi-io": Program("MPI-IO of programs with `penstock run`, beside the MPI library's own",
                       lambda ranks: [*_script("mpi_io.py"), str(build_folder()), "--ranks", ranks]),
+    "nonblocking": Program("non-blocking collective writes beside a computation, with `penstock run`",
+                           lambda ranks: [*_script("nonblocking.py"), str(build_folder()), "--ranks", ranks]),
     "formats": Program("HDF5 and netCDF-4 files beside bare bytes", lambda ranks: [*_script("formats.py"), "--ranks", ranks]),
     "zarr": Program("Zarr arrays beside zarr-python", lambda ranks: [*_script("zarr_speed.py"), "--ranks", ranks]),
     "hosts": Program("every exchange between hosts, which are made on this machine, beside what auto takes",

@@ -180,10 +180,13 @@ std::chrono::microseconds WindowQueue::take_delay() {
 void WindowQueue::finish(Window& window) {
   if (!window.is_at_storage()) return;
   std::optional<Timed> watch;
-  if (window.is_lent()) watch.emplace(context_.record, Phase::wait);
+  const bool lent = window.is_lent();
+  if (lent) watch.emplace(context_.record, Phase::wait);
   StorageJob job = window.take_job();
   watch.reset();
-  context_.record.counts += job.io->take_counts();
+  const Statistics counts = job.io->take_counts();
+  context_.record.counts += counts;
+  if (!lent) context_.record.parts.storage += counts.time_storage;
   if (job.error && !error_) error_ = std::move(job.error);
   if (error_ && job.fills) job.io->clear();
   window.settle(std::move(job));

@@ -7,7 +7,9 @@
 
 #include <penstock/statistics.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -44,6 +46,17 @@ enum class Phase {
 };
 inline constexpr int phases = static_cast<int>(Phase::file_sync) + 1;
 
+/// Seconds by what they went into, each counted once: of phases within each other, the inner one's.
+/// Waiting while there is no room is waiting for room.
+struct TimeParts {
+  double plan = 0, exchange = 0, copy = 0, storage = 0, wait = 0, room = 0;
+
+  double sum() const noexcept { return plan + exchange + copy + storage + wait + room; }
+  TimeParts& operator+=(const TimeParts& more) noexcept;
+  /// Null: of no part.
+  double* of(Phase phase) noexcept;
+};
+
 struct Span {
   using Clock = std::chrono::steady_clock;
 
@@ -73,12 +86,23 @@ class Recorder {
   Statistics counts;
 
   void add(Span span) noexcept;
+  /// Phases of this account begin and end in its thread, in any order.
+  void begin_part(Phase phase, Span::Clock::time_point now) noexcept;
+  void end_part(Phase phase, Span::Clock::time_point now) noexcept;
+  /// Of the account's thread alone, unlike `counts`.
+  TimeParts parts;
   Listener* listener() const noexcept { return listener_; }
   std::int64_t operation() const noexcept { return operation_; }
 
  private:
+  static constexpr std::size_t most_within_each_other = 8;
+  void settle(Span::Clock::time_point now) noexcept;
+
   std::int64_t operation_;
   Listener* listener_;
+  std::array<Phase, most_within_each_other> under_way_{};  // the newest last
+  std::size_t under_way_count_ = 0;
+  Span::Clock::time_point settled_{};
 };
 
 /// The accesses to a file within a span of storage, for who listens. The first begins with the
@@ -127,6 +151,7 @@ class Timed {
   Timed(Recorder& recorder, Phase phase, std::int64_t bytes = 0, std::int64_t offset = -1) noexcept
       : recorder_(recorder),
         span_{recorder.operation(), phase, bytes, offset, Span::Clock::now(), {}} {
+    recorder_.begin_part(phase, span_.begin);
     if (phase == Phase::storage && recorder.listener() != nullptr)
       accesses_.emplace(*recorder.listener(), span_);
   }
@@ -134,6 +159,7 @@ class Timed {
   ~Timed() {
     span_.end = Span::Clock::now();
     if (accesses_) accesses_->finish(span_.end);
+    recorder_.end_part(span_.phase, span_.end);
     recorder_.add(span_);
   }
   void set_bytes(std::int64_t bytes) noexcept { span_.bytes = bytes; }

@@ -1,6 +1,7 @@
 """`penstock run`: which build of the drop-in MPI-IO it preloads, what a program gets of it, and how it is compared."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +153,48 @@ def test_what_mpi4py_loads_must_be_the_library_of_the_launcher(other_build: Path
                           capture_output=True, text=True, env=environment())
     assert done.returncode == 2 and f"mpi4py of {sys.executable} uses /" in done.stderr, done.stderr
     assert "which is not Open MPI 4.1 ()" in done.stderr
+
+
+REPORTED = """
+from mpi4py import MPI
+import numpy as np, sys, time
+comm = MPI.COMM_WORLD
+f = MPI.File.Open(comm, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
+part = np.full(4 << 20, comm.rank, "u1")
+back = np.empty_like(part)
+for i in range(4):
+    f.Write_at_all((2 * i + comm.rank) * part.size, part)
+request = f.Iwrite_at_all((8 + comm.rank) * part.size, part)
+time.sleep(0.05)
+request.Wait()
+f.Read_at_all((8 + comm.rank) * part.size, back)
+f.Write_at((10 + comm.rank) * part.size, part[:1000])
+f.Close()
+assert (back == part).all()
+"""
+
+
+def milliseconds(words: str) -> float:
+    value, unit = words.split()
+    return float(value) * {"ms": 1, "s": 1000}[unit]
+
+
+def test_what_a_report_says_adds_up(tmp_path: Path) -> None:
+    """Seconds have three digits each. What was buffered is in it, too."""
+    (tmp_path / "program.py").write_text(REPORTED)
+    done = penstock_run("--report", find_mpiexec(), "-n", "2", sys.executable, str(tmp_path / "program.py"),
+                        str(tmp_path / "data"))
+    assert done.returncode == 0, done.stderr
+    kinds = re.findall(r"^  (\w+ \w+): \S+ calls, (.*), (.*) a rank$", done.stderr, re.MULTILINE)
+    assert [kind[:2] for kind in kinds] == [("collective read", "8 MiB"), ("independent write", "1.95 KiB"),
+                                            ("collective write", "40 MiB")]
+    assert re.search(r"storage: \d+ reads of 8 MiB, \d+ writes of 40 MiB", done.stderr), done.stderr
+    assert re.search(r"beside the program: 40 MiB buffered", done.stderr), done.stderr
+    (whole, words), = re.findall(r"^  a rank's (\S+ m?s) in calls: (.*)$", done.stderr, re.MULTILINE)
+    parts = {name: milliseconds(time) for name, time in re.findall(r"([a-z ]+?) ([\d.]+ m?s)(?:, |$)", words)}
+    assert {"storage", "copies", "waiting for others", "planning", "requests", "other"} < set(parts)
+    assert sum(parts.values()) == pytest.approx(milliseconds(whole), rel=0.01, abs=0.01), done.stderr
+    assert sum(milliseconds(kind[2]) for kind in kinds) == pytest.approx(milliseconds(whole), rel=0.01, abs=0.01)
 
 
 COMPARED = """

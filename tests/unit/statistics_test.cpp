@@ -66,4 +66,27 @@ TEST(Statistics, EachPhaseHasTheTimeOfItsSpans) {
   }
 }
 
+/// Unlike the sums, parts have no second twice.
+TEST(Statistics, PartsOfPhasesWithinEachOtherAddUp) {
+  const auto at = [](int seconds) {
+    return Span::Clock::time_point() + std::chrono::seconds(seconds);
+  };
+  Recorder recorder;
+  recorder.begin_part(Phase::write_call, at(0));  // no part
+  recorder.begin_part(Phase::exchange, at(1));
+  recorder.begin_part(Phase::copy, at(2));
+  recorder.end_part(Phase::copy, at(4));
+  recorder.end_part(Phase::exchange, at(5));
+  recorder.begin_part(Phase::room, at(7));  // nothing is under way in between
+  recorder.begin_part(Phase::wait, at(8));
+  recorder.end_part(Phase::room, at(9));
+  recorder.end_part(Phase::wait, at(12));
+  recorder.end_part(Phase::write_call, at(20));
+  EXPECT_EQ(recorder.parts.exchange, 2);
+  EXPECT_EQ(recorder.parts.copy, 2);
+  EXPECT_EQ(recorder.parts.room, 2);
+  EXPECT_EQ(recorder.parts.wait, 3);
+  EXPECT_EQ(recorder.parts.sum(), 9);
+}
+
 }  // namespace
