@@ -15,6 +15,8 @@
 #   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine
 #   make test-dropin [MPI=...] [ARGS="-k h5py"]  programs of others with Penstock's MPI-IO preloaded, beside the
 #                           MPI library's own; installs their Debian packages
+#   make test-judges [MPI=...] [ARGS="-k pnetcdf"]  test suites of others, as they are, without and with Penstock's MPI-IO:
+#                           their sources are fetched; build/.../judges.txt says what passed either way
 #   make test-wheel         the wheel in environments of its own
 #   make test-setup         make setup and make demo with an active environment, another mpicc on PATH, interrupted
 #   make evaluation [MPI=...] [ARGS="peers --ranks 4,16"]  the experiments of five papers, and what measures the library:
@@ -36,7 +38,7 @@ RANKS ?=
 export SAN ONLY WERROR UNITY SINCE
 with_package = . build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python
 
-.PHONY: setup build test test-slow fuzz gate nightly test-hosts test-dropin lint soak demo evaluation test-evaluation \
+.PHONY: setup build test test-slow fuzz gate nightly test-hosts test-dropin test-judges lint soak demo evaluation test-evaluation \
         dropin docs format clean wheel test-wheel test-setup
 .DEFAULT_GOAL := build
 
@@ -69,6 +71,10 @@ test-hosts: setup
 test-dropin: setup
 	@scripts/build.sh $(FLAVOUR) tests_python
 	@scripts/test_dropin.sh $(FLAVOUR) $(ARGS)
+
+test-judges: setup
+	@scripts/build.sh $(FLAVOUR) tests_python
+	@scripts/test_judges.sh $(FLAVOUR) $(ARGS)
 
 lint: setup
 	@scripts/lint.sh $(FLAVOUR)

@@ -88,6 +88,8 @@ def nightly() -> list[Stage]:
     for flavour in FLAVOURS:
         stages.append(Stage(f"dropin-{flavour}", f"make test-dropin MPI={flavour}",
                             (f"build/{flavour}/dropin.xml",)))
+    for flavour in FLAVOURS:
+        stages.append(Stage(f"judges-{flavour}", f"make test-judges MPI={flavour}", (f"build/{flavour}/judges.xml",)))
     return stages + [
         Stage("wheel", "make test-wheel", ("build/wheel/wheel.xml",)),
         Stage("docs", f"make docs MPI={FIRST}", ("build/docs/docs.xml",)),

@@ -5,6 +5,9 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -167,3 +170,36 @@ def is_installed(package):
         return False
     done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True)
     return done.stdout == "installed"
+
+
+def fetch_source(package, folder):
+    """The folder of Debian's source package, fetched once, by a list of sources of its own."""
+    found = sorted(folder.glob(f"{package}-*/"))
+    if found:
+        return found[0]
+    install("dpkg-dev")
+    if os.geteuid() != 0:
+        pytest.skip(f"apt-get fetches the source package {package} as root")
+    (folder / "lists/partial").mkdir(parents=True, exist_ok=True)
+    release = Path("/etc/os-release").read_text().partition("VERSION_CODENAME=")[2].split()[0]
+    (folder / "sources.list").write_text(f"deb-src http://deb.debian.org/debian {release} main\n")
+    apt = ["apt-get", "-q", "-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=-",
+           "-o", f"Dir::State::Lists={folder}/lists"]
+    for command in ([*apt, "update"], [*apt, "source", package]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"the source package {package} cannot be had: {done.stderr.strip()[-200:]}")
+    return next(folder.glob(f"{package}-*/"))
+
+
+def fetch_mpi4py(folder):
+    """mpi4py's sources in the version that is installed, from PyPI."""
+    release = f"mpi4py-{version('mpi4py')}"
+    if not (folder / release).is_dir():
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "mpi4py"]
+        done = subprocess.run([*pip, "-d", str(folder), release.replace("-", "==")], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"{release} cannot be had from PyPI: {done.stderr.strip()[-200:]}")
+        with tarfile.open(folder / f"{release}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+    return folder / release

@@ -2,12 +2,10 @@
 From its sources on PyPI, in the version that is installed. They compare what they read, and delete their files."""
 
 import re
-import subprocess
 import sys
-import tarfile
-from importlib.metadata import version
 
 import pytest
+from flavour import fetch_mpi4py
 
 MODULES = ["file", "io", "errhandler", "handle", "objmodel", "subclass", "request", "grequest", "status"]
 # MPICH 4.0 takes minutes with more ranks than cores: its ranks do not sleep while they wait.
@@ -17,16 +15,7 @@ TESTS, FILES = 200, 50  # at least, on each rank and in all; how many are skippe
 
 @pytest.fixture(scope="session")
 def sources(flavour):
-    release = f"mpi4py-{version('mpi4py')}"
-    folder = flavour.build / "dropin"
-    if not (folder / release).is_dir():
-        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "mpi4py"]
-        done = subprocess.run([*pip, "-d", str(folder), release.replace("-", "==")], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"{release} cannot be had from PyPI: {done.stderr.strip()[-200:]}")
-        with tarfile.open(folder / f"{release}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
-    return folder / release / "test/main.py"
+    return fetch_mpi4py(flavour.build / "dropin") / "test/main.py"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])

@@ -1,0 +1,22 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "dropin"))
+
+from flavour import Flavour  # noqa: E402  beside the programs of others
+
+
+@pytest.fixture(scope="session")
+def flavour():
+    return Flavour(Path(os.environ["PENSTOCK_BUILD"]))
+
+
+@pytest.fixture(scope="session")
+def workshop(flavour):
+    """A folder for what is fetched and compiled, which stays from run to run."""
+    folder = flavour.build / "judges"
+    folder.mkdir(exist_ok=True)
+    return folder
