@@ -1,4 +1,4 @@
-// Opening and closing files, and what is to be known of them.
+// OpenRequest and closing files, and what is to be known of them.
 #include <algorithm>
 
 #include "c/guard.hpp"
@@ -32,7 +32,7 @@ penstock_file::penstock_file(ArrayFile opened)
 namespace {
 
 /// What an open asks for, in the terms of the library.
-struct Opening {
+struct OpenRequest {
   std::string path;
   Mode mode = Mode::read;
   ArraySpec spec;
@@ -81,12 +81,12 @@ ArraySpec spec_of(const penstock_array& array) {
   return spec;
 }
 
-Opening opening_of(const char* path, const char* mode, const penstock_array* array,
-                   const char* hints, penstock_file** file) {
+OpenRequest opening_of(const char* path, const char* mode, const penstock_array* array,
+                       const char* hints, penstock_file** file) {
   given(file, "the place for the open file");
   given(path, "path");
   given(mode, "mode");
-  Opening opening;
+  OpenRequest opening;
   opening.path = path;
   opening.mode = penstock::parse_mode(mode);
   if (array != nullptr) opening.spec = spec_of(*array);
@@ -109,7 +109,7 @@ int penstock_open(MPI_Comm comm, const char* path, const char* mode, const penst
                   const char* hints, penstock_file** file) {
   if (file != nullptr) *file = nullptr;
   return guarded([&] {
-    Opening opening;
+    OpenRequest opening;
     const auto fault = fault_of([&] { opening = opening_of(path, mode, array, hints, file); });
     *file = new penstock_file(ArrayFile::open(comm, opening.path, opening.mode, opening.spec,
                                               opening.hints, fault ? &*fault : nullptr));
@@ -120,7 +120,7 @@ int penstock_open_alone(const char* path, const char* mode, const penstock_array
                         const char* hints, penstock_file** file) {
   if (file != nullptr) *file = nullptr;
   return guarded([&] {
-    const Opening opening = opening_of(path, mode, array, hints, file);
+    const OpenRequest opening = opening_of(path, mode, array, hints, file);
     *file =
         new penstock_file(ArrayFile::open(opening.path, opening.mode, opening.spec, opening.hints));
   });

@@ -85,13 +85,13 @@ class Race {
                             const std::optional<std::string>& fresh) {
     std::vector<double> told;
     for (const std::size_t i : order) {
-      Method& method = *methods_.at(i);
-      Span opened, closed;
+      BenchMethod& method = *methods_.at(i);
+      TimeSpan opened, closed;
       if (fresh) {
         if (rank_ == 0) unlink(fresh->c_str());
         opened = span_of(barrier_, [&] { method.open(*fresh, true); });
       }
-      const Span moved = span_of(barrier_, [&] { writes ? method.write() : method.read(); });
+      const TimeSpan moved = span_of(barrier_, [&] { writes ? method.write() : method.read(); });
       if (fresh) closed = span_of(barrier_, [&] { method.close(); });
       else method.await_background();
       const Statistics call = method.last_call();
@@ -109,14 +109,14 @@ class Race {
     for (auto& method : methods_) method->close();
   }
 
-  const Method& method(std::size_t i) const { return *methods_.at(i); }
+  const BenchMethod& method(std::size_t i) const { return *methods_.at(i); }
 
  private:
   MPI_Comm comm_;
   int rank_ = 0;
   SleepingBarrier barrier_;
   std::vector<Array> pinned_;  // the memory of the methods
-  std::vector<std::unique_ptr<Method>> methods_;
+  std::vector<std::unique_ptr<BenchMethod>> methods_;
 };
 
 }  // namespace

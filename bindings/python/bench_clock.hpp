@@ -34,13 +34,13 @@ class SleepingBarrier {
 };
 
 /// What one rank measured: from `begin` to `end`.
-struct Span {
+struct TimeSpan {
   double begin = 0, end = 0;
 };
 
 /// A span begun after a barrier. Over ranks it is from the earliest begin to the latest end.
 template <class Work>
-Span span_of(SleepingBarrier& barrier, Work&& work) {
+TimeSpan span_of(SleepingBarrier& barrier, Work&& work) {
   barrier.wait();
   const double begin = now();
   work();

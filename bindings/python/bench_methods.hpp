@@ -17,9 +17,9 @@
 namespace penstock::python {
 
 /// One way to write and read this rank's part of a file. All calls are collective.
-class Method {
+class BenchMethod {
  public:
-  virtual ~Method() = default;
+  virtual ~BenchMethod() = default;
   virtual void open(const std::string& path, bool create) = 0;
   virtual void write() = 0;
   virtual void read() = 0;
@@ -32,7 +32,7 @@ class Method {
 
 /// The measuring rod: every rank one contiguous slab, on a plain descriptor of its own. Nothing is
 /// agreed or exchanged.
-class Rod final : public Method {
+class Rod final : public BenchMethod {
  public:
   Rod(std::byte* memory, std::size_t bytes, std::int64_t offset, bool direct)
       : memory_(memory), bytes_(bytes), offset_(offset), direct_(direct) {}
@@ -54,7 +54,7 @@ class Rod final : public Method {
 };
 
 /// Penstock: what a program in C++ does.
-class Engine final : public Method {
+class Engine final : public BenchMethod {
  public:
   struct SectionAndMemory {
     ArraySpec spec;
@@ -84,7 +84,7 @@ class Engine final : public Method {
 
 /// MPI_File_write_at_all and read_at_all through a view, with the library's default hints. The view
 /// is set as a part of opening, like a program does that writes step after step.
-class MpiIo final : public Method {
+class MpiIo final : public BenchMethod {
  public:
   struct TypesAndMemory {
     MPI_Datatype element;

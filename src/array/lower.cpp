@@ -14,11 +14,6 @@ struct Step {
   std::int64_t file, memory;  // bytes from one index to the next
 };
 
-/// Both sides of some dimensions.
-struct Sides {
-  Nest file, memory;
-};
-
 Sides repeat(const Sides& inner, std::int64_t count, std::int64_t file_step,
              std::int64_t memory_step) {
   return {Nest::repeat(inner.file, count, file_step),

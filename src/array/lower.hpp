@@ -9,6 +9,11 @@
 
 namespace penstock {
 
+/// Both sides of some bytes, in the same order.
+struct Sides {
+  Nest file, memory;
+};
+
 struct Lowered {
   FilePattern file;
   MemoryMap memory;  // of the same bytes in the same order

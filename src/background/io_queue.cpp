@@ -90,14 +90,14 @@ void IoQueue::step(std::unique_lock<std::mutex>& guard) {
 
 bool IoQueue::next_joins() const {
   if (!may_begin()) return false;
-  const Entry& next = entries_.front();
-  return std::ranges::all_of(under_way_, [&](const Entry& entry) {
+  const QueuedUnit& next = entries_.front();
+  return std::ranges::all_of(under_way_, [&](const QueuedUnit& entry) {
     return entry.file == next.file && next.unit.goes_beside(entry.unit);
   });
 }
 
 void IoQueue::begin_next(std::unique_lock<std::mutex>& guard) {
-  Entry entry = std::move(entries_.front());
+  QueuedUnit entry = std::move(entries_.front());
   entries_.pop_front();
   IoUnit& unit = entry.unit;
   entry.dropped = unit.writes() && entry.file->failed();
@@ -112,7 +112,7 @@ void IoQueue::begin_next(std::unique_lock<std::mutex>& guard) {
 }
 
 void IoQueue::end_oldest(std::unique_lock<std::mutex>& guard) {
-  Entry entry = std::move(under_way_.front());
+  QueuedUnit entry = std::move(under_way_.front());
   under_way_.pop_front();
   IoUnit& unit = entry.unit;
   guard.unlock();
@@ -187,8 +187,8 @@ void IoQueue::forget() {
   // They count the parent's waiting threads: a notification could be lost to one of these.
   new (&has_work_) std::condition_variable;
   new (&done_) std::condition_variable;
-  static_cast<void>(new std::deque<Entry>(std::move(entries_)));
-  static_cast<void>(new std::deque<Entry>(std::move(under_way_)));
+  static_cast<void>(new std::deque<QueuedUnit>(std::move(entries_)));
+  static_cast<void>(new std::deque<QueuedUnit>(std::move(under_way_)));
   entries_.clear();
   under_way_.clear();
   if (thread_.joinable()) thread_.detach();

@@ -6,8 +6,8 @@
 //
 // There is no other kind of thread in the library. Most are I/O threads: their queue belongs to a
 // device, its units outlive the calls that submit them, and never call MPI. A queue of calls
-// belongs to one open file: its units are what a call does in another thread while it goes on
-// itself.
+// belongs to one open file: its units are what a call does in another thread beside its
+// own.
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,7 @@ class IoQueue {
   void forget();  // under the lock
 
  private:
-  struct Entry {
+  struct QueuedUnit {
     Ledger* file;
     IoUnit unit;
     bool dropped = false;  // known when it is begun: a unit of the file has failed before
@@ -108,7 +108,7 @@ class IoQueue {
   const Clock::duration idle_;
   std::mutex mutex_;
   std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has
-  std::deque<Entry> entries_, under_way_;
+  std::deque<QueuedUnit> entries_, under_way_;
   Ledger calls_;  // of units that are of no file
   IoTicket submitted_ = 0, finished_ = 0;
   int awaited_ = 0;  // by those who wait for units of this queue

@@ -59,7 +59,7 @@ class Ledger {
 
   /// Something was buffered since the last mark_synced().
   bool has_unsynced() const noexcept { return unsynced_; }
-  /// After sync or close: nothing has to be said at the end of the process.
+  /// After sync or close: nothing has to be reported at the end of the process.
   void mark_synced() noexcept { unsynced_ = false; }
   /// In a forked child: all of that is the parent's.
   void forget();

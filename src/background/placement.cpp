@@ -21,11 +21,11 @@ void complain(const char* what) noexcept {
 }
 
 /// The settings of a thread as they are now.
-struct Settings {
+struct ThreadSettings {
   cpu_set_t cores;
   int policy, nice;
 
-  explicit Settings(pid_t thread) noexcept {
+  explicit ThreadSettings(pid_t thread) noexcept {
     CPU_ZERO(&cores);
     ::sched_getaffinity(thread, sizeof cores, &cores);
     policy = ::sched_getscheduler(thread);
@@ -33,20 +33,20 @@ struct Settings {
   }
 };
 
-void set_policy(const Placement& wanted, const Settings& program) noexcept {
+void set_policy(const Placement& wanted, const ThreadSettings& program) noexcept {
   const sched_param none{};
   int policy = wanted.policy < 0 ? program.policy : wanted.policy;
   if (wanted.policy == Placement::gentle && policy == SCHED_OTHER) policy = SCHED_BATCH;
   if (::sched_setscheduler(0, policy, &none) != 0) complain("the policy that io_thread asks for");
 }
 
-void set_nice(const Placement& wanted, const Settings& program) noexcept {
+void set_nice(const Placement& wanted, const ThreadSettings& program) noexcept {
   const int nice = std::min(19, program.nice + wanted.nice);
   if (::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice) != 0)
     complain("the nice value that io_thread asks for");
 }
 
-void set_core(const Placement& wanted, const Settings& program) noexcept {
+void set_core(const Placement& wanted, const ThreadSettings& program) noexcept {
   cpu_set_t cores = program.cores;
   if (wanted.core >= 0) {
     CPU_ZERO(&cores);
@@ -58,10 +58,10 @@ void set_core(const Placement& wanted, const Settings& program) noexcept {
 
 }  // namespace
 
-/// Settings count from the program's, and go back to them: those of its main thread. A thread
+/// ThreadSettings count from the program's, and go back to them: those of its main thread. A thread
 /// begins with those of the thread that started it, which may have been placed itself.
 void place_thread(const Placement& wanted) noexcept {
-  thread_local const Settings program(::getpid()), begun(::gettid());
+  thread_local const ThreadSettings program(::getpid()), begun(::gettid());
   thread_local bool first = true;
   thread_local Placement now;
   if (wanted == now && !first) return;

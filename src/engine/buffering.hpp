@@ -72,7 +72,7 @@ void note_unit(const IoFile& file, std::int64_t bytes, double seconds, std::int6
 
 /// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
 /// buffered of earlier writes is written first where a unit of another rank could overtake it; then
-/// nobody goes on before, and all throw what went wrong with that.
+/// nobody continues before, and all throw what went wrong with that.
 Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
 /// Collective, before the calling threads read or write the file. What is buffered around the bytes
@@ -88,7 +88,7 @@ class AsideMove {
   AsideMove(const Context& outer, const Access& access, Method method, const Hints& hints);
   /// Once. Throws what went wrong.
   void carry_out();
-  /// The same; keeps what went wrong with a read, which nothing else is told of.
+  /// The same; keeps what went wrong with a read, which nothing else reports.
   void carry_out_and_keep();
   const std::optional<Error>& error() const noexcept { return error_; }
 

@@ -68,7 +68,7 @@ class NodeRequester {
   bool serve(int owner, int slot);
   void open(Neighbour& neighbour);
   void copy(const Neighbour& neighbour, const NodeStaging::Board& board,
-            const NodeStaging::Range& range, std::byte* slot);
+            const NodeStaging::RankPart& range, std::byte* slot);
 
   Context& context_;
   const Access& access_;
@@ -103,7 +103,7 @@ class NodeAggregator {
     std::vector<std::size_t> sources;  // of the table
     std::int64_t bytes = 0, begun = 0;
   };
-  struct Open {
+  struct OpenWindow {
     Window* window;
     int slot;
     std::vector<Bundle> bundles;
@@ -111,7 +111,7 @@ class NodeAggregator {
     bool published = false;
   };
   struct Message {
-    Open* open = nullptr;
+    OpenWindow* open = nullptr;
     std::size_t bundle = 0;
     std::int64_t begin = 0, end = 0;
   };
@@ -119,11 +119,11 @@ class NodeAggregator {
   bool open_next(bool idle);
   bool publish_filled(bool idle);
   bool finish_oldest(bool idle);
-  void publish(Open& open);
-  void gather_bundles(Open& open);
+  void publish(OpenWindow& open);
+  void gather_bundles(OpenWindow& open);
   bool move_messages();
   void move_chunk(const Message& message, std::byte* packed);
-  bool complete(const Open& open);
+  bool complete(const OpenWindow& open);
   bool flush(Window& window, bool idle);
 
   Context& context_;
@@ -136,7 +136,7 @@ class NodeAggregator {
   std::optional<Timed> short_of_room_;
   std::optional<BackgroundIo::Expedite> expedite_;
   std::optional<UnitBell> bell_;  // of windows in the active buffer
-  std::deque<Open> open_;         // oldest first
+  std::deque<OpenWindow> open_;   // oldest first
   int next_slot_ = 0;
   std::vector<Message> arriving_;  // per message slot
 };

@@ -29,8 +29,8 @@ bool NodeAggregator::open_next(bool idle) {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
   // The window that had its slot before is still at the storage.
   if (!idle && !queue_.next_is_free()) return false;
-  // Without memory for a window this rank goes on with others' bytes. If no unit is queued, no I/O
-  // thread would ring its bell: then open() gets memory at once.
+  // Without memory for a window this rank continues with others' bytes. If no unit is queued, no
+  // I/O thread would ring its bell: then open() gets memory at once.
   if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
       ++context_.record.counts.buffer_waits;
@@ -52,19 +52,19 @@ bool NodeAggregator::open_next(bool idle) {
 
 /// Of a read: the oldest window that has been read meanwhile.
 bool NodeAggregator::publish_filled(bool idle) {
-  const auto open = std::ranges::find(open_, false, &Open::published);
+  const auto open = std::ranges::find(open_, false, &OpenWindow::published);
   if (open == open_.end() || (!idle && !open->window->is_done())) return false;
   queue_.finish(*open->window);
   publish(*open);
   return true;
 }
 
-void NodeAggregator::publish(Open& open) {
+void NodeAggregator::publish(OpenWindow& open) {
   open.published = true;
   gather_bundles(open);
   Team& team = *context_.comm.team();
   NodeStaging::Board& board = context_.file.staging.board(team.rank(), open.slot);
-  NodeStaging::Range* const ranges = board.ranges();
+  NodeStaging::RankPart* const ranges = board.ranges();
   const bool in_turn = access_.writes() && !table_.any_order();
   std::vector<int> copying;  // local ranks, ascending
   for (std::size_t i = 0; i < table_.sources().size(); ++i) {
@@ -72,7 +72,7 @@ void NodeAggregator::publish(Open& open) {
     const int rank = table_.sources()[i].rank;
     if (bytes == 0 || team.node_of(rank) != team.node()) continue;
     const int local_rank = team.local_rank_of(rank);
-    NodeStaging::Range& range = ranges[local_rank];
+    NodeStaging::RankPart& range = ranges[local_rank];
     range.begin = 0;
     range.end = bytes;
     range.slot_offset = -1;
@@ -95,7 +95,7 @@ void NodeAggregator::publish(Open& open) {
   }
 }
 
-bool NodeAggregator::complete(const Open& open) {
+bool NodeAggregator::complete(const OpenWindow& open) {
   const NodeStaging::Board& board =
       context_.file.staging.board(context_.comm.team()->rank(), open.slot);
   const auto begun = [](const Bundle& bundle) { return bundle.begun == bundle.bytes; };
@@ -105,7 +105,7 @@ bool NodeAggregator::complete(const Open& open) {
 
 bool NodeAggregator::finish_oldest(bool idle) {
   if (open_.empty() || !open_.front().published || !complete(open_.front())) return false;
-  Open& open = open_.front();
+  OpenWindow& open = open_.front();
   if (access_.writes() && !flush(*open.window, idle)) return false;
   open_.pop_front();
   return true;
@@ -129,7 +129,7 @@ bool NodeAggregator::flush(Window& window, bool idle) {
   return true;
 }
 
-void NodeAggregator::gather_bundles(Open& open) {
+void NodeAggregator::gather_bundles(OpenWindow& open) {
   const Team& team = *context_.comm.team();
   if (team.nodes() == 1) return;
   std::vector<int> nodes;
@@ -152,7 +152,7 @@ void NodeAggregator::gather_bundles(Open& open) {
 /// Posts what the message slots allow, the oldest window first.
 bool NodeAggregator::move_messages() {
   bool moved = false;
-  for (Open& open : open_)
+  for (OpenWindow& open : open_)
     for (std::size_t b = 0; b < open.bundles.size(); ++b)
       for (Bundle& bundle = open.bundles[b]; bundle.begun < bundle.bytes; moved = true) {
         if (!messages_.has_free()) return moved;

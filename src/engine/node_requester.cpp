@@ -51,7 +51,7 @@ bool NodeRequester::serve(int owner, int slot) {
   Team& team = *context_.comm.team();
   NodeStaging& staging = context_.file.staging;
   NodeStaging::Board& board = staging.board(owner, slot);
-  NodeStaging::Range& range = board.ranges()[team.rank()];
+  NodeStaging::RankPart& range = board.ranges()[team.rank()];
   const std::int64_t window_id = range.window_id.load(std::memory_order_acquire);
   const std::int32_t turn = board.turn.load(std::memory_order_acquire);
   if (turn != NodeStaging::anyone && turn != team.rank()) return false;
@@ -80,7 +80,7 @@ bool NodeRequester::serve(int owner, int slot) {
 }
 
 void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
-                         const NodeStaging::Range& range, std::byte* slot) {
+                         const NodeStaging::RankPart& range, std::byte* slot) {
   const Extent window = plan_.domains.window(n.aggregator, n.round);
   const Timed watch(context_.record, Phase::copy, range.end - range.begin, window.begin);
   const bool past_cache = access_.file.bytes() >= larger_than_caches;

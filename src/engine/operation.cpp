@@ -106,14 +106,14 @@ namespace {
 
 /// While one exists, the ranks of this node know where this rank will queue writes: a rank whose
 /// bytes have been copied leaves the call, and may read them before their window is queued.
-class Announcement {
+class AnnouncedWrite {
  public:
-  Announcement(std::shared_ptr<BufferedFile> file, Extent extent)
+  AnnouncedWrite(std::shared_ptr<BufferedFile> file, Extent extent)
       : file_(std::move(file)), extent_(extent) {
     file_->announce(extent_);
   }
-  Announcement(const Announcement&) = delete;
-  ~Announcement() { file_->retract(extent_); }
+  AnnouncedWrite(const AnnouncedWrite&) = delete;
+  ~AnnouncedWrite() { file_->retract(extent_); }
 
  private:
   std::shared_ptr<BufferedFile> file_;
@@ -135,7 +135,7 @@ Task<> Operation::start(const Demand& all) {
     context_.copying.emplace(context_.background, context_.comm.team());
   // Of a call that does not block, ranks may be elsewhere while it is under way: whoever waits for
   // what is announced could wait for ever.
-  std::optional<Announcement> announcement;
+  std::optional<AnnouncedWrite> announcement;
   if (const Extent mine = will_queue(all); blocks() && !mine.empty())
     announcement.emplace(context_.buffered, mine);
   std::optional<Error> error;

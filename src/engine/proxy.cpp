@@ -68,7 +68,7 @@ bool Proxy::open_chunk() {
     const std::int64_t size = bundle_->sizes[static_cast<std::size_t>(local_rank)];
     const std::int64_t from = std::max(begin, start), to = std::min(end, start + size);
     if (from < to) {
-      NodeStaging::Range& range = board.ranges()[local_rank];
+      NodeStaging::RankPart& range = board.ranges()[local_rank];
       range.begin = from - start;
       range.end = to - start;
       range.slot_offset = from - begin;

@@ -26,8 +26,8 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
                      static_cast<int>(owner));
   }
   const auto slots = static_cast<std::int64_t>(owner_of_.size());
-  board_bytes_ =
-      round_up(static_cast<std::int64_t>(sizeof(Board) + shape.slots.size() * sizeof(Range)), 64);
+  board_bytes_ = round_up(
+      static_cast<std::int64_t>(sizeof(Board) + shape.slots.size() * sizeof(RankPart)), 64);
   boards_bytes_ = slots * board_bytes_;
   ready_bytes_ = round_up(ready_words() * 8, 64);
   slots_at_ = round_up(boards_bytes_ + ready_bytes_ * team.size(), page);
@@ -50,7 +50,8 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
     Board* const b = new (&board(team.rank(), i)) Board;
     b->missing.store(0, std::memory_order_relaxed);
     for (int local_rank = 0; local_rank < team.size(); ++local_rank)
-      (new (b->ranges() + local_rank) Range)->window_id.store(no_window, std::memory_order_release);
+      (new (b->ranges() + local_rank) RankPart)
+          ->window_id.store(no_window, std::memory_order_release);
   }
   co_await team.meet(slot);
   co_return true;

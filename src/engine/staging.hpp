@@ -34,7 +34,7 @@ class NodeStaging {
   static constexpr std::int32_t anyone = -1;
 
   /// What one rank of the team has in a slot.
-  struct Range {
+  struct RankPart {
     std::atomic<std::int64_t> window_id;  // no_window: the owner may change the rest
     std::int64_t begin, end;              // of its bytes in the window, in file order
     std::int64_t slot_offset;             // of its packed bytes; negative: they lie as in the file
@@ -45,7 +45,7 @@ class NodeStaging {
     std::atomic<std::int32_t> turn;
     bool in_arena;       // the window lies in the owner's active buffer and not in the slot,
     std::int64_t image;  // as in the file; where in the arena its byte at file offset 0 would be
-    Range* ranges() noexcept { return reinterpret_cast<Range*>(this + 1); }  // one per rank
+    RankPart* ranges() noexcept { return reinterpret_cast<RankPart*>(this + 1); }  // one per rank
   };
 
   /// How the memory is divided: slots of each rank of the team, bytes of a slot.

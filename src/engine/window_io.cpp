@@ -157,18 +157,18 @@ bool WindowIo::moves_whole() const noexcept {
   return sieving_.pays(trimmed_.length(), wanted_, runs_, false);
 }
 
-/// Calls visit(Part) for what is moved by itself, or run by run.
+/// Calls visit(Coverage::Cluster) for what is moved by itself, or run by run.
 template <class Visit>
 void WindowIo::for_each_part(Visit&& visit) const {
   const bool writes = direction_ == Direction::write;
   const bool in_parts =
       covered_ && sieving_.in_parts && !(writes && sieve_writes_ == SieveWrites::always);
   if (in_parts) sieving_.for_each_part(coverage_, trimmed_, writes, visit);
-  else visit(Coverage::Part{trimmed_, wanted_, runs_});
+  else visit(Coverage::Cluster{trimmed_, wanted_, runs_});
 }
 
 /// Whether a part is moved with the holes in it, where that is allowed.
-bool WindowIo::pays(const Coverage::Part& part) const noexcept {
+bool WindowIo::pays(const Coverage::Cluster& part) const noexcept {
   if (part.wanted >= part.range.length()) return false;
   const bool writes = direction_ == Direction::write;
   if (!writes && !covered_) return true;
@@ -178,7 +178,8 @@ bool WindowIo::pays(const Coverage::Part& part) const noexcept {
 
 void WindowIo::find_sieved() {
   sieved_ = false;
-  if (holes()) for_each_part([&](const Coverage::Part& part) { sieved_ = sieved_ || pays(part); });
+  if (holes())
+    for_each_part([&](const Coverage::Cluster& part) { sieved_ = sieved_ || pays(part); });
 }
 
 void WindowIo::clear() {
@@ -244,7 +245,7 @@ void WindowIo::add_after_others(Extent range) {
 
 /// Parts whose holes are moved as well, where `sieve`, and else the runs of each.
 void WindowIo::add_parts(bool sieve) {
-  for_each_part([&](const Coverage::Part& part) {
+  for_each_part([&](const Coverage::Cluster& part) {
     if (part.wanted >= part.range.length() || (sieve && pays(part))) add_after_others(part.range);
     else coverage_.for_each_run_in(part.range, [&](Extent run) { add_after_others(run); });
   });
@@ -270,7 +271,7 @@ void WindowIo::read_holes() {
     span.end = hole.end;
     ++gathered;
   };
-  for_each_part([&](const Coverage::Part& part) {
+  for_each_part([&](const Coverage::Cluster& part) {
     if (pays(part)) coverage_.for_each_hole_in(part.range, gather);
   });
   read_gathered(span, gathered, spans);

@@ -94,7 +94,7 @@ class WindowIo {
   void take_unit(Context& context, std::int64_t bytes);
   bool modifies() const noexcept;
   bool moves_whole() const noexcept;
-  bool pays(const Coverage::Part& part) const noexcept;
+  bool pays(const Coverage::Cluster& part) const noexcept;
   void find_sieved();
   template <class Visit>
   void for_each_part(Visit&& visit) const;

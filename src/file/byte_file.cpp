@@ -183,8 +183,8 @@ bool ByteFile::must_be_sealed() const {
   return seal_ != nullptr && !seal_->is_sealed();
 }
 
-/// What the file says of itself is written when all that it says is on the device: a power cut must
-/// not leave a file that says more than there is.
+/// What the file has about itself is written when all of that is on the device: a power cut must
+/// not leave a file that claims more than there is.
 void ByteFile::bring_up_to_date(const Channel& channel) {
   if (!must_be_sealed()) return;
   const std::optional<Error> error = attempt([&] {

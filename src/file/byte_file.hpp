@@ -2,7 +2,7 @@
 // and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it,
 // closing.cpp ends it.
 //
-// All calls are collective unless it is said that they are not. They throw Error, the same class
+// All calls are collective unless stated otherwise. They throw Error, the same class
 // with the same words on every rank. They may be made by any thread: while one is in a call of the
 // file the others wait (CallGate); is_copied without waiting, is_ready, has_ended and
 // is_closing_done return false instead.
@@ -102,7 +102,7 @@ class ByteFile {
   /// Else nothing is done, and nothing returned. Fewer bytes: the file ends.
   std::optional<std::int64_t> move_now(Direction direction, std::span<std::byte> memory,
                                        std::int64_t offset);
-  /// Tells who listens of what it has moved, for callers that look at the clock anyway.
+  /// Reports to the listener what it has moved, for callers that read the clock anyway.
   void tell_moved(Direction direction, Extent range, Span::Clock::time_point begin,
                   Span::Clock::time_point end) const noexcept {
     if (listener_ == nullptr) return;
@@ -111,14 +111,14 @@ class ByteFile {
                      range.begin, begin, end});
   }
 
-  /// The first half of close: from here on the file counts as closed. One that replaces another is
-  /// brought to the device meanwhile.
+  /// Begins to close: from here on the file counts as closed. One that replaces another is brought
+  /// to the device meanwhile.
   void begin_close();
   bool is_closing_done();
   void finish_close();
   void close();
   /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
-  /// an error to. `on_purpose`: it need not be said that the file was never closed. In a forked
+  /// an error to. `on_purpose`: a file that was never closed is not reported. In a forked
   /// child nothing happens: the file is its parent's.
   void abandon(bool on_purpose = false) noexcept;
   /// Not collective. What has begun in a thread of this file is over, unless another thread is in a

@@ -103,10 +103,10 @@ bool convert_row(const Row& row) {
   return all_fit;
 }
 
-struct Type {
+struct KindAndSize {
   char kind;
   std::int64_t size;
-  friend bool operator==(const Type&, const Type&) = default;
+  friend bool operator==(const KindAndSize&, const KindAndSize&) = default;
 };
 
 template <class... T>
@@ -128,23 +128,23 @@ struct Types {
 using All =
     Types<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
           std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>>;
-constexpr std::array<Type, All::count> types{{{'b', 1},
-                                              {'i', 1},
-                                              {'i', 2},
-                                              {'i', 4},
-                                              {'i', 8},
-                                              {'u', 1},
-                                              {'u', 2},
-                                              {'u', 4},
-                                              {'u', 8},
-                                              {'f', 4},
-                                              {'f', 8},
-                                              {'c', 8},
-                                              {'c', 16}}};
+constexpr std::array<KindAndSize, All::count> types{{{'b', 1},
+                                                     {'i', 1},
+                                                     {'i', 2},
+                                                     {'i', 4},
+                                                     {'i', 8},
+                                                     {'u', 1},
+                                                     {'u', 2},
+                                                     {'u', 4},
+                                                     {'u', 8},
+                                                     {'f', 4},
+                                                     {'f', 8},
+                                                     {'c', 8},
+                                                     {'c', 16}}};
 constexpr auto table = All::table();
 
 std::size_t index_of(const ElementKind& element) {
-  const auto found = std::find(types.begin(), types.end(), Type{element.kind, element.size});
+  const auto found = std::find(types.begin(), types.end(), KindAndSize{element.kind, element.size});
   return static_cast<std::size_t>(found - types.begin());
 }
 
@@ -178,8 +178,8 @@ bool converts(const std::string& from, const std::string& to) {
   return source && target && find_row(*source, *target) != nullptr;
 }
 
-bool convert(const std::vector<std::int64_t>& shape, const Elements<const std::byte>& from,
-             const Elements<std::byte>& to) {
+bool convert(const std::vector<std::int64_t>& shape, const ElementView<const std::byte>& from,
+             const ElementView<std::byte>& to) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
   const ConvertRow work = find_row(from.kind, to.kind);
   // Along the dimension in which the target is dense, if there is one.

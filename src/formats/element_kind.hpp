@@ -26,14 +26,14 @@ std::optional<ElementKind> element_kind(const std::string& dtype);
 
 /// Elements in memory, `strides` in bytes.
 template <class Byte>
-struct Elements {
+struct ElementView {
   Byte* data = nullptr;
   std::span<const std::int64_t> strides;
   ElementKind kind;
 };
 /// Converts elements of `shape`; the kinds must be convertible (`converts`). False: a finite number
 /// became infinite.
-bool convert(const std::vector<std::int64_t>& shape, const Elements<const std::byte>& from,
-             const Elements<std::byte>& to);
+bool convert(const std::vector<std::int64_t>& shape, const ElementView<const std::byte>& from,
+             const ElementView<std::byte>& to);
 
 }  // namespace penstock

@@ -54,7 +54,7 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
   MPI_Comm leaders = split_leaders(comm, node);
   team->find_node(comm, node, leaders);
   const bool has_table = !team->find_formula(comm);
-  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
+  const std::int64_t bytes = static_cast<std::int64_t>(sizeof(SharedState)) +
                              team->size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
                              (has_table ? RankMap::table_bytes(team->comm_size_) : 0);
   SharedSegment segment = share_by_messages(node, bytes, why);
@@ -100,8 +100,8 @@ std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int mailbox
                          int own_mailbox) noexcept {
   segment_ = std::move(segment);
   std::byte* at = segment_.data();
-  common_ = reinterpret_cast<Common*>(at) + team;
-  at += static_cast<std::size_t>(teams) * sizeof(Common);
+  common_ = reinterpret_cast<SharedState*>(at) + team;
+  at += static_cast<std::size_t>(teams) * sizeof(SharedState);
   Mailbox* const first = reinterpret_cast<Mailbox*>(at);
   mailboxes_ = first + (own_mailbox - rank_);
   this->own_mailbox().process = ::getpid();
@@ -145,7 +145,7 @@ Task<std::unique_ptr<Team>> Team::make_another(int most, std::string& why) {
   const bool whole = most == 0;
   const int widest = whole ? size_ : most, teams = (size_ + widest - 1) / widest;
   const std::optional<RankMap> formula = whole ? map_ : split_formula(most);
-  const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(Common)) +
+  const std::int64_t bytes = teams * static_cast<std::int64_t>(sizeof(SharedState)) +
                              size_ * static_cast<std::int64_t>(sizeof(Mailbox)) +
                              (formula ? 0 : RankMap::table_bytes(comm_size_));
   SharedSegment segment = co_await share(0, bytes, why);
@@ -185,7 +185,7 @@ std::vector<std::unique_ptr<Team>> Team::in_one_process(const std::vector<int>& 
   std::vector<std::unique_ptr<Team>> teams(node_of.size());
   for (std::size_t node = 0; node < members.size(); ++node) {
     const int size = static_cast<int>(members[node].size());
-    const std::int64_t bytes = static_cast<std::int64_t>(sizeof(Common)) +
+    const std::int64_t bytes = static_cast<std::int64_t>(sizeof(SharedState)) +
                                size * static_cast<std::int64_t>(sizeof(Mailbox)) +
                                RankMap::table_bytes(ranks);
     SharedSegment first;

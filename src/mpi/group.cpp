@@ -12,10 +12,10 @@
 namespace penstock {
 namespace {
 
-using Held = std::shared_ptr<Group>;
+using GroupHandle = std::shared_ptr<Group>;
 
 int let_go(MPI_Comm, int, void* value, void*) {
-  delete static_cast<Held*>(value);
+  delete static_cast<GroupHandle*>(value);
   return MPI_SUCCESS;
 }
 
@@ -91,8 +91,8 @@ std::shared_ptr<Group> Group::of(MPI_Comm user) {
   int there = 0;
   Communicator::check(MPI_Comm_get_attr(user, attribute_key(), static_cast<void*>(&found), &there),
                       "MPI_Comm_get_attr");
-  if (there) return *static_cast<Held*>(found);
-  auto held = std::make_unique<Held>(new Group);
+  if (there) return *static_cast<GroupHandle*>(found);
+  auto held = std::make_unique<GroupHandle>(new Group);
   Communicator::check(MPI_Comm_set_attr(user, attribute_key(), held.get()), "MPI_Comm_set_attr");
   return *held.release();
 }
@@ -133,11 +133,11 @@ void Group::show_refusal() noexcept {
 void Group::release() noexcept {
   const std::lock_guard guard(mutex_);
   if (Communicator::mpi_is_running() && !left_alone_) {
-    for (Slot& slot : slots_)
+    for (LaneSlot& slot : slots_)
       if (slot.idle) free_lane(*slot.idle);
     if (home_ != MPI_COMM_NULL && !entrance_.broken_off) MPI_Comm_free(&home_);
   }
-  for (Slot& slot : slots_) slot.idle.reset();
+  for (LaneSlot& slot : slots_) slot.idle.reset();
   home_ = entrance_.comm = MPI_COMM_NULL;
 }
 
@@ -145,7 +145,7 @@ FreeLanes Group::free_lanes(int most) {
   const std::lock_guard guard(mutex_);
   FreeLanes lanes{0, 0};
   for (int i = 0; i < slots; ++i) {
-    const Slot& slot = slots_[static_cast<std::size_t>(i)];
+    const LaneSlot& slot = slots_[static_cast<std::size_t>(i)];
     if (slot.idle && slot.idle->most == most) lanes.idle |= bit(i);
     if (!slot.idle && !slot.busy) lanes.vacant |= bit(i);
   }
@@ -157,7 +157,7 @@ std::unique_ptr<Lane> Group::take(MPI_Comm user, int most, const FreeLanes& all,
   const int number = from != 0 ? std::countr_zero(from) : -1;
   if (all.idle != 0) {
     const std::lock_guard guard(mutex_);
-    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    LaneSlot& slot = slots_[static_cast<std::size_t>(number)];
     slot.busy = true;
     return std::move(slot.idle);
   }
@@ -213,7 +213,7 @@ void Group::give_back(std::unique_ptr<Lane> lane) noexcept {
     return;
   }
   const std::lock_guard guard(mutex_);
-  Slot& slot = slots_[static_cast<std::size_t>(lane->slot)];
+  LaneSlot& slot = slots_[static_cast<std::size_t>(lane->slot)];
   slot.busy = false;
   slot.idle = std::move(lane);
 }

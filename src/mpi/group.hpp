@@ -87,7 +87,7 @@ class Group {
   void retire(std::unique_ptr<Lane> lane) noexcept;
 
  private:
-  struct Slot {
+  struct LaneSlot {
     bool busy = false;
     std::unique_ptr<Lane> idle;
   };
@@ -102,7 +102,7 @@ class Group {
   MPI_Comm home_ = MPI_COMM_NULL;  // the first duplicate, until a lane has it
   std::mutex opening_;
   std::mutex mutex_;  // of what follows
-  std::array<Slot, slots> slots_;
+  std::array<LaneSlot, slots> slots_;
   bool left_alone_ = false;  // this rank has let go of a file without the others
 };
 

@@ -26,7 +26,8 @@ struct Peers {
 /// never freed, since MPI still uses them.
 class Transit {
  public:
-  explicit Transit(const Channel& channel) : channel_(channel), held_(std::make_unique<Held>()) {}
+  explicit Transit(const Channel& channel)
+      : channel_(channel), held_(std::make_unique<Messages>()) {}
   Transit(const Transit&) = delete;
   ~Transit() {
     if (held_->out.active() || held_->in.active()) static_cast<void>(held_.release());
@@ -48,14 +49,14 @@ class Transit {
   }
 
  private:
-  struct Held {
+  struct Messages {
     Transport::Request out, in;
     std::vector<std::byte> sent, received;
   };
   Transport& transport() const { return channel_.comm.transport(); }
 
   const Channel& channel_;
-  std::unique_ptr<Held> held_;
+  std::unique_ptr<Messages> held_;
 };
 
 constexpr Expect expect = Expect::meeting_by_messages;

@@ -43,7 +43,7 @@ std::int64_t Team::meetings() noexcept {
 /// its bell.
 Team::Meeting Team::arrive(int slot) noexcept {
   meetings_so_far.fetch_add(1, std::memory_order_relaxed);
-  Slot& here = common_->slots[slot];
+  MeetingSlot& here = common_->slots[slot];
   const std::uint32_t number = here.meetings.load(std::memory_order_acquire);
   const auto everybody = static_cast<std::uint32_t>(size_);
   const bool last = here.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == everybody;
@@ -62,7 +62,7 @@ bool Team::is_over(const Meeting& meeting) const noexcept {
 }
 
 void Team::dismiss(const Meeting& meeting) noexcept {
-  Slot& here = common_->slots[meeting.slot];
+  MeetingSlot& here = common_->slots[meeting.slot];
   here.arrived.store(0, std::memory_order_relaxed);
   here.meetings.store(meeting.number + 1, std::memory_order_release);
   for (int local_rank = 0; local_rank < size_; ++local_rank)

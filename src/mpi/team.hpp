@@ -154,7 +154,7 @@ class Team {
   bool await_end_of_copying() noexcept;
 
  private:
-  struct Slot {
+  struct MeetingSlot {
     alignas(64) std::atomic<std::uint32_t> arrived;
     alignas(64) std::atomic<std::uint32_t> meetings;
     alignas(64) std::byte result[note_bytes];
@@ -164,8 +164,8 @@ class Team {
     std::uint32_t number;  // in its slot
     bool works;            // this rank, once all are here
   };
-  struct Common {
-    Slot slots[Team::slots];
+  struct SharedState {
+    MeetingSlot slots[Team::slots];
     alignas(64) std::atomic<std::uint32_t> permits_out;
     std::atomic<std::uint32_t> waiting;  // for one, in take_permit
     alignas(64) std::atomic<std::uint32_t> copying;
@@ -195,7 +195,7 @@ class Team {
   bool crowded_ = false;
   std::vector<int> members_, awaited_nodes_;
   SharedSegment segment_, kept_;
-  Common* common_ = nullptr;
+  SharedState* common_ = nullptr;
   Mailbox* mailboxes_ = nullptr;
   RankMap map_;
 };

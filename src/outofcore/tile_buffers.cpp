@@ -21,10 +21,10 @@ TileBuffers::TileBuffers(ArrayFile& file, const Hints& hints, Background backgro
 
 void TileBuffers::allocate(int count, std::int64_t bytes) {
   buffers_.resize(static_cast<std::size_t>(count));
-  for (Buffer& buffer : buffers_) buffer.memory.resize(static_cast<std::size_t>(bytes));
+  for (TileBuffer& buffer : buffers_) buffer.memory.resize(static_cast<std::size_t>(bytes));
 }
 
-void TileBuffers::settle(Buffer& buffer) {
+void TileBuffers::settle(TileBuffer& buffer) {
   if (buffer.reading) buffer.reading->wait();
   buffer.reading.reset();
   if (buffer.writing) buffer.writing->wait();
@@ -32,14 +32,14 @@ void TileBuffers::settle(Buffer& buffer) {
 }
 
 void TileBuffers::begin_read(std::int64_t step, const Section* section) {
-  Buffer& buffer = of(step);
+  TileBuffer& buffer = of(step);
   settle(buffer);
   const auto parts = parts_of<ReadView>(section, buffer.memory.data(), file_->spec().element_size);
   buffer.reading = file_->read_begin(parts, background_, &hints_);
 }
 
 void TileBuffers::finish_read(std::int64_t step) {
-  Buffer& buffer = of(step);
+  TileBuffer& buffer = of(step);
   if (buffer.reading) buffer.reading->wait();
   buffer.reading.reset();
 }
@@ -49,18 +49,18 @@ void TileBuffers::make_room(std::int64_t step) {
 }
 
 void TileBuffers::begin_write(std::int64_t step, const Section* section) {
-  Buffer& buffer = of(step);
+  TileBuffer& buffer = of(step);
   const std::byte* const data = buffer.memory.data();
   const auto parts = parts_of<WriteView>(section, data, file_->spec().element_size);
   buffer.writing = file_->write_begin(parts, background_, &hints_);
 }
 
 void TileBuffers::finish() {
-  for (Buffer& buffer : buffers_) settle(buffer);
+  for (TileBuffer& buffer : buffers_) settle(buffer);
 }
 
 void TileBuffers::await_own_writes() noexcept {
-  for (Buffer& buffer : buffers_) try {
+  for (TileBuffer& buffer : buffers_) try {
       while (buffer.writing && !buffer.writing->test())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } catch (...) {  // the file tells on stderr what it could not write
@@ -69,7 +69,7 @@ void TileBuffers::await_own_writes() noexcept {
 }
 
 void TileBuffers::forget_handles() noexcept {
-  for (Buffer& buffer : buffers_) {
+  for (TileBuffer& buffer : buffers_) {
     buffer.reading.reset();
     buffer.writing.reset();
   }

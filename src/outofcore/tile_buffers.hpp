@@ -36,19 +36,19 @@ class TileBuffers {
   std::byte* data(std::int64_t step) { return of(step).memory.data(); }
 
  private:
-  struct Buffer {
+  struct TileBuffer {
     std::vector<std::byte> memory;
     std::optional<Handle> reading, writing;
   };
-  Buffer& of(std::int64_t step) {
+  TileBuffer& of(std::int64_t step) {
     return buffers_[static_cast<std::size_t>(step) % buffers_.size()];
   }
-  static void settle(Buffer& buffer);
+  static void settle(TileBuffer& buffer);
 
   ArrayFile* file_;
   Hints hints_;
   Background background_;
-  std::vector<Buffer> buffers_;
+  std::vector<TileBuffer> buffers_;
 };
 
 }  // namespace penstock

@@ -52,8 +52,8 @@ class Model {
     if (!writes_ && mapping_pays(demand_, machine_))
       return meeting() + mapped_read(demand_, machine_) / side_by_side(ranks_ / nodes_) / nodes_;
     const bool queue = writes_ && machine_.page_cache && ranks_ > 1;
-    const Storage storage{runs() * (queue ? costs_.contended_call : costs_.call),
-                          bytes() * costs_.storage_byte};
+    const StorageTime storage{runs() * (queue ? costs_.contended_call : costs_.call),
+                              bytes() * costs_.storage_byte};
     return meeting() + seconds(storage, queue ? 1 : side_by_side(ranks_ / nodes_)) / nodes_;
   }
 
@@ -61,7 +61,7 @@ class Model {
   double sieved() const {
     const double times = demand_.ordered ? 1 : ranks_;
     const double at_a_time = one_by_one() ? 1 : side_by_side(ranks_ / nodes_);
-    const Storage storage = at_storage(hull() * times / buffer() + ranks_, times, at_a_time);
+    const StorageTime storage = at_storage(hull() * times / buffer() + ranks_, times, at_a_time);
     return meeting() + seconds(storage, at_a_time) / nodes_ + copies() / (cores_ * nodes_);
   }
 
@@ -69,7 +69,7 @@ class Model {
     const double windows = std::max(1.0, hull() / (buffer() / 2));
     // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
     const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
-    const Storage accesses = at_storage(windows, 1, at_a_time);
+    const StorageTime accesses = at_storage(windows, 1, at_a_time);
     double shared = copies();  // work that all cores share
     double serial = 0;
     if (exchange == Exchange::node && ranks_ > 1) {
@@ -110,7 +110,7 @@ class Model {
 
  private:
   /// What accesses take, one after the other.
-  struct Storage {
+  struct StorageTime {
     double calls, bytes;  // seconds
   };
   /// Writes of one node into the page cache of a file go one by one.
@@ -120,14 +120,14 @@ class Model {
     return machine_.page_cache ? std::min(cores_, ranks) : ranks;
   }
   /// The bytes of a device come one after the other, however many ask for them.
-  double seconds(const Storage& storage, double at_a_time) const {
+  double seconds(const StorageTime& storage, double at_a_time) const {
     return storage.calls / at_a_time + storage.bytes / (machine_.page_cache ? at_a_time : 1);
   }
   /// Windows with holes are read whole (and written back), or each run by itself if that is less.
-  Storage at_storage(double windows, double times, double at_a_time) const {
-    const Storage whole{windows * costs_.call,
-                        hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte};
-    const Storage each{runs() * costs_.call, bytes() * costs_.storage_byte};
+  StorageTime at_storage(double windows, double times, double at_a_time) const {
+    const StorageTime whole{windows * costs_.call,
+                            hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte};
+    const StorageTime each{runs() * costs_.call, bytes() * costs_.storage_byte};
     return holes() && seconds(each, at_a_time) < seconds(whole, at_a_time) ? each : whole;
   }
   /// The part of the bytes that goes from one node to another. Domains follow each other in the

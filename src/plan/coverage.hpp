@@ -17,7 +17,7 @@ class Coverage {
   explicit Coverage(MemoryGauge* gauge, BufferPool* pool = nullptr) : gauge_(gauge), pool_(pool) {}
 
   /// A stretch of the window, from a marked byte to another one.
-  struct Part {
+  struct Cluster {
     Extent range;
     std::int64_t wanted = 0, runs = 0;
   };
@@ -42,11 +42,11 @@ class Coverage {
   void for_each_hole_in(Extent part, Visit&& visit) const {
     for_each_stretch(false, part, visit);
   }
-  /// Calls visit(Part) for each stretch of `within` without a hole of `dividing_hole` bytes or
+  /// Calls visit(Cluster) for each stretch of `within` without a hole of `dividing_hole` bytes or
   /// more, ascending.
   template <class Visit>
   void for_each_part_in(Extent within, std::int64_t dividing_hole, Visit&& visit) const {
-    Part part;
+    Cluster part;
     for_each_run_in(within, [&](Extent run) {
       if (part.runs > 0 && run.begin - part.range.end >= dividing_hole)
         visit(std::exchange(part, {}));

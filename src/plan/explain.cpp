@@ -96,13 +96,13 @@ class DomainReport {
   }
 
   /// Whether holes of a window are moved, in some part of it.
-  bool sieves(const Coverage::Part& window, bool covered) const {
+  bool sieves(const Coverage::Cluster& window, bool covered) const {
     if (window.wanted >= window.range.length()) return false;
     if (write_ && plan_.sieve_writes != SieveWrites::automatic)
       return plan_.sieve_writes == SieveWrites::always;
     const Sieving& sieving = plan_.sieving;
     bool some = false;
-    const auto look_at = [&](const Coverage::Part& part) {
+    const auto look_at = [&](const Coverage::Cluster& part) {
       some = some || sieving.pays(part, write_);
     };
     if (covered && sieving.in_parts)

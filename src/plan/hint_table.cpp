@@ -66,7 +66,7 @@ constexpr HintRow rows[] = {
     {users, "stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
      "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
      "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
-    {users, "io_thread", Thread{&Hints::io_thread}, of_call, may_differ, no_plan,
+    {users, "io_thread", ThreadHint{&Hints::io_thread}, of_call, may_differ, no_plan,
      "How I/O threads run: batch or other (SCHED_BATCH, SCHED_OTHER), nice=N added to the "
      "program's, "
      "core=N to bind them to, with commas between. auto: batch where the program is other, any "
@@ -190,7 +190,7 @@ void ByteCount::describe(HintDescription& to, std::int64_t value) const {
   to.values = std::string(may_be_auto ? "auto" : "0") + ", bytes, 64K, 4M, 1G";
 }
 
-IoThread Thread::parse(std::string_view hint, std::string_view text) const {
+IoThread ThreadHint::parse(std::string_view hint, std::string_view text) const {
   IoThread thread;
   if (text == "auto") return thread;
   const auto refuse = [&] {
@@ -221,7 +221,7 @@ IoThread Thread::parse(std::string_view hint, std::string_view text) const {
   return thread;
 }
 
-std::string Thread::text(const IoThread& value) const {
+std::string ThreadHint::text(const IoThread& value) const {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ",") + part; };
   if (value.policy != IoThread::Policy::automatic)
@@ -231,7 +231,7 @@ std::string Thread::text(const IoThread& value) const {
   return text.empty() ? "auto" : text;
 }
 
-void Thread::describe(HintDescription& to, const IoThread& value) const {
+void ThreadHint::describe(HintDescription& to, const IoThread& value) const {
   to.default_value = text(value);
   to.values = "auto, other, batch, nice=N, core=N";
 }

@@ -75,7 +75,7 @@ struct Text {
 };
 
 /// How threads run: "batch,nice=7,core=3", each part at most once.
-struct Thread {
+struct ThreadHint {
   Setting<IoThread> Hints::*field;
 
   IoThread parse(std::string_view hint, std::string_view text) const;
@@ -91,7 +91,7 @@ struct HintRow {
   For whom;
   std::string_view name;
   std::variant<Choice<Method>, Choice<DomainRule>, Choice<Exchange>, Choice<SieveWrites>,
-               Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Number, ByteCount, Thread,
+               Choice<Locks>, Choice<Pipeline>, Choice<StorageKind>, Number, ByteCount, ThreadHint,
                Text>
       kind;
   HintScope scope;

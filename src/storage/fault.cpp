@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-enum Operation { op_read, op_write, op_size, op_resize, op_sync, op_lock, op_count };
+enum FaultyCall { op_read, op_write, op_size, op_resize, op_sync, op_lock, op_count };
 constexpr std::array<std::string_view, op_count> op_names{"read",   "write", "size",
                                                           "resize", "sync",  "lock"};
 constexpr int short_transfer = -1, killed = -2;
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, int>, 8> fault_names{{{"EIO", E
                                                                        {"kill", killed}}};
 
 struct Clause {
-  Operation operation;
+  FaultyCall operation;
   std::int64_t first, last;
   int fault;  // an errno, short_transfer or killed
 };
@@ -69,7 +69,7 @@ Clause parse_clause(std::string_view text) {
   const auto fault = std::find_if(fault_names.begin(), fault_names.end(),
                                   [&](const auto& entry) { return entry.first == what; });
   if (op == op_names.end() || fault == fault_names.end()) refuse_fault(text);
-  Clause clause{static_cast<Operation>(op - op_names.begin()), 0,
+  Clause clause{static_cast<FaultyCall>(op - op_names.begin()), 0,
                 std::numeric_limits<std::int64_t>::max(), fault->second};
   const bool transfers = clause.operation == op_read || clause.operation == op_write;
   if (clause.fault == short_transfer && !transfers) refuse_fault(text);
@@ -153,7 +153,7 @@ class FaultStorage : public Storage {
   const std::string& path() const override { return inner_->path(); }
 
  private:
-  static Operation operation_of(Direction direction) {
+  static FaultyCall operation_of(Direction direction) {
     return direction == Direction::read ? op_read : op_write;
   }
   std::int64_t move(int fault, Direction direction, Parts memory, std::int64_t offset) {
@@ -164,14 +164,14 @@ class FaultStorage : public Storage {
     append_slice(half, memory, 0, size > 1 ? size / 2 : size, memory.size());
     return inner_->move_some(direction, half, offset);
   }
-  /// True once for each request with a fault, which is forgotten then: a caller that is told that a
+  /// True once for each request with a fault, which is forgotten then: a caller that knows that a
   /// request is done must not ask again, and its address may be another request's later.
   bool is_faulty(const IoRequest& request) {
     const std::lock_guard guard(mutex_);
     return faulty_.erase(&request) > 0;
   }
   /// The fault of this call: 0 for none.
-  int next(Operation operation) {
+  int next(FaultyCall operation) {
     const std::int64_t index = calls_[operation]++;
     for (const Clause& c : clauses_)
       if (c.operation == operation && index >= c.first && index <= c.last) {
@@ -185,7 +185,7 @@ class FaultStorage : public Storage {
   std::vector<Clause> clauses_;
   std::array<std::atomic<std::int64_t>, op_count> calls_{};
   std::mutex mutex_;
-  std::set<const IoRequest*> faulty_;  // submitted, and not told yet
+  std::set<const IoRequest*> faulty_;  // submitted, and not reported yet
 };
 
 }  // namespace

@@ -18,11 +18,11 @@ namespace {
 constexpr const char* mapped_reads_variable = "PENSTOCK_MAPPED_READS";
 
 /// What this thread copies from, for the handler, which runs in the thread that touched the page.
-struct Source {
+struct MappedSource {
   std::uintptr_t begin = 0, end = 0;
   volatile std::sig_atomic_t incomplete = 0;
 };
-thread_local Source source;
+thread_local MappedSource source;
 
 /// Where there is none, it is auto.
 std::string_view setting_of_mapped_reads() noexcept {
@@ -37,7 +37,7 @@ std::uintptr_t page_size() noexcept {
   return size;
 }
 
-/// Zeros from this page to the end of the range, so that the copying can go on to its end.
+/// Zeros from this page to the end of the range, so that the copy continues to its end.
 bool replace_by_zeros(void* address) noexcept {
   const int number = errno;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -81,22 +81,22 @@ bool handles_faults() {
          now.sa_sigaction == handle;
 }
 
-/// While it exists, this thread copies from the mapping.
-class Copying {
+/// While one exists, this thread copies from the mapping, and the handler sees to its faults.
+class GuardedCopy {
  public:
-  explicit Copying(const Mapping& mapping) {
+  explicit GuardedCopy(const Mapping& mapping) {
     source.begin = reinterpret_cast<std::uintptr_t>(mapping.address());
     source.end = source.begin + static_cast<std::uintptr_t>(mapping.pages().length());
     source.incomplete = 0;
   }
-  Copying(const Copying&) = delete;
-  ~Copying() { source.begin = source.end = 0; }
+  GuardedCopy(const GuardedCopy&) = delete;
+  ~GuardedCopy() { source.begin = source.end = 0; }
   bool is_complete() const noexcept { return source.incomplete == 0; }
 };
 
 bool copy_from(const Mapping& mapping, Extent range, const Storage::MappedCopy& copy) {
   if (mapping.address() == nullptr) return false;
-  const Copying copying(mapping);
+  const GuardedCopy copying(mapping);
   copy(mapping.address() + (range.begin - mapping.pages().begin));
   return copying.is_complete();
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t shortest_piece = 512 << 10, longest_piece = 4 << 20;
 constexpr int most_refusals = 1000;
 
 /// A request under way.
-struct Progress {
+struct RingRequest {
   IoRequest* request;
   std::int64_t longest;   // what pieces are cut at multiples of
   std::int64_t good;      // nothing behind this counts: the end, or the first byte that failed
@@ -39,7 +39,7 @@ struct Progress {
 
 /// A piece that the ring has, or space for one.
 struct Flight {
-  std::list<Progress>::iterator of;
+  std::list<RingRequest>::iterator of;
   bool active = false;
   Piece piece;
 };
@@ -68,7 +68,7 @@ class RingStorage : public BlockStorage {
   void wait(IoRequest& request) override;
 
  private:
-  using ProgressIterator = std::list<Progress>::iterator;
+  using RingRequestIterator = std::list<RingRequest>::iterator;
 
   void add(IoRequest& request);
   void begin_pieces();
@@ -78,7 +78,7 @@ class RingStorage : public BlockStorage {
   bool take_answers();
   bool advance(Flight& flight, std::int64_t code);
   void complete(Flight& flight, int error);
-  void end(ProgressIterator progress);
+  void end(RingRequestIterator progress);
   void wait_in_kernel(std::unique_lock<std::mutex>& guard);
   void leave_ring();
 
@@ -87,8 +87,8 @@ class RingStorage : public BlockStorage {
   bool waiting_in_kernel_ = false;
   std::vector<Flight> flights_;
   std::vector<Flight*> free_;
-  std::list<Progress> under_way_;
-  std::deque<ProgressIterator> to_begin_;  // those with pieces that have not begun
+  std::list<RingRequest> under_way_;
+  std::deque<RingRequestIterator> to_begin_;  // those with pieces that have not begun
   Ring ring_;
   int refusals_ = 0;
   bool broken_ = false;  // the kernel is asked no more: accesses are carried out by who comes
@@ -141,7 +141,7 @@ void RingStorage::begin_pieces() {
 }
 
 void RingStorage::take_piece(Flight& flight) {
-  const ProgressIterator progress = to_begin_.front();
+  const RingRequestIterator progress = to_begin_.front();
   const IoRequest& request = *progress->request;
   const std::int64_t at = request.offset + progress->next;
   const std::int64_t to_bound = progress->longest - at % progress->longest;
@@ -216,7 +216,7 @@ bool RingStorage::advance(Flight& flight, std::int64_t code) {
 
 /// `error` 0 with bytes left to do: the file ends there.
 void RingStorage::complete(Flight& flight, int error) {
-  const ProgressIterator progress = flight.of;
+  const RingRequestIterator progress = flight.of;
   const Piece& piece = flight.piece;
   piece.give_back(progress->request->memory);
   flight.active = false;
@@ -230,7 +230,7 @@ void RingStorage::complete(Flight& flight, int error) {
   if (progress->in_flight == 0 && progress->all_begun()) end(progress);
 }
 
-void RingStorage::end(ProgressIterator progress) {
+void RingStorage::end(RingRequestIterator progress) {
   // Pieces are begun request by request, so only the first of to_begin_ can have begun any; one
   // that ends at its first failure may still be there.
   if (!to_begin_.empty() && to_begin_.front() == progress) to_begin_.pop_front();

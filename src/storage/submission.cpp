@@ -75,7 +75,7 @@ bool Submission::complete(bool wait) {
 }
 
 void Submission::prepare(std::size_t i) {
-  const Access& access = accesses_[i];
+  const Submitted& access = accesses_[i];
   requests_[i].offset = access.range.begin + access.transfer.bytes;
   requests_[i].memory = left(access);
   requests_[i].done = false;
@@ -84,7 +84,7 @@ void Submission::prepare(std::size_t i) {
 /// Takes an answer of storage. False: something is left to do. Nothing read is the end of the file;
 /// nothing written is taken for EIO, so that nothing goes on for ever.
 bool Submission::advance(std::size_t i) {
-  Access& access = accesses_[i];
+  Submitted& access = accesses_[i];
   const std::int64_t moved = requests_[i].result;
   if (moved == -EINTR) return false;  // a signal, not a failure
   if (moved <= 0) {
@@ -99,12 +99,12 @@ bool Submission::advance(std::size_t i) {
 
 std::size_t Submission::first_failure() const noexcept {
   const auto failed = std::ranges::find_if(
-      accesses_, [](const Access& access) { return access.transfer.error != 0; });
+      accesses_, [](const Submitted& access) { return access.transfer.error != 0; });
   return static_cast<std::size_t>(failed - accesses_.begin());
 }
 
 void Submission::fill_with_zeros() {
-  for (const Access& access : accesses_)
+  for (const Submitted& access : accesses_)
     for (const iovec& part : left(access)) std::memset(part.iov_base, 0, part.iov_len);
 }
 

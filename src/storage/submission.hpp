@@ -21,7 +21,7 @@ class Submission {
   /// before becomes part of that access.
   void add(Direction direction, std::span<const std::byte> memory, std::int64_t offset);
   void start();
-  /// Whether all accesses are done; goes on with those that were moved in part.
+  /// Whether all accesses are done; continues those that were moved in part.
   bool poll() { return complete(false); }
   void wait() { complete(true); }
   /// start() and wait(), for who has nothing else to do.
@@ -44,7 +44,7 @@ class Submission {
   void fill_with_zeros();
 
  private:
-  struct Access {
+  struct Submitted {
     Extent range;
     std::size_t begin, end;  // its parts that are not moved yet
     Transfer transfer;
@@ -53,17 +53,17 @@ class Submission {
   bool advance(std::size_t i);
   void carry_out();
   bool complete(bool wait);
-  std::span<iovec> left(const Access& access) {
+  std::span<iovec> left(const Submitted& access) {
     return std::span(parts_).subspan(access.begin, access.end - access.begin);
   }
 
   Storage& storage_;
   // What is known of a single access is within this object.
   alignas(
-      IoRequest) std::array<std::byte, sizeof(iovec) + sizeof(Access) + sizeof(IoRequest)> room_;
+      IoRequest) std::array<std::byte, sizeof(iovec) + sizeof(Submitted) + sizeof(IoRequest)> room_;
   std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
   std::pmr::vector<iovec> parts_{&memory_};
-  std::pmr::vector<Access> accesses_{&memory_};
+  std::pmr::vector<Submitted> accesses_{&memory_};
   std::pmr::vector<IoRequest> requests_{&memory_};  // of each access, for what is left of it
   std::size_t completed_ = 0;  // while they are under way: those before are done
   bool under_way_ = false;

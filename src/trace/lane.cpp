@@ -10,7 +10,7 @@
 
 namespace penstock::trace {
 
-Lane::Lane() {
+ThreadLane::ThreadLane() {
   const auto thread = static_cast<pid_t>(::syscall(SYS_gettid));
   if (thread == ::getpid()) text_ = "main thread";
   else text_ = (in_background ? "I/O thread " : "thread ") + std::to_string(thread);
@@ -18,11 +18,11 @@ Lane::Lane() {
   schedstat_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-Lane::~Lane() {
+ThreadLane::~ThreadLane() {
   if (schedstat_ >= 0) ::close(schedstat_);
 }
 
-bool Lane::read(RunTimes& times) const noexcept {
+bool ThreadLane::read(RunTimes& times) const noexcept {
   char text[96];
   const ssize_t length = schedstat_ < 0 ? -1 : ::pread(schedstat_, text, sizeof text, 0);
   if (length <= 0) return false;

@@ -1,4 +1,5 @@
-// Lane: a thread of this process, as its records name it, and how long it has waited for a core.
+// ThreadLane: a thread of this process, as its records name it, and how long it has waited for a
+// core.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@ struct RunTimes {
   std::int64_t running = 0, waiting = 0;  // on a core; for one. Nanoseconds
 };
 
-class Lane {
+class ThreadLane {
  public:
   /// Of the calling thread.
-  Lane();
-  Lane(const Lane&) = delete;
-  ~Lane();
+  ThreadLane();
+  ThreadLane(const ThreadLane&) = delete;
+  ~ThreadLane();
 
   /// "main thread", "I/O thread 4711", "thread 4712".
   const std::string& text() const noexcept { return text_; }
-  /// False where the kernel does not tell (/proc/self/task/TID/schedstat).
+  /// False where the kernel does not report it (/proc/self/task/TID/schedstat).
   bool read(RunTimes& times) const noexcept;
 
  private:

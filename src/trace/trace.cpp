@@ -20,7 +20,8 @@
 namespace penstock::trace {
 namespace {
 
-/// By Phase. The one without a name is not recorded: what storage takes is told access by access.
+/// By Phase. The one without a name is not recorded: what storage takes is reported access by
+/// access.
 constexpr std::array<std::string_view, phases> kind_names{
     "in flight",  "plan",        "exchange",     "copy",      "",
     "wait",       "room",        "open",         "close",     "read",
@@ -110,7 +111,7 @@ class Trace::OfFile : public Listener {
 struct Trace::Thread {
   std::uint64_t trace = 0;
   std::uint16_t number = 0;
-  std::optional<Lane> lane;
+  std::optional<ThreadLane> lane;
   std::int64_t sampled = 0;
   RunTimes before;
 };

@@ -55,7 +55,7 @@ TEST(Coverage, PartsEndAtLongHoles) {
   coverage.mark({1990, nullptr, 0, 10, 1, 0, 0});   // after one of 890, up to the end
   const auto parts = [&](std::int64_t dividing_hole) {
     std::vector<std::vector<std::int64_t>> found;
-    coverage.for_each_part_in({1000, 2000}, dividing_hole, [&](const Coverage::Part& part) {
+    coverage.for_each_part_in({1000, 2000}, dividing_hole, [&](const Coverage::Cluster& part) {
       found.push_back({part.range.begin, part.range.end, part.wanted, part.runs});
     });
     return found;

@@ -39,8 +39,9 @@ TEST(Sieving, DividesAgainWhatDoesNotPayWhenItIsWritten) {
   coverage.mark({3000, nullptr, 0, 10, 1, 0, 0});   // after one of 1080
   const auto begins = [&](bool write) {
     std::vector<std::int64_t> found;
-    sieving.for_each_part(coverage, {0, 10000}, write,
-                          [&](const Coverage::Part& part) { found.push_back(part.range.begin); });
+    sieving.for_each_part(coverage, {0, 10000}, write, [&](const Coverage::Cluster& part) {
+      found.push_back(part.range.begin);
+    });
     return found;
   };
   EXPECT_EQ(begins(false), (std::vector<std::int64_t>{0, 3000}));

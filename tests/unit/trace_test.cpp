@@ -255,7 +255,7 @@ TEST_F(Traces, StopsWhereTheDiskIsFull) {
 /// A thread that shares its core with another waits for it, and the trace says how long.
 TEST_F(Traces, TellsHowLongThreadsWaitForACore) {
   RunTimes times;
-  if (!Lane().read(times)) GTEST_SKIP() << "the kernel has no /proc/self/task/TID/schedstat";
+  if (!ThreadLane().read(times)) GTEST_SKIP() << "the kernel has no /proc/self/task/TID/schedstat";
   Trace trace(settings());
   cpu_set_t before, one;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "array/layout.hpp"
+#include "array/lower.hpp"
 #include "base/checked.hpp"
 
 namespace penstock {
@@ -11,21 +11,16 @@ namespace {
 
 /// What one dimension of a section has of one chunk: indices from the chunk's begin on, ascending,
 /// and their numbers in the section.
-struct Piece {
+struct ChunkPart {
   std::int64_t chunk = 0;
   std::vector<std::int64_t> indices, numbers;  // of a list; else empty, and:
   std::int64_t first = 0, count = 0, step = 1, number = 0;
 };
 
-/// Both sides of some bytes.
-struct Sides {
-  Nest file, memory;
-};
-
-std::vector<Piece> pieces_of(std::vector<std::pair<std::int64_t, std::int64_t>> indices,
-                             std::int64_t extent) {
+std::vector<ChunkPart> pieces_of(std::vector<std::pair<std::int64_t, std::int64_t>> indices,
+                                 std::int64_t extent) {
   std::ranges::sort(indices);
-  std::vector<Piece> pieces;
+  std::vector<ChunkPart> pieces;
   for (const auto& [index, number] : indices) {
     if (pieces.empty() || pieces.back().chunk != index / extent)
       pieces.push_back({.chunk = index / extent});
@@ -35,7 +30,7 @@ std::vector<Piece> pieces_of(std::vector<std::pair<std::int64_t, std::int64_t>> 
   return pieces;
 }
 
-std::vector<Piece> pieces_of(const IndexList& list, std::int64_t extent) {
+std::vector<ChunkPart> pieces_of(const IndexList& list, std::int64_t extent) {
   std::vector<std::pair<std::int64_t, std::int64_t>> indices;
   for (std::size_t i = 0; i < list.size(); ++i)
     indices.emplace_back(list[i], static_cast<std::int64_t>(i));
@@ -43,9 +38,9 @@ std::vector<Piece> pieces_of(const IndexList& list, std::int64_t extent) {
 }
 
 /// Of a range whose indices have one step.
-std::vector<Piece> pieces_of(std::int64_t lower, std::int64_t count, std::int64_t step,
-                             std::int64_t extent) {
-  std::vector<Piece> pieces;
+std::vector<ChunkPart> pieces_of(std::int64_t lower, std::int64_t count, std::int64_t step,
+                                 std::int64_t extent) {
+  std::vector<ChunkPart> pieces;
   for (std::int64_t number = 0; number < count;) {
     const std::int64_t index = lower + number * step;
     const std::int64_t chunk = index / extent, within = index % extent;
@@ -57,7 +52,7 @@ std::vector<Piece> pieces_of(std::int64_t lower, std::int64_t count, std::int64_
   return pieces;
 }
 
-std::vector<Piece> pieces_of(const Range& range, std::int64_t extent) {
+std::vector<ChunkPart> pieces_of(const Range& range, std::int64_t extent) {
   const std::int64_t count = range.count();
   if (count <= range.block || range.block == range.stride)
     return pieces_of(range.lower, count, 1, extent);
@@ -68,7 +63,7 @@ std::vector<Piece> pieces_of(const Range& range, std::int64_t extent) {
   return pieces_of(std::move(indices), extent);
 }
 
-Sides add_dimension(const Piece& piece, const Sides& inner, std::int64_t pitch,
+Sides add_dimension(const ChunkPart& piece, const Sides& inner, std::int64_t pitch,
                     std::int64_t stride) {
   const auto in_memory = [&](std::int64_t number) {
     return checked_multiply(number, stride, "strides of the memory");
@@ -103,7 +98,7 @@ OfChunks lower_dimensions(const ChunkGrid& grid, const Section& section,
                           const std::vector<std::int64_t>& strides) {
   const std::size_t dimensions = grid.shape.size();
   const Shape pitches = dense_strides(grid.chunk, grid.element_size, Order::c);
-  std::vector<std::vector<Piece>> pieces(dimensions);
+  std::vector<std::vector<ChunkPart>> pieces(dimensions);
   for (std::size_t d = 0; d < dimensions; ++d)
     pieces[d] = std::visit([&](const auto& indices) { return pieces_of(indices, grid.chunk[d]); },
                            section.dimensions()[d]);
@@ -113,7 +108,7 @@ OfChunks lower_dimensions(const ChunkGrid& grid, const Section& section,
   for (bool left = true; left;) {
     Sides sides{Nest::run(0, grid.element_size), Nest::run(0, grid.element_size)};
     for (std::size_t d = dimensions; d-- > 0;) {
-      const Piece& piece = pieces[d][turn[d]];
+      const ChunkPart& piece = pieces[d][turn[d]];
       at[d] = piece.chunk;
       sides = add_dimension(piece, sides, pitches[d], strides[d]);
     }
