@@ -55,8 +55,8 @@ class InFlight {
   /// The same; whether it has ended.
   bool has_ended(Begun& begun);
 
-  /// Another task to its end; what is in flight progresses meanwhile, since other ranks may wait for
-  /// that before they come.
+  /// Another task to its end; what is in flight progresses meanwhile, since other ranks may wait
+  /// for that before they come.
   void complete(Task<Demand> task);
   /// Collective: what has begun has ended then. What went wrong stays with the handles.
   void end_everything();
