@@ -82,7 +82,7 @@ class Operation : public std::enable_shared_from_this<Operation> {
   /// Bytes that it moves; of one that has begun what is left of a read where the file ends.
   std::int64_t bytes() const noexcept { return access_.file.bytes(); }
   /// Of the time in which it was gone on with, and in between.
-  const TimeParts& parts() const noexcept { return context_->record.parts; }
+  const TimeParts& parts() const noexcept { return context_.record.parts; }
   /// What was counted since it was asked last.
   Statistics take_counts() noexcept { return context_.take_counts(); }
 
