@@ -135,10 +135,12 @@ def test_a_refused_array_leaves_no_groups(tmp_path):
     (tmp_path / "s.zarr" / "a" / "u").write_text("mine")
     with pytest.raises(ps.StorageError):
         ps.open(tmp_path / "s.zarr" / "a" / "u", "w", shape=(3,), dtype="i4")
-    zarr.create_group(tmp_path / "old.zarr", zarr_format=2)
-    with pytest.raises(ps.FormatError, match="is of Zarr 2"):
-        ps.open(tmp_path / "old.zarr" / "u", "w", shape=(3,), dtype="i4")
-    assert not list(tmp_path.rglob("zarr.json")) and not (tmp_path / "old.zarr" / "u").exists()
+    zarr.create_group(tmp_path / "group.zarr", zarr_format=2)
+    zarr.create_array(tmp_path / "array.zarr", shape=(3,), dtype="i4", zarr_format=2)
+    for older in ("group.zarr", "array.zarr"):
+        with pytest.raises(ps.FormatError, match="is of Zarr 2"):
+            ps.open(tmp_path / older / "u", "w", shape=(3,), dtype="i4")
+        assert not list(tmp_path.rglob("zarr.json")) and not (tmp_path / older / "u").exists()
 
 
 def test_attributes_are_changed_later(tmp_path):

@@ -3,6 +3,7 @@
 // has written.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -90,6 +91,33 @@ TEST(Chunks, AreFilledFromAnyByteOn) {
     for (std::int64_t i = 0; i < 7; ++i)
       EXPECT_EQ(static_cast<int>(into[static_cast<std::size_t>(i)]), (begin + i) % 4 + 1)
           << "from byte " << begin << " on";
+  }
+}
+
+/// What was decoded last is kept for the next read, but not where another program has written.
+TEST(Chunks, AreReadAnewWhereTheirFileHasChanged) {
+  const TempFolder folder;
+  zarr::Array array = array_of({8}, {8});
+  array.codecs.push_back({.name = "crc32c"});
+  const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
+  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const std::string path = folder.file("c/0");
+  std::filesystem::create_directory(folder.file("c"));
+  unsigned seed = 0;
+  for (const bool in_place : {true, true, false, true}) {
+    const auto elements = test::pattern(32, ++seed);
+    const Bytes coded = make_codec({.name = "crc32c"})->encode(elements);
+    const std::string written = in_place ? path : folder.file("other");
+    std::ofstream(written, std::ios::binary)
+        .write(reinterpret_cast<const char*>(coded.data()), std::ssize(coded));
+    const auto now = std::filesystem::last_write_time(written);
+    std::filesystem::last_write_time(written, now + std::chrono::seconds(seed));
+    if (!in_place) std::filesystem::rename(written, path);
+    for (int twice = 0; twice < 2; ++twice) {
+      std::vector<std::byte> there(32);
+      EXPECT_EQ(read_fully(*storage, there, 0).bytes, 32);
+      EXPECT_EQ(there, elements) << "write " << seed;
+    }
   }
 }
 
