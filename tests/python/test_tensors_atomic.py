@@ -128,7 +128,8 @@ assert value() == 2 and time.perf_counter() - begin > 0.9
 ps.save_tensors("x", tensors(), comm=comm, wait=False)
 assert value() == 3
 local[:] = 4
-ps.save_tensors("x", tensors(), comm=comm, hints={**slow, "active_buffer_size": 50_000, "buffer_size": 20_000}, wait=False)
+handle = ps.save_tensors("x", tensors(), comm=comm, hints={**slow, "active_buffer_size": 50_000, "buffer_size": 20_000}, wait=False)
+assert handle._files[0][0].statistics.buffer_peak <= 70_000, handle._files[0][0].statistics
 local[:] = 5
 ps.save_tensors("x", tensors(), comm=comm, wait=False).wait()
 assert value() == 5

@@ -58,6 +58,7 @@ if size > 1:
     same(ps.DisagreementError, "the call", lambda: ps.load_tensors("there", comm=comm) if last else
          ps.save_tensors("there", {"a": rows}, comm=comm))
 same(ps.StorageError, "no/folder", lambda: ps.save_tensors("no/folder/a", {"a": rows}, comm=comm))
+same(ps.StorageError, "there", lambda: ps.save_tensors("there/a", {"a": rows}, comm=comm, max_file_size="1M"))
 assert open("there", "rb").read() == old and len(os.listdir(".")) == 2
 ps.save_tensors("cyclic", {"a": ps.Shard(rows[rank::size], np.s_[rank::size], (6, 2))}, comm=comm)
 assert np.array_equal(ps.load_tensors("cyclic", comm=comm)["a"], rows)

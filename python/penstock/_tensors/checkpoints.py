@@ -11,6 +11,7 @@ from typing import Any, Optional
 from .._core import ArgumentError, _remove_unfinished
 from .._types import Comm, Path
 from .._values import comm_address, path_bytes, whole_number
+from .index import make_folder
 from .load import Wanted, load_tensors
 from .meeting import Meeting
 from .pending import SaveHandle, settle
@@ -78,7 +79,7 @@ class Checkpoints:
             return self.path(step)
 
         path = self._meeting.check(checked)
-        self._meeting.first(lambda: os.makedirs(self.folder, exist_ok=True))
+        self._meeting.first(lambda: make_folder(self.folder))
         handle = save_tensors(path, tensors, metadata={**(metadata or {}), "step": str(step)}, wait=False, **self._how)
         assert handle is not None
         handle.finish_with(lambda: self._meeting.first(self._tidy))

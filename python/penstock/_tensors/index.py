@@ -46,6 +46,21 @@ def read_index(folder: str) -> dict[str, str]:
     return parsed_index(text, path)
 
 
+def make_folder(path: str) -> None:
+    """With those around it. Their names are on the device when this returns."""
+    made, at = [], os.path.abspath(path)
+    while not os.path.isdir(at):
+        made.append(at)
+        at = os.path.dirname(at)
+    os.makedirs(path, exist_ok=True)
+    for one in made:
+        descriptor = os.open(os.path.dirname(one), os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def files_of(folder: str) -> set[str]:
     """Those of the checkpoint in the folder; none where there is no index that can be read."""
     try:

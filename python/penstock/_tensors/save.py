@@ -14,7 +14,7 @@ from .._first_rank import as_problem
 from .._types import Comm, Path
 from .._values import comm_address, path_bytes, tellable
 from . import files, pending
-from .index import INDEX, files_of, index_text, names_for
+from .index import INDEX, files_of, index_text, make_folder, names_for
 from .layout import CHECKSUMS, FileLayout, Layout, check_replicas, layout_of
 from .meeting import Meeting
 from .pending import SaveHandle
@@ -126,7 +126,7 @@ class _Saving:
         if self._wanted.most is None:
             return _Plan([self._path], headers, sizes)
         folder = os.fsdecode(self._path)
-        os.makedirs(folder, exist_ok=True)
+        make_folder(folder)
         self._texts.old = files_of(folder)
         names = names_for(len(made), self._texts.old)
         tensors = {tensor.name: name for name, file in zip(names, made) for tensor in file.tensors}
