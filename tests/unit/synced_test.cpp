@@ -67,7 +67,7 @@ TEST(Synced, ChunksAgainAfterASyncThatFailed) {
   const TempFolder folder;
   const zarr::Array array = array_of({4, 8}, {2, 4});
   const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
-  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const auto storage = make_chunk_storage(make_chunk_folder(folder.path(), array), array, reach);
   const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
   ASSERT_EQ(write_fully(*storage, bytes, 0).error, 0);
   const std::string metadata = folder.file("zarr.json");
@@ -100,7 +100,7 @@ TEST(Chunks, AreReadAnewWhereTheirFileHasChanged) {
   zarr::Array array = array_of({8}, {8});
   array.codecs.push_back({.name = "crc32c"});
   const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
-  const auto storage = make_chunk_storage(folder.path(), array, reach);
+  const auto storage = make_chunk_storage(make_chunk_folder(folder.path(), array), array, reach);
   const std::string path = folder.file("c/0");
   std::filesystem::create_directory(folder.file("c"));
   unsigned seed = 0;

@@ -38,14 +38,21 @@ void make_error(MPI::File& file) {
   file.Seek(-1, MPI::SEEK_SET);
 }
 
+/// Debian's Open MPI is built without exceptions: its handler leaves the code in MPI::mpi_errno in their place.
 template <class Work>
 void expect_exception(int expected, const Work& work) {
   int thrown = MPI::SUCCESS;
+#if defined(OPEN_MPI) && !OMPI_HAVE_CXX_EXCEPTION_SUPPORT
+  MPI::mpi_errno = MPI::SUCCESS;
+  work();
+  thrown = MPI::Get_error_class(MPI::mpi_errno);
+#else
   try {
     work();
   } catch (MPI::Exception& exception) {
     thrown = exception.Get_error_class();
   }
+#endif
   expect(thrown == expected, "the class of an exception");
 }
 
