@@ -4,6 +4,7 @@
 
 #include "formats/zarr/array.hpp"
 #include "formats/zarr/chunk_codec.hpp"
+#include "formats/zarr/chunk_files.hpp"
 #include "fuzz.hpp"
 
 namespace ps = penstock;
