@@ -38,7 +38,8 @@ void make_error(MPI::File& file) {
   file.Seek(-1, MPI::SEEK_SET);
 }
 
-/// Debian's Open MPI is built without exceptions: its handler leaves the code in MPI::mpi_errno in their place.
+/// Debian's Open MPI is built without exceptions: its handler leaves the code in MPI::mpi_errno in
+/// their place.
 template <class Work>
 void expect_exception(int expected, const Work& work) {
   int thrown = MPI::SUCCESS;
