@@ -117,4 +117,6 @@ def test_the_documents_have_all_environment_variables():
     sources = [path for folder in ("src", "bindings", "python", "include") for path in (ROOT / folder).rglob("*")
                if path.suffix in (".cpp", ".hpp", ".h", ".c", ".py")]
     read = {name for path in sources for name in re.findall(r'"(PENSTOCK_[A-Z_]+)"', path.read_text())}
+    script = (ROOT / "bindings/mpi_io/penstock-run").read_text()
+    read |= set(re.findall(r"\$\{(PENSTOCK_[A-Z_]+)", script))
     assert len(documented) > 3 and sorted(documented) == sorted(read)

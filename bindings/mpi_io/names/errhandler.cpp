@@ -127,7 +127,7 @@ void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*call)(void)) {
   const auto call_file = reinterpret_cast<void (*)(int, void*, int*, void (*)(void))>(call);
   const auto function = reinterpret_cast<void (*)(void)>(last_made.function);
   ErrorHandler::note(handler, [=](MPI_File& file, int& code) {
-    call_file(1, &file, &code, function);
+    call_file(1, static_cast<void*>(&file), &code, function);
     code = MPI_SUCCESS;
   });
 }
