@@ -282,7 +282,12 @@ mine = np.full(5000, rank, "u1")
 one = MPI.BYTE.Create_vector(5000, 1, size).Create_resized(0, 5000 * size)
 one.Commit()
 f.Set_view(0 + rank, MPI.BYTE, one)
+if rank == 0:  # begins last: what others do in the call that begins is not enough then
+    for other in range(1, size):
+        comm.recv(source=other)
 request = f.Iwrite_at_all(0, mine)
+if rank > 0:
+    comm.send("begun", 0)
 if sys.argv[1] == "message":
     if rank == 0:
         request.Wait()
