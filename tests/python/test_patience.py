@@ -259,7 +259,9 @@ def test_who_has_a_lock_is_named(patience, tmp_path, patience_text):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = run.stderr.readline()
         held.close()
-        output, errors = run.communicate(timeout=60)
+        # Not communicate(): what readline() has read ahead would be lost.
+        errors, output = run.stderr.read(), run.stdout.read()
+        run.wait(60)
     assert re.search(rf"'l.npy': waited for 1 s for a lock on bytes 128 to \d+; process {os.getpid()} has bytes 100 to 200 "
                      r"of it locked", line), line
     if patience_text == "1":
