@@ -34,8 +34,8 @@ void check_ascending(const Node& node, std::int64_t offset) {
     check_ascending(*list->child, offset + list->places[0]);
   } else if (const auto* table = std::get_if<Node::Table>(&node.form)) {
     for (std::size_t i = 1; i < table->places.size(); ++i)
-      check_order(table->places[i - 1] + table->starts[i] - table->starts[i - 1], table->places[i],
-                  offset);
+      check_order(table->places[i - 1] + (table->starts[i] - table->starts[i - 1]),
+                  table->places[i], offset);
   } else if (const auto* parts = std::get_if<Node::Sequence>(&node.form)) {
     for (std::size_t i = 0; i < parts->children.size(); ++i) {
       if (i > 0)

@@ -76,7 +76,7 @@ void ChunkCodec::check_stored(std::uint64_t size, const std::string& name) const
 Bytes ChunkCodec::decode(Bytes stored, const std::string& name, std::uint32_t skipped) const {
   try {
     for (std::size_t i = codecs_.size(); i-- > 0;)
-      if ((skipped >> i & 1) == 0)
+      if (i >= 32 || (skipped >> i & 1) == 0)
         stored = codecs_[i]->decode(stored, i == 0 ? chunk_bytes_ : longest_stored());
   } catch (const Error& error) {
     throw Error(error.error_class(), "chunk '" + name + "': " + error.what() +
