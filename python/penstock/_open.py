@@ -65,7 +65,9 @@ def replaces(replace: Any, mode: str) -> bool:
     if not isinstance(replace, (bool, np.bool_)):
         raise ArgumentError(f"replace={replace!r} is neither True nor False")
     if mode == "replace":
-        raise ArgumentError("mode 'replace' is written mode 'w' with replace=True")
+        raise ArgumentError("mode 'replace' does not exist; pass mode 'w' and replace=True")
+    if mode not in ("r", "r+", "w"):
+        raise ArgumentError(f"mode {mode!r} is not known; known are 'r', 'r+' and 'w'")
     if replace and mode != "w":
         raise ArgumentError(f"replace=True is for mode 'w', which makes a file anew; with mode {mode!r} the file that "
                             "is there is used")
@@ -98,8 +100,6 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
         raise ArgumentError(f"order {given.order!r}: datasets lie in order 'C'; turn the dimensions round for 'F'")
     if given.offset != 0:
         raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
-    if given.mode not in ("r", "r+", "w"):
-        raise ArgumentError(f"mode {given.mode!r} is none of 'r', 'r+', 'w'")
     if given.replace:
         raise ArgumentError("replace=True is for raw, .npy and fields files: the library of HDF5 or netCDF-4 opens its "
                             "file under one name; write another file, and rename it")
@@ -114,6 +114,12 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
                   {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
 
 
+def _instead_of(name: str, given: Given) -> str:
+    if name == "dims" and (given.container == "zarr" or given.name.endswith(b".zarr")):
+        return "for a Zarr array pass dimension_names="
+    return "pass dataset= if the file is one of these, else leave it out"
+
+
 def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
     """What is wanted of a dataset; None: the file is one of another container."""
     container = container_of(given.name, given.container, how["dataset"])
@@ -121,7 +127,8 @@ def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
         return _wanted_dataset(given, container, how)
     for name in ("dims", "units", "decode"):
         if how[name]:
-            raise ArgumentError(f"{name}={how[name]!r} is for datasets of HDF5 and netCDF-4: give dataset=, too")
+            raise ArgumentError(f"{name}={how[name]!r} is for datasets of HDF5 and netCDF-4; "
+                                f"{_instead_of(name, given)}")
     return None
 
 

@@ -156,7 +156,7 @@ class Requests:
             return self._to_convert(out, array, normal)
         if array is None:
             array = out = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
-        fitting = self._fitting(array, normal)
+        fitting = self._fitting(array, normal, reads=True)
         if not normal.flat:
             return self._part(out, fitting, normal)
         if not fitting.flags.writeable:
@@ -186,7 +186,7 @@ class Requests:
             normal = self._normal((*entries[:at], section, *entries[at + 1 :]))
             converts = self._converts and out.dtype != self.dtype
             parts.append(self._to_convert(None, out[here], normal) if converts else
-                         self._part(None, self._fitting(out[here], normal), normal))
+                         self._part(None, self._fitting(out[here], normal, reads=True), normal))
         fills = [part.fill for part in parts if part.fill is not None]
 
         def fill() -> None:
@@ -244,12 +244,20 @@ class Requests:
 
         return _Part(value, [flat.view(self._record)], [normal.section], fill_and_convert)
 
-    def _fitting(self, array: np.ndarray, normal: Normalized) -> np.ndarray:
+    def _fitting(self, array: np.ndarray, normal: Normalized, reads: bool = False) -> np.ndarray:
         """The array with the shape of the index's memory; raises where it has another, or another type."""
         if array.dtype is not self.dtype and array.dtype != self.dtype:
             raise ArgumentError(f"array has dtype {array.dtype}, the file has {self.dtype}; "
-                                f"convert it first: array.astype({self.dtype.str!r})")
+                                + self._how_to_fit(array.dtype, reads))
         return self._of_memory_shape(array, normal)
+
+    def _how_to_fit(self, given: np.dtype, reads: bool) -> str:
+        wanted = self.dtype.str
+        if "V" in (given.kind, self.dtype.kind) and given.itemsize == self.dtype.itemsize:
+            return f"view it as that: array.view({wanted!r})"
+        if reads:
+            return f"pass an array of the file's dtype, as np.empty(shape, {wanted!r}), and convert it after the read"
+        return f"convert it first: array.astype({wanted!r})"
 
     @staticmethod
     def _of_memory_shape(array: np.ndarray, normal: Normalized) -> np.ndarray:

@@ -11,7 +11,9 @@ chunks that are written: then rank 0 has it open in a way of its own (placing.py
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -197,7 +199,16 @@ def _refused(wanted: Wanted) -> Iterator[None]:
         raise
     except Exception as error:
         raise ArgumentError(f"'{wanted.path}': dataset {wanted.dataset} of shape {wanted.told_shape} cannot be made: "
-                            f"{error}") from None
+                            f"{_reason(error, wanted)}") from None
+
+
+def _reason(error: Exception, wanted: Wanted) -> str:
+    """Of an error of the system the errno alone: the rest are names of functions in HDF5."""
+    number = re.search(r"errno = (\d+)", str(error))
+    if number is None or wanted.dtype is None:
+        return str(error)
+    size = math.prod(wanted.new_shape) * wanted.dtype.itemsize
+    return f"it needs {size} bytes: {os.strerror(int(number[1]))}; pass a smaller shape, or chunks="
 
 
 def _find(opening: Opening, made: list[str]) -> Optional[Found]:

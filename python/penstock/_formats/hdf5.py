@@ -331,8 +331,10 @@ class Hdf5:
         """Raises for a dataset that no file can have."""
         assert wanted.dtype is not None
         check_type(wanted.dtype)
-        if not 1 <= len(wanted.shape) <= 8 or any(extent < 0 for extent in wanted.new_shape):
-            raise ArgumentError(f"shape {wanted.told_shape} must have 1 to 8 dimensions, of 0 elements or more")
+        if not 1 <= len(wanted.shape) <= 8:
+            raise ArgumentError(f"shape {wanted.told_shape} has {len(wanted.shape)} dimensions; a dataset has 1 to 8")
+        if any(extent < 0 for extent in wanted.new_shape):
+            raise ArgumentError(f"shape {wanted.told_shape}: an extent must not be negative; one that can grow is None")
 
     def make(self, path: str, mode: str, wanted: Wanted, dry: bool = False) -> None:
         """Makes the dataset and the groups of its path. `dry`: in memory alone, to find out whether it can be."""
