@@ -67,7 +67,7 @@ def replaces(replace: Any, mode: str) -> bool:
     if mode == "replace":
         raise ArgumentError("mode 'replace' does not exist; pass mode 'w' and replace=True")
     if mode not in ("r", "r+", "w"):
-        raise ArgumentError(f"mode {mode!r} is not known; known are 'r', 'r+' and 'w'")
+        raise ArgumentError(f"mode {mode!r} is not known; known are r, r+, w")
     if replace and mode != "w":
         raise ArgumentError(f"replace=True is for mode 'w', which makes a file anew; with mode {mode!r} the file that "
                             "is there is used")
