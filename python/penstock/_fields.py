@@ -13,6 +13,7 @@ from . import _core
 from ._array import Array
 from ._core import ArgumentError
 from ._file import OpenFile
+from ._formats.wanted import check_bare
 from ._hints import plain_text
 from ._request import Requests
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
@@ -32,11 +33,13 @@ class GivenFields:
 
     @staticmethod
     def of(path: Any, mode: str, fields: Iterable[Any], order: Optional[str], offset: int,
-           hints: Optional[Mapping[str, Any]], alone: bool, replace: bool) -> GivenFields:
+           hints: Optional[Mapping[str, Any]], alone: bool, replace: bool, container: str) -> GivenFields:
         """`alone`: no other argument says what is in the file. `replace`: at close, in mode "w"."""
         if not alone:
             raise ArgumentError("fields say what is in the file: shape, dtype and container 'npy' have no meaning "
                                 "beside them")
+        if container != "raw":
+            check_bare(path)
         given = GivenFields(path_bytes(path), "replace" if replace else plain_text(mode, "mode"))
         given.offset = whole_number(offset, "offset")
         given.order, given.hints = plain_text(order or "", "order"), _core._Settings(dict(hints or {}))

@@ -214,7 +214,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         alone = shape is None and dtype is None and container in ("auto", "raw") and all(
             how[name] is nothing for name, nothing in NOTHING_MORE.items() if name != "replace")
         return open_fields(comm, lambda: GivenFields.of(path, mode, fields, order, offset, hints, alone,
-                                                        replaces(replace, mode)))
+                                                        replaces(replace, mode), container))
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 

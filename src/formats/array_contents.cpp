@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "file/byte_file.hpp"
-#include "file/words.hpp"
 #include "formats/anew.hpp"
 #include "formats/attributes.hpp"
 #include "formats/placed/contents.hpp"
@@ -16,7 +15,7 @@ namespace penstock {
 
 std::vector<Common> ArrayContents::common() const {
   return {{"mode", std::string(to_string(mode_))},
-          {"shape", text_of(given_.shape)},
+          {"shape", told_shape(given_.shape)},
           {"dtype", given_.dtype + " (" + std::to_string(given_.element_size) + " bytes)"},
           {"order", given_.order ? std::string(to_string(*given_.order)) : "auto"},
           {"offset", std::to_string(given_.offset)},

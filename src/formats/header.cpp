@@ -10,6 +10,13 @@
 
 namespace penstock {
 
+std::string told_shape(const std::vector<std::int64_t>& shape) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += (d ? ", " : "") + (shape[d] == unlimited ? "unlimited" : std::to_string(shape[d]));
+  return text + ")";
+}
+
 bool wants_growth(const ArraySpec& spec) {
   return std::find(spec.shape.begin(), spec.shape.end(), unlimited) != spec.shape.end();
 }
@@ -85,7 +92,7 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
   };
   if (!given.shape.empty() && !std::equal(given.shape.begin(), given.shape.end(),
                                           header.shape.begin(), header.shape.end(), agrees))
-    differ("shape", text_of(header.shape), text_of(given.shape));
+    differ("shape", text_of(header.shape), told_shape(given.shape));
   if (!given.dtype.empty() && npy::canonical(given.dtype) != header.descr)
     differ("dtype", header.descr, given.dtype);
   if (given.element_size != 0 && given.element_size != header.element_size)

@@ -26,6 +26,8 @@ struct Described {
 /// Of an .npy file, as long as its header is. Throws Error(state) where that has no room for it.
 std::vector<std::byte> header_of(const Described& described, const std::string& path);
 
+/// A shape as a program gave it, for messages: `unlimited` by that word.
+std::string told_shape(const std::vector<std::int64_t>& shape);
 /// Whether its slowest dimension is to become longer.
 bool wants_growth(const ArraySpec& spec);
 /// `spec` with `extent` in place of the dimension that may grow. Throws Error(argument) where that

@@ -161,6 +161,23 @@ def test_errors_of_arguments_name_path_and_call(cube):
         assert "open" in words or caught.value.path == cube.path
 
 
+def test_an_npz_is_refused_with_what_to_do(tmp_path):
+    np.savez(tmp_path / "u.npz", u=np.zeros(3))
+    before = (tmp_path / "u.npz").read_bytes()
+    for call in (lambda: ps.save(tmp_path / "u.npz", np.zeros(3)), lambda: ps.load(tmp_path / "u.npz")):
+        with pytest.raises(ps.ArgumentError, match="np.load"):
+            call()
+    assert (tmp_path / "u.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["u.npy", "u.zarr"])
+def test_a_shape_that_grows_is_told_as_it_was_given(tmp_path, name):
+    with ps.open(tmp_path / name, "w", shape=(3, 4), dtype="f8"):
+        pass
+    with pytest.raises(ps.FormatError, match=r"has shape \(3, 4\), not \(unlimited, 5\)"):
+        ps.open(tmp_path / name, "r+", shape=(None, 5), dtype="f8")
+
+
 def test_whole_arrays_of_other_libraries(tmp_path):
     u = np.arange(6.0).reshape(2, 3)
     ps.save(tmp_path / "u.h5", u, dataset="/run/u")

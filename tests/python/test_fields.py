@@ -106,6 +106,16 @@ with opened("r+") as f:  # it grows
 """, ranks)
 
 
+@pytest.mark.parametrize("name, words", [("f.h5", "dataset="), ("f.NC", "dims="), ("f.zarr", "a file for each"),
+                                         ("f.npy", "a file for each"), ("f.npz", "as .npy")])
+def test_bare_fields_do_not_take_the_name_of_another_kind_of_file(tmp_path, name, words):
+    with pytest.raises(ps.ArgumentError, match=words):
+        ps.open(tmp_path / name, "w", fields=[("u", 3, "f8")])
+    assert not (tmp_path / name).exists()
+    ps.open(tmp_path / name, "w", fields=[("u", 3, "f8")], container="raw").close()
+    assert (tmp_path / name).stat().st_size == 24
+
+
 def test_an_offset_skips_what_others_have_in_the_file(tmp_path):
     path = tmp_path / "records"
     path.write_bytes(bytes(range(100)))

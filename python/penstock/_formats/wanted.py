@@ -19,6 +19,22 @@ CONTAINERS = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf", "
 Coordinates = Optional[np.ndarray]
 
 
+def _ending(path: Any) -> str:
+    return os.path.splitext(os.fsdecode(path))[1].lower()
+
+
+def check_bare(path: Any) -> None:
+    """Raises where a file of bare elements, which nobody has asked for by name, has the name of another kind."""
+    ending = _ending(path)
+    instead = {"hdf5": "dataset=", "netcdf": "dataset= and dims="}.get(CONTAINERS.get(ending, ""))
+    if instead is None and ending not in (".npy", ".npz", ".zarr"):
+        return
+    each = (f"open a dataset of it for each field, with {instead}" if instead else
+            "open a file for each field" + (", as .npy" if ending == ".npz" else ""))
+    raise ArgumentError(f"'{os.fsdecode(path)}': fields lie in a file of bare elements, which would be none of those "
+                        f"that end in {ending}: {each}, or choose another name (container='raw' keeps this one)")
+
+
 def container_of(path: Any, container: str, dataset: Any) -> Optional[str]:
     """ "hdf5" or "netcdf"; None: another container."""
     if container in ("hdf5", "netcdf"):
@@ -27,7 +43,11 @@ def container_of(path: Any, container: str, dataset: Any) -> Optional[str]:
         if dataset is not None:
             raise ArgumentError(f"dataset={dataset!r} is for container 'hdf5' or 'netcdf', not {container!r}")
         return None
-    ending = os.path.splitext(os.fsdecode(path))[1].lower()
+    ending = _ending(path)
+    if ending == ".npz":
+        raise ArgumentError(f"'{os.fsdecode(path)}': an .npz is a zip archive of NumPy files, which Penstock does not "
+                            "write or read: give each array a file of its own (.npy), or all of them one as datasets "
+                            "(.h5, dataset=); np.load reads an .npz (for bare elements say container='raw')")
     return CONTAINERS.get(ending, "hdf5" if dataset is not None else None)
 
 

@@ -164,7 +164,7 @@ void ZarrContents::check_given() const {
     return wanted == there || wanted == unlimited;
   };
   if (!std::ranges::equal(asked.shape, found.shape, agrees) && !asked.shape.empty())
-    differ("shape", text_of(found.shape), text_of(asked.shape));
+    differ("shape", text_of(found.shape), told_shape(asked.shape));
   if (!asked.dtype.empty() && asked.dtype != found.dtype) differ("dtype", found.dtype, asked.dtype);
   if (asked.order == Order::fortran) differ("order", "C", "F");
   if (!asked.chunks.chunks.empty() && asked.chunks.chunks != found.chunks.chunks)
