@@ -30,8 +30,9 @@ class Array:
         """Writes this rank's elements. Collective: every rank calls, those with nothing with None.
 
         Args:
-            local: Array of the section's shape and the file's dtype, with any strides: a view into an
-                array with halo cells is written in place. With a Distribution: of its section's shape, or
+            local: Array of the section's shape, with any strides: a view into an array with halo cells is written
+                in place. Of another dtype than the file its elements are converted, in memory for the section, by
+                NumPy's casting "same_kind" (float64 to float32, int64 to int32, int to float, not float to int). With a Distribution: of its section's shape, or
                 of its `local_shape`, of which the interior is written. A list of arrays for a list of
                 sections; None for None.
             section: An index as NumPy has it, of slices, integers, a list of indices, a mask, ``...``, where what is
@@ -48,7 +49,8 @@ class Array:
         element, whole).
 
         Raises:
-            ArgumentError: For arrays that do not fit the sections, and settings that are none of a call.
+            ArgumentError: For arrays that do not fit the sections, a dtype that does not become the file's, a number
+                out of the range of the file's dtype, and settings that are none of a call.
             SectionError: For a section that does not fit the array.
             DisagreementError: If ranks passed different settings, or are in different calls.
             StateError: If the file is closed, or open for reading only.
@@ -130,8 +132,9 @@ class Array:
 
         Args:
             section: As in `write`. None: this rank takes part and gets None.
-            out: Array to fill, of the section's shape and the file's dtype, with any strides, e.g. a view
-                that leaves halo cells alone. None: a new one.
+            out: Array to fill, of the section's shape, with any strides, e.g. a view that leaves halo cells alone. Of
+                another dtype than the file it gets converted elements: those of floats by casting "same_kind", where
+                what is too large becomes infinite, with NumPy's warning; of integers by "safe". None: a new one.
             method: As in `write`.
             hints: As in `write`.
 

@@ -65,12 +65,6 @@ class Field(Array):
     """A named array of a `FieldsFile`. Its calls are those of `File`, and collective like these: all ranks name the
     same field.
 
-    Arrays in memory may have another dtype than the file: elements are converted on the way, in both directions,
-    where they lose no more than digits (float64 to float32, int32 to float32, to another byte order). Others are
-    refused (float to int, int64 to int32, complex to real), and so is a number to write that is out of the range of
-    the file's floats; one that is read becomes infinite. A call that converts needs memory for the section in the
-    file's dtype.
-
     A name that the file does not have gives a field, too, whose calls raise ArgumentError on all ranks.
     """
 
@@ -83,7 +77,7 @@ class Field(Array):
     def _describe(self, extents: list[int], dtype: np.dtype, order: str) -> None:
         self.shape, self.dtype, self.order = tuple(extents), dtype, order
         self.data_offset, self.end_offset = self._inner.data_offset, self._inner.end_offset
-        self._requests = Requests(self.shape, dtype, order, converts=True)
+        self._requests = Requests(self.shape, dtype, order)
 
     def __repr__(self) -> str:
         if not hasattr(self, "dtype"):

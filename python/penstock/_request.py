@@ -11,7 +11,7 @@ import numpy as np
 from ._core import ArgumentError, Section, SectionError, _Settings
 from ._distribution import Distribution, Ghosted
 from ._index import Normalized, normalize
-from ._values import assigned, check_conversion, converted_to_file, tellable
+from ._values import assigned, check_conversion, converted_to_file, is_float, tellable
 
 
 @dataclass
@@ -52,8 +52,8 @@ class Requests:
     A program makes the same call again and again: what was worked out once is kept.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, order: str, converts: bool = False):
-        self.shape, self.dtype, self.order, self._converts = shape, dtype, order, converts
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, order: str):
+        self.shape, self.dtype, self.order = shape, dtype, order
         self._last: Optional[tuple[Any, Normalized]] = None
         self._settings: dict[Any, _Settings] = {}
         self._record = np.dtype((np.void, dtype.itemsize))
@@ -152,7 +152,7 @@ class Requests:
             return self._to_read_ghosted(out, entry)
         array, entry = self._without_halo(out, entry)
         normal = self._normal(entry)
-        if array is not None and self._converts and array.dtype != self.dtype:
+        if array is not None and array.dtype != self.dtype:
             return self._to_convert(out, array, normal)
         if array is None:
             array = out = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
@@ -184,9 +184,8 @@ class Requests:
         for section, place in ghosted.pieces:
             here = (*(slice(None) for _ in before), *place)
             normal = self._normal((*entries[:at], section, *entries[at + 1 :]))
-            converts = self._converts and out.dtype != self.dtype
-            parts.append(self._to_convert(None, out[here], normal) if converts else
-                         self._part(None, self._fitting(out[here], normal, reads=True), normal))
+            parts.append(self._to_convert(None, out[here], normal) if out.dtype != self.dtype else
+                         self._part(None, self._fitting(out[here], normal), normal))
         fills = [part.fill for part in parts if part.fill is not None]
 
         def fill() -> None:
@@ -218,16 +217,16 @@ class Requests:
         return array, d.section if entry is d else (*entries[:at], d.section, *entries[at + 1 :])
 
     def _in_file_type(self, array: np.ndarray) -> np.ndarray:
-        if not self._converts or array.dtype == self.dtype:
+        if array.dtype is self.dtype or array.dtype == self.dtype:
             return array
         return converted_to_file(array, self.dtype)
 
     def _to_convert(self, value: Any, out: np.ndarray, normal: Normalized) -> _Part:
         """Reads elements of the file's type, which become those of `out` at the end."""
-        check_conversion(self.dtype, out.dtype, "out")
+        check_conversion(self.dtype, out.dtype, "out", "same_kind" if is_float(out.dtype) else "safe")
         if not out.flags.writeable:
             raise ArgumentError("buffer: it is not writable")
-        target = self._of_memory_shape(out, normal)
+        target = self._fitting(out, normal)
         array = np.empty(target.shape, self.dtype, order=self.order)  # type: ignore[call-overload]
 
         def fill() -> None:
@@ -244,23 +243,9 @@ class Requests:
 
         return _Part(value, [flat.view(self._record)], [normal.section], fill_and_convert)
 
-    def _fitting(self, array: np.ndarray, normal: Normalized, reads: bool = False) -> np.ndarray:
-        """The array with the shape of the index's memory; raises where it has another, or another type."""
-        if array.dtype is not self.dtype and array.dtype != self.dtype:
-            raise ArgumentError(f"array has dtype {array.dtype}, the file has {self.dtype}; "
-                                + self._how_to_fit(array.dtype, reads))
-        return self._of_memory_shape(array, normal)
-
-    def _how_to_fit(self, given: np.dtype, reads: bool) -> str:
-        wanted = self.dtype.str
-        if "V" in (given.kind, self.dtype.kind) and given.itemsize == self.dtype.itemsize:
-            return f"view it as that: array.view({wanted!r})"
-        if reads:
-            return f"pass an array of the file's dtype, as np.empty(shape, {wanted!r}), and convert it after the read"
-        return f"convert it first: array.astype({wanted!r})"
-
     @staticmethod
-    def _of_memory_shape(array: np.ndarray, normal: Normalized) -> np.ndarray:
+    def _fitting(array: np.ndarray, normal: Normalized) -> np.ndarray:
+        """The array with the shape of the index's memory; raises where it has another."""
         if array.shape == normal.memory_shape:
             return array
         if normal.dropped and not normal.lists_first and array.shape == tuple(normal.section.shape):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import operator
 import os
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ._core import ArgumentError, FormatError
+
+
+#: Numbers of types that other packages give to NumPy, NPY_USERDEF of its C interface.
+USER_DEFINED = 256
 
 
 def comm_address(comm: Any) -> int:
@@ -79,23 +83,44 @@ def assigned(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
                             "the shape of what the index selects") from None
 
 
-def check_conversion(given: np.dtype, wanted: np.dtype, what: str) -> None:
-    """Raises where elements of `given` would lose more than digits as elements of `wanted`, whatever their values."""
-    ranks = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
-    loses_digits = given.kind in ranks and ranks.get(wanted.kind, 0) > 0 and ranks[given.kind] <= ranks[wanted.kind]
-    if given != wanted and not loses_digits and not np.can_cast(given, wanted, "safe"):
-        raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} without losing more than digits; "
-                            f"convert them first: array.astype({wanted.str!r})")
+def is_number(dtype: np.dtype) -> bool:
+    """Also those of ml_dtypes (bfloat16, float8), which NumPy knows by their casts."""
+    return dtype.kind in "biufc" or dtype.kind == "V" and dtype.num >= USER_DEFINED
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return is_number(dtype) and dtype.kind not in "biu"
+
+
+def check_conversion(given: np.dtype, wanted: np.dtype, what: str, casting: Literal["safe", "same_kind"]) -> None:
+    """Raises where elements of `given` do not become elements of `wanted` by that casting of NumPy's. What is no
+    number stays the same."""
+    if not np.can_cast(given, wanted, casting if is_number(given) and is_number(wanted) else "safe"):
+        raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} ({casting} casting); "
+                            f"convert them first: array.astype({spelled(wanted)})")
 
 
 def converted_to_file(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """What a write into elements of another type than the array's puts there."""
-    check_conversion(array.dtype, dtype, "array")
-    with np.errstate(over="ignore"):
+    check_conversion(array.dtype, dtype, "array", "same_kind")
+    safe = np.can_cast(array.dtype, dtype, "safe") or array.size == 0
+    if not safe and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            raise ArgumentError(f"array: a number of {array.dtype} is out of the range of elements of {dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
         converted = array.astype(dtype)
-    if array.dtype.kind in "fc" and np.count_nonzero(np.isfinite(converted)) != np.count_nonzero(np.isfinite(array)):
+    if not safe and is_float(dtype) and \
+            np.count_nonzero(np.isfinite(converted)) != np.count_nonzero(np.isfinite(array)):
         raise ArgumentError(f"array: a number of {array.dtype} is too large for elements of {dtype}")
     return converted
+
+
+def spelled(dtype: np.dtype) -> str:
+    """As a program writes it."""
+    if dtype.kind == "V" and is_number(dtype):
+        return f"{dtype.type.__module__}.{dtype.name}"
+    return repr(dtype.descr if dtype.names is not None else dtype.str)
 
 
 def descr_of(dtype: np.dtype) -> str:

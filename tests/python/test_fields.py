@@ -130,19 +130,32 @@ TYPES = ["?", "i1", "i4", "i8", "u1", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
 
 
 @pytest.mark.parametrize("memory", TYPES)
-def test_elements_convert_where_only_digits_are_lost(tmp_path, memory):
+def test_elements_convert_by_same_kind_casting_in_fields_and_files(tmp_path, memory):
     values = np.array([0, 1, 1], memory)
-    kinds = {"b": 0, "u": 0, "i": 0, "f": 1, "c": 2}
     for file in TYPES:
-        rounds = kinds[np.dtype(file).kind] >= max(1, kinds[values.dtype.kind])
-        fits = rounds or np.can_cast(memory, file, "safe")
-        with ps.open(tmp_path / "f", "w", fields=[("a", 3, file)]) as f:
-            if not fits:
-                with pytest.raises(ps.ArgumentError, match="cannot become"):
-                    f["a"].write(values, ...)
-                continue
-            f["a"].write(values, ...)
-            assert np.array_equal(f["a"].read(...), values.astype(file))
+        fields = ps.open(tmp_path / "f", "w", fields=[("a", 3, file)])
+        with fields, ps.open(tmp_path / "f.npy", "w", shape=3, dtype=file) as whole:
+            for array in (fields["a"], whole):
+                if not np.can_cast(memory, file, "same_kind"):
+                    with pytest.raises(ps.ArgumentError, match="cannot become"):
+                        array.write(values, ...)
+                    continue
+                array.write(values, ...)
+                assert np.array_equal(array.read(...), values.astype(file))
+                out = np.empty(3, memory)
+                if np.can_cast(file, memory, "same_kind" if out.dtype.kind in "fc" else "safe"):
+                    assert array.read(..., out=out) is out and np.array_equal(out, values)
+                else:
+                    with pytest.raises(ps.ArgumentError, match="out: elements of"):
+                        array.read(..., out=out)
+
+
+@pytest.mark.parametrize("value, memory, file", [(1e300, "f8", "f4"), (2**31, "i8", "i4"), (-129, "i2", "i1"), (2**63, "u8", "i8"), (70000, "i4", "f2")])
+def test_a_number_out_of_the_range_of_the_file_is_refused(tmp_path, value, memory, file):
+    with ps.open(tmp_path / "f.npy", "w", shape=2, dtype=file) as f:
+        with pytest.raises(ps.ArgumentError, match="out of the range|too large"):
+            f.write(np.array([1, value], memory), ...)
+        assert (f.read(...) == 0).all()
 
 
 def test_what_is_out_of_range_becomes_infinite_when_it_is_read(tmp_path):

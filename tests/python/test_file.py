@@ -137,7 +137,7 @@ def test_bad_arguments(tmp_path):
     read_only.flags.writeable = False
     with ps.open(path, "r+") as f:
         for call, words in [
-            (lambda: f.write(np.zeros((10, 5), "f4"), ...), "dtype float32"),
+            (lambda: f.write(np.zeros((10, 5), "c8"), ...), "elements of complex64"),
             (lambda: f.write(np.zeros((5, 10)), ...), r"shape \(5, 10\)"),
             (lambda: f.write(None, ...), "array is needed"),
             (lambda: f.write([np.zeros((10, 5))], [..., ...]), "1 arrays for 2 sections"),
@@ -213,7 +213,7 @@ def test_disk_full_names_how_far_it_got(tmp_path, active_buffer_size):
 #: Ways to give a hint; each must refuse one that there is not, in the same words.
 WAYS = {
     "open": lambda path, hints: ps.open(path, hints=hints),
-    "open of fields": lambda path, hints: ps.open(path, "w", fields=[("u", 3, "f8")], hints=hints),
+    "open of fields": lambda path, hints: ps.open(path, "w", fields=[("u", 3, "f8")], container="raw", hints=hints),
     "open out of core": lambda path, hints: ps.OutOfCoreArray(path, memory="1M", hints=hints),
     "load": lambda path, hints: ps.load(path, hints=hints),
     "read": lambda path, hints: ps.open(path).read(..., **hints),
