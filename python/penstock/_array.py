@@ -32,9 +32,9 @@ class Array:
         Args:
             local: Array of the section's shape, with any strides: a view into an array with halo cells is written
                 in place. Of another dtype than the file its elements are converted, in memory for the section, by
-                NumPy's casting "same_kind" (float64 to float32, int64 to int32, int to float, not float to int). With a Distribution: of its section's shape, or
-                of its `local_shape`, of which the interior is written. A list of arrays for a list of
-                sections; None for None.
+                NumPy's casting "same_kind" (float64 to float32, int64 to int32, int to float, not float to int).
+                With a Distribution: of its section's shape, or of its `local_shape`, of which the interior is written.
+                A list of arrays for a list of sections; None for None.
             section: An index as NumPy has it, of slices, integers, a list of indices, a mask, ``...``, where what is
                 left out is ``:``; a Section, which may also be a part of an index; a Distribution; a list of
                 these; None.

@@ -11,7 +11,6 @@ import numpy as np
 
 from ._core import ArgumentError, FormatError
 
-
 #: Numbers of types that other packages give to NumPy, NPY_USERDEF of its C interface.
 USER_DEFINED = 256
 
