@@ -156,7 +156,7 @@ class Requests:
             return self._to_convert(out, array, normal)
         if array is None:
             array = out = np.empty(normal.memory_shape, self.dtype, order=self.order)  # type: ignore[call-overload]
-        fitting = self._fitting(array, normal, reads=True)
+        fitting = self._fitting(array, normal)
         if not normal.flat:
             return self._part(out, fitting, normal)
         if not fitting.flags.writeable:

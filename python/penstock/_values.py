@@ -96,7 +96,16 @@ def check_conversion(given: np.dtype, wanted: np.dtype, what: str, casting: Lite
     number stays the same."""
     if not np.can_cast(given, wanted, casting if is_number(given) and is_number(wanted) else "safe"):
         raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} ({casting} casting); "
-                            f"convert them first: array.astype({spelled(wanted)})")
+                            + _advice(given, wanted, reads=what == "out"))
+
+
+def _advice(given: np.dtype, wanted: np.dtype, reads: bool) -> str:
+    of_file = given if reads else wanted
+    if "V" in (given.kind, wanted.kind) and given.itemsize == wanted.itemsize:
+        return f"view it as that: array.view({spelled(of_file)})"
+    if reads:
+        return f"pass an array of the file's dtype, as np.empty(shape, {spelled(of_file)}), and convert it after the read"
+    return f"convert them first: array.astype({spelled(of_file)})"
 
 
 def converted_to_file(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

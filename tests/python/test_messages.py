@@ -38,4 +38,4 @@ def test_advice_on_dtypes_works(tmp_path: Path) -> None:
     with ps.open(tmp_path / "b.raw", "w", shape=(4,), dtype="f8") as f:
         f.write(np.zeros(4), slice(0, 4))
         with pytest.raises(ps.ArgumentError, match=r"pass an array of the file's dtype"):
-            f.read(slice(0, 4), out=np.zeros(4, "f4"))
+            f.read(slice(0, 4), out=np.zeros(4, "i4"))
