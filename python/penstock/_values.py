@@ -104,7 +104,8 @@ def _advice(given: np.dtype, wanted: np.dtype, reads: bool) -> str:
     if "V" in (given.kind, wanted.kind) and given.itemsize == wanted.itemsize:
         return f"view it as that: array.view({spelled(of_file)})"
     if reads:
-        return f"pass an array of the file's dtype, as np.empty(shape, {spelled(of_file)}), and convert it after the read"
+        return (f"pass an array of the file's dtype, as np.empty(shape, {spelled(of_file)}), and convert it "
+                "after the read")
     return f"convert them first: array.astype({spelled(of_file)})"
 
 
