@@ -73,13 +73,15 @@ TEST(ErrorHandlers, AreToldAsTheyWereSet) {
   const Handler handler, other;
   for (const MPI_File of : {file.handle, MPI_FILE_NULL}) {
     expect_handler(of, MPI_ERRORS_RETURN);
-    for (const MPI_Errhandler mine : {static_cast<MPI_Errhandler>(handler), MPI_ERRORS_ARE_FATAL,
-                                      static_cast<MPI_Errhandler>(other),
+    for (const MPI_Errhandler mine : {
+           static_cast<MPI_Errhandler>(handler), MPI_ERRORS_ARE_FATAL,
+               static_cast<MPI_Errhandler>(other),
 // MPICH 4.0 ends the program that frees a handle of it.
 #if defined(MPI_ERRORS_ABORT) && (!defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 40100000)
-                                      MPI_ERRORS_ABORT,
+               MPI_ERRORS_ABORT,
 #endif
-                                      MPI_ERRORS_RETURN}) {
+               MPI_ERRORS_RETURN
+         }) {
       EXPECT_MPI(MPI_File_set_errhandler(of, mine));
       for (int again = 0; again < 3; ++again) expect_handler(of, mine);
     }
