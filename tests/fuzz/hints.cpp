@@ -1,6 +1,6 @@
 // Hints as text, a line each: NAME=VALUE.
-#include <ranges>
 #include <penstock/hints.hpp>
+#include <ranges>
 
 #include "file/device.hpp"
 #include "fuzz.hpp"

@@ -316,7 +316,7 @@ with ps.open("a", "w", shape=(size,), dtype="i4", comm=comm) as f:
              lambda: (f.write_begin(one, mine, background="later" if last else good).wait()))
         same(ps.ArgumentError, "background 'later' is not known",
              lambda: (f.read_begin(mine, background="later" if last else good).wait()))
-        same(ps.ArgumentError, "dtype",
+        same(ps.ArgumentError, "cannot become int32",
              lambda: f.write_begin(one.astype("f8") if last else one, mine, background=good).wait())
         same(ps.SectionError, "",
              lambda: f.read_begin((mine, mine) if last else mine, background=good).wait())
