@@ -93,8 +93,9 @@ def is_float(dtype: np.dtype) -> bool:
 
 def check_conversion(given: np.dtype, wanted: np.dtype, what: str, casting: Literal["safe", "same_kind"]) -> None:
     """Raises where elements of `given` do not become elements of `wanted` by that casting of NumPy's. What is no
-    number stays the same."""
-    if not np.can_cast(given, wanted, casting if is_number(given) and is_number(wanted) else "safe"):
+    number stays of its kind: NumPy would make text or raw bytes of any number."""
+    numbers = is_number(given) and is_number(wanted)
+    if not (numbers or given.kind == wanted.kind) or not np.can_cast(given, wanted, casting if numbers else "safe"):
         raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} ({casting} casting); "
                             + _advice(given, wanted, reads=what == "out"))
 

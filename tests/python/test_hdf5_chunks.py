@@ -1,19 +1,15 @@
-"""Datasets of HDF5 in chunks: compressed and growing, as h5py sees them; and what is left of a program that is killed."""
+"""Datasets of HDF5 in chunks: compressed and growing, as h5py sees them."""
 
-import io
 import itertools
-import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
 import penstock as ps
-from conftest import environment, tell_cases
+from conftest import tell_cases
 from scripts import CASES, HEAD
 from test_hdf5 import TYPES, random_array, same
 
@@ -277,111 +273,6 @@ def test_a_block_that_is_left_by_an_exception(tmp_path, capfd):
     assert "LOST DATA" in capfd.readouterr().err
     with h5py.File(path, "r+") as file:
         assert np.array_equal(file["u"][()], np.ones((1, 4)))
-
-
-# ---- killed at each step
-
-
-class Steps:
-    """The module `os`, with which the Placer changes the file, and a look at the file before and after each change. What
-    is in the page cache is what a program that is killed there leaves."""
-
-    def __init__(self, path):
-        self.path, self.seen, self.reaches = path, [], None
-
-    def look(self):
-        self.seen.append(self.path.read_bytes())
-        if len(self.seen) == self.reaches:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def __getattr__(self, name):
-        return self.stepping(getattr(os, name)) if name in ("pwrite", "ftruncate") else getattr(os, name)
-
-    def stepping(self, function):
-        def call(*arguments):
-            self.look()
-            result = function(*arguments)
-            self.look()
-            return result
-
-        return call
-
-
-def write_in_steps(steps):
-    """Rewrites chunks with other sizes, and adds some."""
-    random = np.random.default_rng(4)
-    placing.os = steps
-    for name in ("place", "publish"):
-        setattr(placing.Placer, name, steps.stepping(getattr(placing.Placer, name)))
-    with ps.open(steps.path, "r+", shape=(None, 6, 40)) as f:
-        for turn in range(3):
-            f[turn % 2] = random.integers(0, 9 + 90 * turn, (6, 40))
-            for _ in range(20):
-                f.append(np.full((6, 40), 10.0 * (turn + 1)))
-            f.sync()
-
-
-def old_file(path, libver):
-    with h5py.File(path, "w") as file:
-        file.create_group("g").attrs["a"] = 1
-    with h5py.File(path, "r+", libver=(libver, "latest")) as file:
-        file.create_dataset("g/u", data=np.random.default_rng(3).integers(0, 4, (40, 6, 40)).astype("f8"), chunks=(1, 3, 40),
-                            maxshape=(None, 6, 40), compression="gzip")
-
-
-@pytest.mark.parametrize("libver", ["earliest", "v110"])
-def test_files_at_each_step(tmp_path, monkeypatch, libver):
-    """Each chunk is as it was when it was published last, or as it was published next."""
-    monkeypatch.setattr(placing, "os", os)
-    for name in ("place", "publish"):
-        monkeypatch.setattr(placing.Placer, name, getattr(placing.Placer, name))
-    path = tmp_path / "s.h5"
-    old_file(path, libver)
-    steps = Steps(path)
-    steps.look()
-    write_in_steps(steps)
-    steps.look()
-    states = []
-    for content in steps.seen:
-        with h5py.File(io.BytesIO(content)) as file:
-            there = file["g/u"][()]
-        if not states or len(there) > len(states[-1]):
-            states.append(there)
-    assert [len(state) for state in states] == [40, 60, 80, 100] and len(steps.seen) > 40
-    now = 0
-    for content in steps.seen:
-        with h5py.File(io.BytesIO(content)) as file:
-            there = file["g/u"][()]
-        now = max(now, [len(state) for state in states].index(len(there)))
-        around = [state for state in states[max(now - 1, 0) : now + 2] if len(state) >= len(there)]
-        for t, r in np.ndindex(len(there), 2):
-            chunk = (t, slice(3 * r, 3 * r + 3))
-            assert any(np.array_equal(there[chunk], state[chunk]) for state in around), (now, t, r)
-
-
-KILLED = """
-import pathlib, sys
-from test_hdf5_chunks import Steps, write_in_steps
-steps = Steps(pathlib.Path(sys.argv[1]))
-steps.reaches = int(sys.argv[2])
-write_in_steps(steps)
-"""
-
-
-@pytest.mark.parametrize("step", [2, 9])
-def test_a_program_that_is_killed(tmp_path, step):
-    path = tmp_path / "k.h5"
-    old_file(path, "v110")
-    with h5py.File(path) as file:
-        before = file["g/u"][()]
-    ended = subprocess.run([sys.executable, "-c", KILLED, path, str(step)], capture_output=True, text=True, timeout=60,
-                           env={**environment(), "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])})
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    with h5py.File(path, "r+") as file:
-        assert np.array_equal(file["g/u"][2:40], before[2:])
-    with ps.open(path, "r+", shape=(None, 6, 40)) as f:
-        f.append(before[0])
-        assert np.array_equal(f[-1], before[0]) and np.array_equal(f[2:40], before[2:])
 
 
 def test_many_chunks_get_their_places(tmp_path):
