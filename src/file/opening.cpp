@@ -284,7 +284,7 @@ void ByteFile::go_past_caches(const Channel& channel, const Contents& contents) 
   constexpr Extent probe{(std::int64_t{1} << 62) - 2, (std::int64_t{1} << 62) - 1};
   facts_.several_caches = true;
   bool exact = false;
-  storage_ = go_past_cache(std::move(storage_), exact);
+  storage_ = go_past_cache(std::move(storage_), facts_.type == "fuse", exact);
   if (!costs_.device_tells)
     costs_ = Costs::assumed(/*page_cache=*/false).with_copies(costs_.copy_byte, costs_.run);
   int code = 0;

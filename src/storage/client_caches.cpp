@@ -65,14 +65,20 @@ bool is_locked(const std::string& path, std::int64_t offset) {
 
 namespace {
 
+/// User-space clients keep files up to this size whole, for a second from when they are looked up.
+constexpr std::int64_t kept_whole = std::int64_t{1} << 20;
+
 class PastCache : public Storage {
  public:
-  PastCache(std::unique_ptr<Storage> inner, bool past) : inner_(std::move(inner)), past_(past) {}
+  PastCache(std::unique_ptr<Storage> inner, bool past, bool early)
+      : inner_(std::move(inner)), past_(past), early_(early) {}
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     if (past_ && offset >= 0) {
+      if (direction == Direction::read) forget_whole();
       const std::int64_t moved = inner_->move_some(direction, memory, offset);
       if (moved == 0 && direction == Direction::read) return read_at_end(memory, offset);
+      if (moved > 0 && direction == Direction::write) arrive();
       if (moved != -EINVAL) return moved;
       // The server asks for an alignment.
       inner_->bypass_cache(false);
@@ -82,7 +88,10 @@ class PastCache : public Storage {
   }
   bool completes_later() const override { return inner_->completes_later(); }
   void submit(std::span<IoRequest> requests) override {
-    past_ ? inner_->submit(requests) : Storage::submit(requests);
+    if (!past_) return Storage::submit(requests);
+    const auto reads = [](const IoRequest& each) { return each.direction == Direction::read; };
+    if (std::ranges::any_of(requests, reads)) forget_whole();
+    inner_->submit(requests);
   }
   bool poll(IoRequest& request) override {
     if (!inner_->poll(request)) return false;
@@ -111,6 +120,13 @@ class PastCache : public Storage {
     if (size_of(memory) == 0 || inner_->size() <= offset) return 0;
     return inner_->move_some(Direction::read, memory, offset);
   }
+  /// Clients send what they have answered early before they answer what size the file has.
+  void arrive() {
+    if (early_) is_small_ = inner_->size() <= kept_whole;
+  }
+  void forget_whole() {
+    if (early_ && is_small_) inner_->forget_cached();
+  }
   /// What is left of a page that is written in part is read first.
   std::int64_t through_cache(Direction direction, Parts memory, std::int64_t offset) {
     inner_->forget_cached();
@@ -123,17 +139,20 @@ class PastCache : public Storage {
     const bool at_end = request.result == 0 && request.direction == Direction::read;
     if (past_ && (at_end || request.result == -EINVAL))
       request.result = move_some(request.direction, request.memory, request.offset);
+    else if (past_ && request.result > 0 && request.direction == Direction::write) arrive();
   }
 
   const std::unique_ptr<Storage> inner_;
   std::atomic<bool> past_;
+  const bool early_;
+  std::atomic<bool> is_small_ = inner_->size() <= kept_whole;
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> go_past_cache(std::unique_ptr<Storage> inner, bool& exact) {
+std::unique_ptr<Storage> go_past_cache(std::unique_ptr<Storage> inner, bool early, bool& exact) {
   exact = inner->bypass_cache(true);
-  return std::make_unique<PastCache>(std::move(inner), exact);
+  return std::make_unique<PastCache>(std::move(inner), exact, early);
 }
 
 }  // namespace penstock

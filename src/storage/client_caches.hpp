@@ -33,8 +33,9 @@ void look_anew(const std::string& path) noexcept;
 bool is_locked(const std::string& path, std::int64_t offset);
 
 /// `inner`, of a file that other hosts change meanwhile: each read gets what they have written when
-/// it begins, and each write is with the server when it ends. `exact`: both byte by byte; else
-/// through the page cache, which may write back whole pages.
-std::unique_ptr<Storage> go_past_cache(std::unique_ptr<Storage> inner, bool& exact);
+/// it begins, and each write is with the server when it ends. `early`: a client may answer a write
+/// before it sends it, as user-space clients (FUSE) do. `exact`: both byte by byte; else through
+/// the page cache, which may write back whole pages.
+std::unique_ptr<Storage> go_past_cache(std::unique_ptr<Storage> inner, bool early, bool& exact);
 
 }  // namespace penstock

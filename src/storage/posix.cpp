@@ -76,7 +76,11 @@ class PosixStorage : public Storage {
     ::fcntl(fd(), F_SETFL, flags);
     return false;
   }
-  void forget_cached() override { penstock::forget_cached(fd()); }
+  void forget_cached() override {
+    penstock::forget_cached(fd());
+    // User-space clients keep what they have read ahead of a small file until they change it.
+    if (asks_server_) static_cast<void>(::fallocate(fd(), FALLOC_FL_KEEP_SIZE, 0, 1));
+  }
   std::int64_t size() override {
     if (asks_server_) return server_size(fd());
     struct stat status {};

@@ -18,13 +18,15 @@ def is_there() -> bool:
 
 
 class Volume:
-    """Of two bricks, which the front end serves; each host has it at `at`, from `with` to its end, as it comes.
+    """Of two bricks, which the front end serves; each host has it at `at`, from `with` to its end.
 
-    At `asked` kernels ask for what a name and a size are: for what a test reads without Penstock.
+    It is as it comes but for `options`, which are set before any client mounts it: clients that exchange their graph
+    under open files may keep pages of before. At `asked` kernels ask for what a name and a size are: for what a test
+    reads without Penstock.
     """
 
-    def __init__(self, hosts: Hosts):
-        self._hosts = hosts
+    def __init__(self, hosts: Hosts, options: dict[str, str] | None = None):
+        self._hosts, self._options = hosts, options or {}
         self.at, self.asked = FOLDER / "volume", FOLDER / "asked"
 
     def __enter__(self) -> "Volume":
@@ -35,6 +37,8 @@ class Volume:
             brick.mkdir()
         subprocess.run(["glusterd", "-p", str(FOLDER / "glusterd.pid")], check=True, timeout=60)
         self.do("create", *(f"front:{brick}" for brick in BRICKS), "force")
+        for option in self._options.items():
+            self.do("set", *option)
         self.do("start")
         for name in self._hosts.names:
             for at, options in ((self.at, "rw"), (self.asked, "attribute-timeout=0,entry-timeout=0")):
@@ -46,6 +50,7 @@ class Volume:
         for name in self._hosts.names:
             if (FOLDER / name).exists():  # else it is off
                 self._hosts.on(name, "umount", "-l", str(self.at), str(self.asked))
+                self._hosts.on(name, "rmdir", str(self.at), str(self.asked))
         self.do("stop", "force")
         (process,) = (int(text) for text in (FOLDER / "glusterd.pid").read_text().split())
         os.kill(process, 15)

@@ -159,13 +159,15 @@ run(f"{folder}/y.zarr", 2, {}, ["auto"], chunks=(4, 8), shards=(16, 16))
 @pytest.mark.parametrize("count, each", [(2, 1), (2, 2)])
 def test_the_models_hold_on_glusterfs(transport, count, each, tmp_path):
     model = (Path(__file__).parents[1] / "support/cache_model.py").read_text()
-    with Hosts(count) as hosts, gluster.Volume(hosts) as volume:
-        for name, program in (("arrays", CACHES), ("chunks", CHUNKS)):
-            (tmp_path / f"{name}.py").write_text(model + program)
-            hosts.run([sys.executable, str(tmp_path / f"{name}.py"), str(volume.at)], each, transport, timeout=TIMEOUT)
-            # Else clients know for a second what a name was: that chunks are replaced, and what others write at all.
-            volume.do("set", "performance.stat-prefetch", "off")
-        assert volume.on_bricks("all11.npy")
-        command = [str(MODELS / "random_model"), "--cases", "60", "--folder", str(volume.asked)]
-        output = hosts.run(command, each, transport, timeout=TIMEOUT)
+    for name, program in (("arrays", CACHES), ("chunks", CHUNKS)):
+        (tmp_path / f"{name}.py").write_text(model + program)
+    with Hosts(count) as hosts:
+        with gluster.Volume(hosts) as volume:
+            hosts.run([sys.executable, str(tmp_path / "arrays.py"), str(volume.at)], each, transport, timeout=TIMEOUT)
+            assert volume.on_bricks("all11.npy")
+        # Else clients know for a second what a name was: that chunks are replaced, and what others write at all.
+        with gluster.Volume(hosts, {"performance.stat-prefetch": "off"}) as volume:
+            hosts.run([sys.executable, str(tmp_path / "chunks.py"), str(volume.at)], each, transport, timeout=TIMEOUT)
+            command = [str(MODELS / "random_model"), "--cases", "60", "--folder", str(volume.asked)]
+            output = hosts.run(command, each, transport, timeout=TIMEOUT)
     assert "agree with the model" in output, output

@@ -25,6 +25,12 @@ class Host final : public Storage {
       if (direction == Direction::write) {
         pages_.clear();
         size_ = std::max(size_, offset + size);
+        if (cache_.past == PastCacheAccess::early) {
+          std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+          gather({memory.begin(), memory.end()}, bytes.data());
+          answered_.emplace_back(offset, std::move(bytes));
+          return size;
+        }
       }
       return server_->move_some(direction, memory, offset);
     }
@@ -58,6 +64,7 @@ class Host final : public Storage {
   }
   std::int64_t size() override {
     const std::lock_guard guard(mutex_);
+    send_answered();
     if (past_) size_ = server_->size();
     return size_;
   }
@@ -101,7 +108,12 @@ class Host final : public Storage {
     read_fully(*server_, page.bytes, number * cache_.page);
     return page;
   }
+  void send_answered() {
+    for (const auto& [offset, bytes] : std::exchange(answered_, {}))
+      write_fully(*server_, bytes, offset);
+  }
   void write_back() {
+    send_answered();
     for (auto& [number, page] : pages_) {
       if (!std::exchange(page.dirty, false)) continue;
       const std::int64_t begin = number * cache_.page;
@@ -117,6 +129,7 @@ class Host final : public Storage {
   bool past_ = false;
   std::int64_t size_ = server_->size();
   std::map<std::int64_t, Page> pages_;
+  std::vector<std::pair<std::int64_t, std::vector<std::byte>>> answered_;  // not yet sent
 };
 
 }  // namespace

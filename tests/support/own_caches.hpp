@@ -9,8 +9,9 @@
 
 namespace penstock::test {
 
-/// What an access past the cache may be.
-enum class PastCacheAccess { any, aligned, none };
+/// What an access past the cache may be. With `early` a write is answered before the server has it,
+/// which it gets when the host asks it for something.
+enum class PastCacheAccess { any, aligned, none, early };
 
 struct OwnCache {
   std::int64_t page = 64;

@@ -19,6 +19,11 @@ void put(Storage& storage, std::int64_t offset, std::byte byte) {
   EXPECT_EQ(storage.write_some({&byte, 1}, offset), 1);
 }
 
+std::unique_ptr<Storage> past_own_cache(const std::shared_ptr<Storage>& server,
+                                        const OwnCache& cache, bool& exact) {
+  return go_past_cache(with_own_cache(server, cache), cache.past == PastCacheAccess::early, exact);
+}
+
 /// What the other tests stand on.
 TEST(OwnCaches, ShowWhatWasThereAndWriteWholePages) {
   const std::shared_ptr<Storage> server = make_shared_storage(1000);
@@ -43,8 +48,8 @@ TEST_P(PastOwnCaches, EachReadGetsWhatWasWrittenBefore) {
   const std::shared_ptr<Storage> server = make_shared_storage(1000);
   bool exact = false;
   const OwnCache cache{64, GetParam()};
-  const auto a = go_past_cache(with_own_cache(server, cache), exact);
-  const auto b = go_past_cache(with_own_cache(server, cache), exact);
+  const auto a = past_own_cache(server, cache, exact);
+  const auto b = past_own_cache(server, cache, exact);
   EXPECT_EQ(exact, GetParam() != PastCacheAccess::none);
   for (int i = 1; i < 50; ++i) {
     put(i % 2 == 0 ? *a : *b, 7 * i, static_cast<std::byte>(i));
@@ -62,8 +67,8 @@ TEST_P(PastOwnCaches, RequestsThatAreUnderWayTogetherToo) {
   const std::shared_ptr<Storage> server = make_shared_storage(100);
   bool exact = false;
   const OwnCache cache{64, GetParam()};
-  const auto a = go_past_cache(with_own_cache(server, cache), exact);
-  const auto b = go_past_cache(with_own_cache(server, cache), exact);
+  const auto a = past_own_cache(server, cache, exact);
+  const auto b = past_own_cache(server, cache, exact);
   EXPECT_EQ(byte_at(*b, 3), std::byte{0});
   std::byte out[2] = {std::byte{3}, std::byte{4}}, in[2] = {};
   Submission writes(*a), reads(*b);
@@ -80,13 +85,13 @@ TEST_P(PastOwnCaches, RequestsThatAreUnderWayTogetherToo) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PastOwnCaches,
                          testing::Values(PastCacheAccess::any, PastCacheAccess::aligned,
-                                         PastCacheAccess::none));
+                                         PastCacheAccess::none, PastCacheAccess::early));
 
 struct SeveralHosts : Simulated {
   SimulatedRanks::MakeStorage hosts(const OwnCache& cache) {
     return [this, cache](int) {
       bool exact = false;
-      return go_past_cache(with_own_cache(shared, cache), exact);
+      return past_own_cache(shared, cache, exact);
     };
   }
 };
@@ -127,6 +132,7 @@ TEST_P(SeveralHostsThat, AgreeWithTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Accesses, SeveralHostsThat,
-                         testing::Values(PastCacheAccess::any, PastCacheAccess::none));
+                         testing::Values(PastCacheAccess::any, PastCacheAccess::none,
+                                         PastCacheAccess::early));
 
 }  // namespace

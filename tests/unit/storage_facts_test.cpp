@@ -130,7 +130,7 @@ TEST(ClientCaches, FilesOfThisFileSystemPastTheCache) {
   const std::string path = folder.file("file");
   open_posix(path, OpenFlag::create);
   bool exact = false;
-  const auto storage = go_past_cache(open_posix(path, OpenFlag::read_write), exact);
+  const auto storage = go_past_cache(open_posix(path, OpenFlag::read_write), true, exact);
   test::ByteModel model(*storage, 100000, 20000, /*seed=*/1);
   for (int i = 0; i < 300 && !testing::Test::HasFatalFailure(); ++i) model.step();
 }
