@@ -112,6 +112,8 @@ void bind_errors(nb::module_& m) {
   PyObject* storage = classes[static_cast<int>(ErrorClass::storage)];
   classes_by_errno[ENOENT] = new_class(m, "FileNotFoundError", storage, PyExc_FileNotFoundError,
                                        "There is no such file, or no such folder.");
+  classes_by_errno[EEXIST] = new_class(m, "FileExistsError", storage, PyExc_FileExistsError,
+                                       "The file, or folder, is there already.");
   classes_by_errno[EISDIR] = new_class(m, "IsADirectoryError", storage, PyExc_IsADirectoryError,
                                        "The path leads to a folder.");
   classes_by_errno[EACCES] = classes_by_errno[EPERM] =

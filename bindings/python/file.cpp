@@ -268,6 +268,17 @@ nb::bytes ask_first_rank(std::uintptr_t comm_address, const nb::bytes& name,
   return bytes_of(told);
 }
 
+std::string settled_mode_text(std::uintptr_t comm_address, const nb::bytes& name,
+                              const std::string& mode) {
+  const std::string path(name.c_str(), name.size());
+  const WithoutGil without_gil;
+  const Mode given = parse_mode(mode);
+  const Mode settled = comm_address == 0
+                           ? settled_mode(path, given)
+                           : settled_mode(*reinterpret_cast<MPI_Comm*>(comm_address), path, given);
+  return std::string(to_string(settled));
+}
+
 /// By the ranks of an open file.
 nb::bytes ask_first_rank_of(PythonFile& file, const CommonText& common, nb::callable work,
                             bool writes, const nb::object& problem) {
@@ -371,6 +382,7 @@ void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,
         "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a, "hints"_a.none(),
         "chunks"_a, "placed"_a.none(), "problem"_a.none());
+  m.def("_settled_mode", &settled_mode_text, "comm"_a, "path"_a, "mode"_a);
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
   m.def("_remove_unfinished", [](const nb::bytes& folder) {

@@ -29,8 +29,10 @@ enum class Mode {
   read,        ///< "r"
   read_write,  ///< "r+": it exists, and grows if the array does not fit yet
   create,      ///< "w": made anew, its old content dropped
+  create_new,  ///< "x": made, and an error (EEXIST) where there is something of that name
   replace,  ///< "replace": made anew, in a file beside it that takes its place when all ranks have
             ///< closed it: until then, and after any failure, the old one is there as it was
+  open_or_create,  ///< "a": as "r+" where it exists when rank 0 looks, else as "x"
 };
 /// What is around the array in the file.
 enum class Container {
@@ -43,6 +45,10 @@ enum class Container {
 PENSTOCK_EXPORT std::string_view to_string(Mode mode) noexcept;
 PENSTOCK_EXPORT std::string_view to_string(Container container) noexcept;
 PENSTOCK_EXPORT Mode parse_mode(std::string_view text);  ///< throws Error(argument), as the next
+/// Collective over `comm`, or by this process alone: Mode::open_or_create as what it comes to by
+/// what rank 0 finds, any other mode as it is. Throws Error(disagreement), on all ranks.
+PENSTOCK_EXPORT Mode settled_mode(MPI_Comm comm, const std::filesystem::path& path, Mode mode);
+PENSTOCK_EXPORT Mode settled_mode(const std::filesystem::path& path, Mode mode);
 PENSTOCK_EXPORT Container parse_container(std::string_view text);
 
 /// In ArraySpec::shape, of the slowest dimension (the first in order C, the last in order F): as

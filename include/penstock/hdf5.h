@@ -121,17 +121,34 @@ static inline int penstock_hdf5_is_free(const char* path) {
   return 1;
 }
 
+static inline int penstock_hdf5_makes_file(const char* mode) {
+  return strcmp(mode, "w") == 0 || strcmp(mode, "x") == 0;
+}
+
+/// Mode "a" as what it comes to, any other as it is.
+static inline const char* penstock_hdf5_settled(const char* path, const char* mode,
+                                                const char* name,
+                                                struct penstock_hdf5_found* found) {
+  if (strcmp(mode, "a") == 0) return penstock_hdf5_is_there(path) ? "r+" : "x";
+  if (strcmp(mode, "x") == 0 && penstock_hdf5_is_there(path))
+    penstock_hdf5_fail(found, path, "it is there already, and mode x makes a new file for", name);
+  else if (!penstock_hdf5_makes_file(mode) && strcmp(mode, "r") != 0 && strcmp(mode, "r+") != 0)
+    penstock_hdf5_fail(found, path, "the mode is none of r, r+, a, w, x, to open it for", name);
+  return mode;
+}
+
 /// The file, open.
 static inline hid_t penstock_hdf5_file(const char* path, const char* mode,
                                        struct penstock_hdf5_found* found) {
-  const int anew = strcmp(mode, "w") == 0;
+  const int anew = penstock_hdf5_makes_file(mode);
+  const unsigned flags = strcmp(mode, "x") == 0 ? H5F_ACC_EXCL : H5F_ACC_TRUNC;
   if (anew && !penstock_hdf5_is_free(path)) {
     penstock_hdf5_fail(found, path, "it is open elsewhere, or damaged; it cannot hold",
                        "a dataset");
     return -1;
   }
   found->made = !penstock_hdf5_is_there(path);
-  if (anew) return H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  if (anew) return H5Fcreate(path, flags, H5P_DEFAULT, H5P_DEFAULT);
   return H5Fopen(path, strcmp(mode, "r") == 0 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, H5P_DEFAULT);
 }
 
@@ -139,7 +156,8 @@ static inline hid_t penstock_hdf5_file(const char* path, const char* mode,
 static inline void penstock_hdf5_find(const char* path, const char* mode,
                                       const penstock_hdf5_dataset* given,
                                       struct penstock_hdf5_found* found) {
-  const int writes = strcmp(mode, "r") != 0, anew = strcmp(mode, "w") == 0;
+  const char* const settled = penstock_hdf5_settled(path, mode, given->name, found);
+  const int writes = strcmp(settled, "r") != 0, anew = penstock_hdf5_makes_file(settled);
   hid_t file, dataset = -1;
   H5E_auto2_t print;
   void* data;
@@ -147,7 +165,7 @@ static inline void penstock_hdf5_find(const char* path, const char* mode,
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   if (anew && !penstock_hdf5_can_make(given))
     penstock_hdf5_fail(found, path, "type, dimensions and shape are needed to make", given->name);
-  file = found->fault[0] == '\0' ? penstock_hdf5_file(path, mode, found) : -1;
+  file = found->fault[0] == '\0' ? penstock_hdf5_file(path, settled, found) : -1;
   if (file < 0) penstock_hdf5_fail(found, path, "HDF5 cannot open it for the dataset", given->name);
   if (file >= 0 && !anew) dataset = H5Dopen2(file, given->name, H5P_DEFAULT);
   if (file >= 0 && dataset < 0 && writes && penstock_hdf5_can_make(given))
@@ -202,9 +220,10 @@ static inline int penstock_hdf5_open_found(MPI_Comm comm, const char* path, cons
 
 /// Collective over `comm`: a dataset of an HDF5 file. mode "r" (reading); "r+" (writing; it is made
 /// where it is not there and type, dimensions and shape are given); "w" (the file is made anew with
-/// it). All ranks pass the same. Afterwards *file is as penstock_open leaves it, and HDF5 has the
-/// file closed; attributes may be set by rank 0 through HDF5 before, or after penstock_close.
-/// Returns one code on every rank: PENSTOCK_ERROR_ARGUMENT with HDF5's words where it refuses.
+/// it), "x" (the same, and an error where there is one), "a" ("r+" where there is one, else "x").
+/// All ranks pass the same. Afterwards *file is as penstock_open leaves it, and HDF5 has the file
+/// closed; attributes may be set by rank 0 through HDF5 before, or after penstock_close. Returns
+/// one code on every rank: PENSTOCK_ERROR_ARGUMENT with HDF5's words where it refuses.
 static inline int penstock_hdf5_open(MPI_Comm comm, const char* path, const char* mode,
                                      const penstock_hdf5_dataset* dataset, penstock_file** file) {
   struct penstock_hdf5_found found;

@@ -70,7 +70,9 @@ static inline int penstock_netcdf_can_make(const penstock_netcdf_variable* given
 static inline void penstock_netcdf_prepare(const char* path, const char* mode,
                                            const penstock_netcdf_variable* given,
                                            struct penstock_hdf5_found* found) {
-  const int anew = strcmp(mode, "w") == 0;
+  const char* const settled = penstock_hdf5_settled(path, mode, given->name, found);
+  const int anew = penstock_hdf5_makes_file(settled);
+  const int clobber = strcmp(settled, "x") == 0 ? NC_NOCLOBBER : NC_CLOBBER;
   int file = 0, variable = 0, status;
   if (anew && !penstock_netcdf_can_make(given)) {
     penstock_netcdf_fail(found, path, "type, shape and names of dimensions are needed to make",
@@ -85,7 +87,7 @@ static inline void penstock_netcdf_prepare(const char* path, const char* mode,
   H5E_END_TRY
   if (found->fault[0] != '\0') return;
   found->made = !penstock_hdf5_is_there(path);
-  status = anew ? nc_create(path, NC_NETCDF4 | NC_CLOBBER, &file) : nc_open(path, NC_WRITE, &file);
+  status = anew ? nc_create(path, NC_NETCDF4 | clobber, &file) : nc_open(path, NC_WRITE, &file);
   if (status != NC_NOERR) {
     penstock_netcdf_fail(found, path, "netCDF cannot open it for", given->name, status);
     return;

@@ -97,9 +97,10 @@ typedef struct penstock_part {
 } penstock_part;
 
 /// Collective over `comm`: opens `path`; mode "r" (reading), "r+" (it exists, and grows if the
-/// array does not fit yet), "w" (made anew, its old content dropped) or "replace" (made anew in a
-/// file beside it, which takes its place when all ranks have closed it; until then, and after any
-/// failure, the old one is there as it was). `array` NULL: as the file tells. `hints`: settings,
+/// array does not fit yet), "w" (made anew, its old content dropped), "x" (made, and an error where
+/// there is one), "a" ("r+" where there is one, else "x") or "replace" (made anew in a file beside
+/// it, which takes its place when all ranks have closed it; until then, and after any failure, the
+/// old one is there as it was). `array` NULL: as the file tells. `hints`: settings,
 /// "name=value;name=value"; NULL: none. After an error *file is NULL.
 PENSTOCK_EXPORT int penstock_open(MPI_Comm comm, const char* path, const char* mode,
                                   const penstock_array* array, const char* hints,

@@ -29,6 +29,7 @@ from ._core import (
 )
 
 # By name only: a program that imports everything from here goes on catching the built-in ones.
+from ._core import FileExistsError as FileExistsError
 from ._core import FileNotFoundError as FileNotFoundError
 from ._core import IsADirectoryError as IsADirectoryError
 from ._core import PermissionError as PermissionError

@@ -24,14 +24,14 @@ class OpenFile:
     """What can be done with an open file, whatever is in it. A context manager, which closes it."""
 
     path: str  #: as it was given to `penstock.open`
-    mode: str  #: "r", "r+" or "w"
+    mode: str  #: "r", "r+" or "w"; of "a" what it came to, and "w" of "x"
     replace: bool  #: whether it takes the place of an old file when it is closed
     _inner: Any
 
     def _named(self, path: str, mode: str) -> None:
         """`mode`: as the library has it."""
         self.replace = mode == "replace"
-        self.path, self.mode = path, "w" if self.replace else mode
+        self.path, self.mode = path, "w" if mode in ("replace", "x") else mode
 
     def __bool__(self) -> bool:
         """Whether the file is open, as of files, whatever is in it."""

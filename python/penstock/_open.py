@@ -66,11 +66,11 @@ def replaces(replace: Any, mode: str) -> bool:
         raise ArgumentError(f"replace={replace!r} is neither True nor False")
     if mode == "replace":
         raise ArgumentError("mode 'replace' does not exist; pass mode 'w' and replace=True")
-    if mode not in ("r", "r+", "w"):
-        raise ArgumentError(f"mode {mode!r} is not known; known are r, r+, w")
+    if mode not in ("r", "r+", "w", "x"):  # "a" is one of these by now
+        raise ArgumentError(f"mode {mode!r} is not known; known are r, r+, a, w, x")
     if replace and mode != "w":
-        raise ArgumentError(f"replace=True is for mode 'w', which makes a file anew; with mode {mode!r} the file that "
-                            "is there is used")
+        raise ArgumentError(f"replace=True is for mode 'w', which makes a file anew, not for mode {mode!r}, which "
+                            + ("refuses one that is there" if mode == "x" else "uses the one that is there"))
     return bool(replace)
 
 
@@ -156,8 +156,9 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         path: The file. A name that ends in .npy is (to be) a NumPy file, in .h5, .hdf5 or .he5 an HDF5 file, in
             .nc or .nc4 a netCDF-4 file; one that ends in .zarr, or lies in such a folder, a Zarr array; others hold
             bare elements.
-        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); or
-            "w" (made anew, its old content dropped).
+        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); "w" (made anew, its
+            old content dropped); "x" (made; a `FileExistsError` where there is something of that name); or "a" (as "r+"
+            where it exists when rank 0 looks, else as "x").
         shape: Extents of the array, 1 to 8, in elements. None for the slowest (the first; with order "F" the last):
             as many as are in the file, 0 in a new one, and one more with each `File.append`.
         dtype: Type of its elements, which have 1 to 65536 bytes.
@@ -210,6 +211,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode, "chunks": chunks, "shards": shards,
            "compressors": compressors, "fill_value": fill_value, "dimension_names": dimension_names,
            "attributes": attributes, "replace": replace}
+    mode = settled_mode(path, comm, mode)
     if fields is not None:
         alone = shape is None and dtype is None and container in ("auto", "raw") and all(
             how[name] is nothing for name, nothing in NOTHING_MORE.items() if name != "replace")
@@ -224,6 +226,11 @@ def name_of(path: Any) -> bytes:
         return os.fsencode(path).split(b"\0")[0]
     except (TypeError, ValueError):
         return b""
+
+
+def settled_mode(path: Any, comm: Any, mode: str) -> str:
+    """Collective where the mode is "a", which comes to "r+" or "x" by what rank 0 finds."""
+    return _core._settled_mode(comm_address(comm), name_of(path), mode) if mode == "a" else mode
 
 
 def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:

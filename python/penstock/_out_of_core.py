@@ -14,7 +14,7 @@ from . import _core
 from ._core import ArgumentError, Section, StateError, _TileBudget, _Tiling
 from ._distribution import Distribution, distribute
 from ._first_rank import as_problem, ask_first_rank_of
-from ._open import extents_of, name_of, open
+from ._open import extents_of, name_of, open, settled_mode
 from ._tile_loop import Steps, TileLoop
 from ._tile_memory import Wanted, text_of
 from ._tiles import Buffers, Tile
@@ -42,7 +42,7 @@ class OutOfCoreArray:
 
     Args:
         path: As in `open`, as the arguments without a word here.
-        mode: "r", "r+" or "w".
+        mode: As in `open`.
         shape: As in `open`.
         dtype: As in `open`.
         order: As in `open`.
@@ -70,12 +70,12 @@ class OutOfCoreArray:
                  order: Optional[str] = None, *, distribution: Share = None, memory: Union[int, str] = "64M",
                  comm: Comm = None, hints: Optional[Mapping[str, Any]] = None, background: str = "storage",
                  **how: Any):
-        address, name = comm_address(comm), name_of(path)
+        address, name, mode = comm_address(comm), name_of(path), settled_mode(path, comm, mode)
         self._comm: Any = comm
         wanted = Wanted(path, mode, shape, dtype, memory, hints or {})
         ranks = self._ranks_here()
         budget, problem = _tried(lambda: wanted.budget(ranks))
-        if problem is None and mode == "w" and shape is not None:  # before a file that is there loses its content
+        if problem is None and mode in ("w", "x") and shape is not None:
             _, problem = _tried(lambda: self._share_of(distribution, tuple(extents_of(shape))))
         common = [("memory", str(memory)), ("background", str(background))]
         _core._on_first_rank(address, name, common, lambda: b"", mode != "r", problem)

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ._core import ArgumentError
 from ._distribution import Distribution
+from ._formats.wanted import container_of
 from ._open import NOTHING_MORE, Given, given_for, open, opened
 from ._types import Comm, Index, Path
+from ._values import path_bytes
 
 
 def _comm_of(comm: Any, d: Any, call: str) -> Any:
@@ -42,8 +44,8 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
         comm: Default: the communicator that ``d`` was made for.
         hints: As in `open`.
         container: As in `open`.
-        dataset: As in `open`, of a file that is HDF5 or netCDF-4.
-        dims: As in `open`.
+        dataset: As in `open`, of a file that is HDF5 or netCDF-4. Default there: "data".
+        dims: As in `open`. Default in a netCDF-4 file: "dim_0", "dim_1"..., as xarray names them.
         replace: As in `open`: True keeps an old file until the new one is whole.
 
     Raises:
@@ -55,7 +57,11 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
         if d is not None:
             _check_shape(array, d)
         shape = array.shape if d is None else d.shape
-        how = {**NOTHING_MORE, "dataset": dataset, "dims": dims, "replace": replace}
+        kind = container_of(path_bytes(path), container, dataset)
+        how = {**NOTHING_MORE, "dataset": "data" if kind is not None and dataset is None else dataset, "dims": dims,
+               "replace": replace}
+        if kind == "netcdf" and dims is None:
+            how["dims"] = tuple(f"dim_{d}" for d in range(len(shape)))
         return given_for(path, "w", shape, array.dtype, order, 0, hints, container, how)
 
     with opened(path, _comm_of(comm, d, "save"), give) as f:

@@ -172,7 +172,8 @@ void ByteFile::sync_own() {
 
 /// Of a file that is made anew: that there is one, once.
 void ByteFile::sync_name() {
-  if (comm_.rank() != 0 || flag_ != OpenFlag::create || name_synced_) return;
+  const bool made = flag_ == OpenFlag::create || flag_ == OpenFlag::create_new;
+  if (comm_.rank() != 0 || !made || name_synced_) return;
   std::filesystem::path name = path_;
   if (!name.has_filename()) name = name.parent_path();  // "folder/"
   sync_path(name.has_parent_path() ? name.parent_path().string() : ".");

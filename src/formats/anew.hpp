@@ -8,7 +8,7 @@
 namespace penstock {
 
 constexpr bool makes_anew(Mode mode) noexcept {
-  return mode == Mode::create || mode == Mode::replace;
+  return mode == Mode::create || mode == Mode::create_new || mode == Mode::replace;
 }
 
 /// Gives the file the size of `described`, its header, and zeros everywhere else. Where that fails,

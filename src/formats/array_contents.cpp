@@ -46,7 +46,7 @@ void ArrayContents::find(Storage& storage) {
 /// The header is written and the size set.
 void ArrayContents::change(Storage& storage) {
   const std::int64_t end = layout().extent().end;
-  if (mode_ == Mode::replace) {
+  if (mode_ == Mode::replace || mode_ == Mode::create_new) {
     fill_new(storage, path_, described_, end);
   } else if (mode_ == Mode::create) {
     make_anew(storage, path_, described_, end);

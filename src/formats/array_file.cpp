@@ -1,5 +1,9 @@
 #include <penstock/array_file.hpp>
 
+#include <sys/stat.h>
+
+#include <cerrno>
+
 #include "base/process_id.hpp"
 #include "file/process.hpp"
 #include "formats/array_impl.hpp"
@@ -14,12 +18,40 @@ void remove_unfinished(const std::filesystem::path& folder) {
   remove_leftovers_in(folder.string());
 }
 
+namespace {
+
+Mode settled_mode(Communicator comm, const std::string& path, Mode mode) {
+  if (mode != Mode::open_or_create) return mode;
+  const FirstRankTask look{
+      // As where a file is opened, so that ranks with another mode disagree on that.
+      .common = {{"path", "'" + path + "'"}, {"mode", std::string(to_string(mode))}},
+      .work =
+          [&] {
+            struct stat status {};
+            const bool there = ::stat(path.c_str(), &status) == 0 || errno != ENOENT;
+            return std::string(to_string(there ? Mode::read_write : Mode::create_new));
+          },
+      .writes = true};
+  return parse_mode(ask_first_rank(std::move(comm), path, look, nullptr));
+}
+
+}  // namespace
+
+Mode settled_mode(MPI_Comm comm, const std::filesystem::path& path, Mode mode) {
+  return settled_mode(Communicator(comm), path.string(), mode);
+}
+Mode settled_mode(const std::filesystem::path& path, Mode mode) {
+  return settled_mode(Communicator(), path.string(), mode);
+}
+
 OpenFlag open_flag_of(Mode mode) noexcept {
   switch (mode) {
     case Mode::read: return OpenFlag::read;
     case Mode::read_write: return OpenFlag::read_write;
     case Mode::replace: return OpenFlag::replace;
-    case Mode::create: break;
+    case Mode::create_new: return OpenFlag::create_new;
+    case Mode::create:
+    case Mode::open_or_create: break;
   }
   return OpenFlag::create;
 }
@@ -167,14 +199,14 @@ ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode
                           const ArraySpec& spec, const Hints& hints, const Error* found) {
   if (found != nullptr)
     on_first_rank(comm, path.c_str(), {}, found);  // nothing but to throw it everywhere
-  return ArrayFile(
-      owned_by_process<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
+  return ArrayFile(owned_by_process<Impl>(background_of_process(), Communicator(comm), path,
+                                          settled_mode(comm, path, mode), spec, hints));
 }
 ArrayFile ArrayFile::open(const std::filesystem::path& path, Mode mode, const ArraySpec& spec,
                           const Hints& hints, const Error* found) {
   if (found != nullptr) on_first_rank(path.c_str(), {}, found);
-  return ArrayFile(
-      owned_by_process<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
+  return ArrayFile(owned_by_process<Impl>(background_of_process(), Communicator(), path,
+                                          settled_mode(path, mode), spec, hints));
 }
 
 ArrayFile::ArrayFile(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

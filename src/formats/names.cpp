@@ -6,8 +6,9 @@
 namespace penstock {
 namespace {
 
-constexpr Name<Mode> mode_names[] = {
-    {"r", Mode::read}, {"r+", Mode::read_write}, {"w", Mode::create}, {"replace", Mode::replace}};
+constexpr Name<Mode> mode_names[] = {{"r", Mode::read},           {"r+", Mode::read_write},
+                                     {"w", Mode::create},         {"x", Mode::create_new},
+                                     {"a", Mode::open_or_create}, {"replace", Mode::replace}};
 constexpr Name<Container> container_names[] = {{"auto", Container::automatic},
                                                {"raw", Container::raw},
                                                {"npy", Container::npy},

@@ -24,6 +24,11 @@ std::atomic<std::int64_t>& all_active() {
   return bytes;
 }
 
+/// In its own place: of one that replaces another nothing is known yet.
+bool makes_file(Mode mode) noexcept {
+  return mode == Mode::create || mode == Mode::create_new;
+}
+
 int ranks_on_machine(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return 1;
   MPI_Comm machine = MPI_COMM_NULL;
@@ -49,7 +54,7 @@ void check_room(const std::filesystem::path& path, Mode mode, const ArraySpec& a
          "memory: " + text_of_bytes(memory) + " each for " + std::to_string(ranks) +
              " ranks on one machine are more than the " + text_of_bytes(room.memory) +
              " that are free; give less, or start fewer ranks on a machine");
-  if (mode != Mode::create || path.extension() == ".zarr") return;
+  if (!makes_file(mode) || path.extension() == ".zarr") return;
   std::int64_t bytes = array.element_size;
   for (const std::int64_t extent : array.shape)
     if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
@@ -284,11 +289,13 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
                                     Hints hints) {
   TileBudget budget;
   const int ranks = ranks_on_machine(comm);
+  const bool alone = comm == MPI_COMM_NULL;
+  mode = alone ? settled_mode(path, mode) : settled_mode(comm, path, mode);
   const std::optional<Error> error = attempt([&] {
     budget = TileBudget::of(spec.memory, hints.buffer_size);
     check_room(path, mode, array, ranks, spec.memory);
     // Before a file that is there loses its content.
-    if (spec.share && mode == Mode::create) spec.share->check(array.shape);
+    if (spec.share && makes_file(mode)) spec.share->check(array.shape);
   });
   const FirstRankTask agree{{{"memory", std::to_string(spec.memory)},
                              {"background", std::string(to_string(spec.background))},
@@ -296,7 +303,6 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
                             [] { return std::string(); },
                             mode != Mode::read};
   const Error* const found = error ? &*error : nullptr;
-  const bool alone = comm == MPI_COMM_NULL;
   static_cast<void>(alone ? ArrayFile::on_first_rank(path, agree, found)
                           : ArrayFile::on_first_rank(comm, path, agree, found));
   hints.buffer_size = budget.buffer_size;

@@ -129,6 +129,8 @@ const char* advice(int number, OpenFlag flag) {
         return "; replace makes a new file in its folder, which this process must be allowed to do";
       return "; check the permissions of the file and of its folder";
     case EISDIR: return "; this is a folder, name a file in it";
+    case EEXIST:
+      return "; this mode makes a new file only: choose another name, or remove it first";
     case EROFS: return "; the file system is mounted read-only, choose another folder";
     case ENOSPC:
     case EDQUOT: return "; free some space, or choose another folder";

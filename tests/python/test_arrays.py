@@ -182,6 +182,6 @@ def test_whole_arrays_of_other_libraries(tmp_path):
     u = np.arange(6.0).reshape(2, 3)
     ps.save(tmp_path / "u.h5", u, dataset="/run/u")
     assert np.array_equal(ps.load(tmp_path / "u.h5", dataset="/run/u"), u)
-    with pytest.raises(ps.ArgumentError, match="dataset"):
-        ps.save(tmp_path / "none.h5", u)
-    assert not (tmp_path / "none.h5").exists()
+    ps.save(tmp_path / "unnamed.h5", u)
+    with ps.open(tmp_path / "unnamed.h5") as f:
+        assert f.dataset == "/data" and np.array_equal(f[...], u)

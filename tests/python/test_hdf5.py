@@ -259,7 +259,7 @@ def test_names_that_lead_to_no_array(tmp_path, name, words):
     ({"dataset": None}, ps.ArgumentError, "dataset= is needed .*/chunked"),
     ({"mode": "r+", "decode": True}, ps.ArgumentError, "for reading"),
     ({"decode": 3}, ps.ArgumentError, "folder"),
-    ({"mode": "a"}, ps.ArgumentError, "mode 'a'"),
+    ({"mode": "c"}, ps.ArgumentError, "mode 'c'"),
 ])
 def test_arguments_that_do_not_fit(tmp_path, how, kind, words):
     path = others(tmp_path / "o.h5")

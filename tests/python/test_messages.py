@@ -12,7 +12,7 @@ import penstock as ps
 @pytest.mark.parametrize("name, mode, how, words", [
     ("a.zarr", "w", {"dims": ("x",)}, "dimension_names="),
     ("a.npy", "w", {"dims": ("x",)}, "pass dataset= if"),
-    ("a.npy", "x", {}, "known are r, r\\+, w$"),
+    ("a.npy", "c", {}, "known are r, r\\+, a, w, x$"),
     ("a.npy", "replace", {}, "pass mode 'w' and replace=True"),
     ("a.h5", "w", {"dataset": "x", "shape": (None, *[1] * 8)}, "has 9 dimensions; a dataset has 1 to 8"),
 ])

@@ -223,3 +223,11 @@ if rank == 0:
 
 def test_ranks_let_a_variable_grow(mpirun):
     mpirun(GROWING, 2)
+
+
+def test_an_array_is_saved_under_a_name_alone(tmp_path):
+    u = np.arange(12.0).reshape(3, 4)
+    ps.save(tmp_path / "s.nc", u)
+    assert (ps.load(tmp_path / "s.nc") == u).all()
+    with xarray.open_dataset(tmp_path / "s.nc", engine="h5netcdf") as whole:
+        assert whole["data"].dims == ("dim_0", "dim_1") and (whole["data"] == u).all()

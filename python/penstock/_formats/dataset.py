@@ -11,6 +11,7 @@ chunks that are written: then rank 0 has it open in a way of its own (placing.py
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -171,9 +172,12 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
     wanted, kind = opening.wanted, opening.kind
     hdf5.import_or_refuse("h5py")
     there = hdf5.check_regular(wanted.path)
-    if wanted.mode != "w" and not there:
-        raise hdf5.refused_by_system(wanted.path, 2, "open")
-    if wanted.mode != "w":
+    if wanted.mode == "x" and there:
+        raise hdf5.refused_by_system(wanted.path, errno.EEXIST, "make",
+                                     "; mode 'x' makes a new file only: choose another name, or remove it first")
+    if not wanted.makes_file and not there:
+        raise hdf5.refused_by_system(wanted.path, errno.ENOENT, "open")
+    if not wanted.makes_file:
         hdf5.check_signature(wanted.path)
         found = _find(opening, made)
         if found is not None:

@@ -38,8 +38,8 @@ def import_or_refuse(module: str) -> Any:
                             f"pip install {module}, or penstock[{extra}]") from None
 
 
-def refused_by_system(path: str, number: int, doing: str) -> StorageError:
-    error = StorageError(f"cannot {doing} '{path}': {os.strerror(number)}")
+def refused_by_system(path: str, number: int, doing: str, advice: str = "") -> StorageError:
+    error = StorageError(f"cannot {doing} '{path}': {os.strerror(number)}{advice}")
     error.errno, error.filename = number, path
     return error
 

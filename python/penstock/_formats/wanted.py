@@ -105,7 +105,7 @@ class Wanted:
                                 f"of its elements, {self.dtype.base}")
         if unlimited in self.shape[1:]:
             raise ArgumentError(f"shape {self.told_shape}: only the first dimension of a dataset can grow")
-        if self.mode == "w":
+        if self.makes_file:
             self.check_new()
         if self.grows or self.filters or self.given_chunks:
             self.set_chunks()
@@ -113,6 +113,10 @@ class Wanted:
             raise ArgumentError(f"decode must be True, False or a folder, not {self.decode!r}")
         if self.decode and self.mode != "r":
             raise ArgumentError(f"decode={self.decode!r} is for reading (mode 'r'), not for mode {self.mode!r}")
+
+    @property
+    def makes_file(self) -> bool:
+        return self.mode in ("w", "x")
 
     def set_dims(self, dims: Any) -> None:
         pairs = dims.items() if isinstance(dims, Mapping) else [(name, None) for name in dims]

@@ -128,7 +128,7 @@ void FieldsContents::change(Storage& storage) {
   Described bare;
   bare.spec.offset = bare.data_offset = spec_.offset;
   const std::int64_t end = units().all.end;
-  if (mode_ == Mode::replace) fill_new(storage, path_, bare, end);
+  if (mode_ == Mode::replace || mode_ == Mode::create_new) fill_new(storage, path_, bare, end);
   else if (mode_ == Mode::create) make_anew(storage, path_, bare, end);
   else extend(storage, path_, bare, end);
 }

@@ -30,14 +30,14 @@ std::string FieldsFile::Impl::names() const {
 FieldsFile FieldsFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                             const FieldsSpec& spec, const Hints& hints, const Error* found) {
   if (found != nullptr) ArrayFile::on_first_rank(comm, path.c_str(), {}, found);
-  return FieldsFile(
-      owned_by_process<Impl>(background_of_process(), Communicator(comm), path, mode, spec, hints));
+  return FieldsFile(owned_by_process<Impl>(background_of_process(), Communicator(comm), path,
+                                           settled_mode(comm, path, mode), spec, hints));
 }
 FieldsFile FieldsFile::open(const std::filesystem::path& path, Mode mode, const FieldsSpec& spec,
                             const Hints& hints, const Error* found) {
   if (found != nullptr) ArrayFile::on_first_rank(path.c_str(), {}, found);
-  return FieldsFile(
-      owned_by_process<Impl>(background_of_process(), Communicator(), path, mode, spec, hints));
+  return FieldsFile(owned_by_process<Impl>(background_of_process(), Communicator(), path,
+                                           settled_mode(path, mode), spec, hints));
 }
 
 Field FieldsFile::operator[](const std::string& name) const {

@@ -14,6 +14,7 @@
 #include "formats/zarr/chunk_storage.hpp"
 #include "formats/zarr/chunked_dataset.hpp"
 #include "mpi/launch.hpp"
+#include "storage/posix.hpp"
 #include "storage/regular_file.hpp"
 #include "storage/replacement.hpp"
 
@@ -109,7 +110,7 @@ void ZarrContents::check(const Communicator& comm) {
     throw Error(ErrorClass::argument, "storage=" + std::string(hints().text().at("storage")) +
                                           " is for arrays in a file; chunks of a Zarr array are "
                                           "files of their own, which go through the page cache");
-  if (mode() != Mode::create) return;
+  if (!makes_anew(mode())) return;
   take(zarr::make(with_extent(given(), Order::c, 0)));
   text_ = zarr::document_of(*array_);
 }
@@ -125,8 +126,8 @@ std::unique_ptr<Storage> ZarrContents::open_storage(OpenFlag flag) {
   if (flag >= OpenFlag::create) {
     groups_.emplace(path());
     groups_->make_folders();
-    if (::mkdir(path().c_str(), 0777) != 0 && errno != EEXIST)
-      throw_errno("cannot make the folder", path(), -errno);
+    if (::mkdir(path().c_str(), 0777) != 0 && (errno != EEXIST || flag == OpenFlag::create_new))
+      throw_open_error(path(), flag, errno);
     remove_leftovers(path() + metadata);
     is_tidy_ = true;
     look_at_old();
@@ -185,7 +186,7 @@ void ZarrContents::look_at_old() const {
 }
 
 void ZarrContents::change(Storage& storage) {
-  if (mode() == Mode::create) make_anew();
+  if (makes_anew(mode())) make_anew();
   else remove_remains(path(), *array_, storage);
 }
 

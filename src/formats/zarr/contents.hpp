@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 
+#include "formats/anew.hpp"
 #include "formats/array_contents.hpp"
 #include "formats/zarr/array.hpp"
 #include "formats/zarr/groups.hpp"
@@ -22,7 +23,7 @@ class ZarrContents final : public ArrayContents {
   std::string told() const override { return text_; }
   void be_told(std::string_view text) override;
   bool changes() const override {
-    return mode() == Mode::create || (mode() == Mode::read_write && described().growing);
+    return makes_anew(mode()) || (mode() == Mode::read_write && described().growing);
   }
   void change(Storage& storage) override;
   FileUnits units() const override { return array_->grid.units(); }
