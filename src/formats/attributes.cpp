@@ -41,7 +41,6 @@ void remove(const std::string& name) {
 /// A new record, with the permissions of the file at `like`, in the place of what `name` is.
 void write_record(const std::string& path, const std::string& like, const std::string& text,
                   const std::string& name) {
-  remove_leftovers(record_of(path));
   Replacement record(record_of(path), {.like = like});
   record.write(std::as_bytes(std::span(text)));
   record.sync();
@@ -59,6 +58,7 @@ std::string read_attributes(const std::string& path) {
 
 void replace_attributes(const std::string& path, const std::string& text) {
   settle_attributes(path);
+  remove_leftovers(record_of(path));
   write_record(path, path, text, record_of(path));
 }
 
@@ -70,6 +70,7 @@ void remove_attributes(const std::string& path) {
 void prepare_attributes(const std::string& path, const std::string& new_path,
                         const std::string& text) {
   settle_attributes(path);
+  remove_leftovers(record_of(path));
   if (text.empty() && !is_there(record_of(path))) return;
   struct stat status {};
   if (::stat(new_path.c_str(), &status) != 0) throw_errno("looking at", new_path, -errno);

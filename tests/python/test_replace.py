@@ -300,6 +300,8 @@ def test_permissions_links_and_leftovers(tmp_path):
     link.symlink_to("elsewhere/real.npy")
     os.link(real, hard)
     stale = left_over(real)
+    record = folder / stale.name.replace("real.npy", "real.npy.attrs.json")
+    record.write_text("of the same program")
     others = [folder / (stale.name + "3"), folder / stale.name.replace("real", "another")]
     for other in others:
         other.write_text("not its own")
@@ -307,6 +309,7 @@ def test_permissions_links_and_leftovers(tmp_path):
         assert not stale.exists()
         ps.save(link, np.full(3, 2.0), replace=True)  # somebody else's does not take it for a leftover
         first[...] = 1
+    assert not record.exists()
     assert link.is_symlink() and np.load(real)[0] == 1 and np.load(hard)[0] == 0
     assert stat.S_IMODE(real.stat().st_mode) == 0o640 and all(other.exists() for other in others)
     old_mask = os.umask(0o027)
