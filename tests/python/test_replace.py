@@ -300,8 +300,6 @@ def test_permissions_links_and_leftovers(tmp_path):
     link.symlink_to("elsewhere/real.npy")
     os.link(real, hard)
     stale = left_over(real)
-    record = folder / stale.name.replace("real.npy", "real.npy.attrs.json")
-    record.write_text("of the same program")
     others = [folder / (stale.name + "3"), folder / stale.name.replace("real", "another")]
     for other in others:
         other.write_text("not its own")
@@ -309,7 +307,6 @@ def test_permissions_links_and_leftovers(tmp_path):
         assert not stale.exists()
         ps.save(link, np.full(3, 2.0), replace=True)  # somebody else's does not take it for a leftover
         first[...] = 1
-    assert not record.exists()
     assert link.is_symlink() and np.load(real)[0] == 1 and np.load(hard)[0] == 0
     assert stat.S_IMODE(real.stat().st_mode) == 0o640 and all(other.exists() for other in others)
     old_mask = os.umask(0o027)
@@ -321,6 +318,13 @@ def test_permissions_links_and_leftovers(tmp_path):
     (tmp_path / "dangling.npy").symlink_to("elsewhere/made.npy")
     ps.save(tmp_path / "dangling.npy", np.ones(3), replace=True)
     assert (tmp_path / "dangling.npy").is_symlink() and np.load(folder / "made.npy")[0] == 1
+
+
+def test_what_is_left_of_new_attributes_goes_where_none_are_written(tmp_path):
+    record = tmp_path / left_over(tmp_path / "f.npy").name.replace("f.npy", "f.npy.attrs.json")
+    record.write_text("of a program that was killed")
+    ps.save(tmp_path / "f.npy", np.zeros(3), replace=True)
+    assert os.listdir(tmp_path) == ["f.npy"]
 
 
 def test_no_link_is_followed_beside_the_file(tmp_path):
