@@ -19,6 +19,6 @@ def write(path, attributes=None, **how):
 
 write("u.raw")
 write("u.npy", {"dims": dims, "units": units})    # beside it, in u.npy.attrs.json
-write("u.h5", dataset="/run/u", dims=dims, units=units)
-write("u.nc", dataset="u", dims=dims, units=units)
-write("u.zarr/u", chunks=(32, 16), compressors="zstd:3", dimension_names=dims, attributes={"units": units})
+write("u.h5", dataset="/run/u", dims=dims, attributes={"units": units})
+write("u.nc", dataset="u", dims=dims, attributes={"units": units})
+write("u.zarr/u", chunks=(32, 16), compressors="zstd:3", dims=dims, attributes={"units": units})

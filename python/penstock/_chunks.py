@@ -82,11 +82,14 @@ def _attributes(value: Any) -> str:
 
 def members(settings: Mapping[str, Any], dimensions: int, dtype: Optional[np.dtype]) -> Members:
     """Of the arguments of `open` with these names."""
-    names = settings["dimension_names"] or ()
+    names = settings["dims"] or ()
+    if isinstance(names, (str, Mapping)):
+        raise ArgumentError(f"dims {names!r}: a Zarr array takes a name, or None, for each of its dimensions, as "
+                            "('y', 'x'); coordinates are arrays of their own")
     return (extents_of_chunks(settings["chunks"], "chunks", dimensions),
             extents_of_chunks(settings["shards"], "shards", dimensions),
             _compressors(settings["compressors"]), fill_of(settings["fill_value"], dtype),
-            [plain_text(name or "", "dimension_names") for name in names], _attributes(settings["attributes"]))
+            [plain_text(name or "", "dims") for name in names], _attributes(settings["attributes"]))
 
 
 class Chunks:
@@ -96,4 +99,4 @@ class Chunks:
         chunks, shards, _, fill, names, self.attributes_text = found
         self.chunks, self.shards = tuple(chunks) or None, tuple(shards) or None
         self.fill_value = np.frombuffer(fill, dtype)[0] if fill else None
-        self.dimension_names = tuple(name or None for name in names) or None
+        self.dims = tuple(name or None for name in names) or None

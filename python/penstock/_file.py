@@ -145,7 +145,7 @@ class File(OpenFile, Array):
     chunks: Optional[tuple[int, ...]]  #: extents of a Zarr array's chunks; None: it is none
     shards: Optional[tuple[int, ...]]  #: extents of its files of several chunks; None: each chunk is a file
     fill_value: Any  #: elements of chunks that are not there; None without chunks
-    dimension_names: Optional[tuple[Optional[str], ...]]  #: of a Zarr array, where it has any
+    dims: Optional[tuple[Optional[str], ...]]  #: names of its dimensions, where it has any
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
         self._inner, self._ranks = inner, ranks
@@ -155,7 +155,7 @@ class File(OpenFile, Array):
         self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
         chunked = Chunks(inner.chunks, self.dtype)
         self.chunks, self.shards, self.fill_value = chunked.chunks, chunked.shards, chunked.fill_value
-        self.dimension_names = chunked.dimension_names
+        self.dims = chunked.dims
         self._record: Optional[Attributes] = None
         if self.container == "zarr":
             self._record = Attributes(inner, path, chunked.attributes_text, refuse_long_integers)

@@ -42,9 +42,9 @@ class Given:
 
 
 #: What some files may be told at open, with the values that say nothing.
-NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "units": None, "decode": False, "chunks": None,
+NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "decode": False, "chunks": None,
                                    "shards": None, "compressors": None, "fill_value": None,
-                                   "dimension_names": None, "attributes": None, "replace": False}
+                                   "attributes": None, "replace": False}
 
 
 def extents_of(shape: Any) -> list[int]:
@@ -103,21 +103,19 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
     if given.replace:
         raise ArgumentError("replace=True is for raw, .npy and fields files: the library of HDF5 or netCDF-4 opens its "
                             "file under one name; write another file, and rename it")
-    for name, instead in (("shards", "chunks="), ("dimension_names", "dims=")):
-        if how[name] is not None:
-            raise ArgumentError(f"{name}= is for Zarr arrays; datasets of HDF5 and netCDF-4 have {instead}")
+    if how["shards"] is not None:
+        raise ArgumentError("shards= is for Zarr arrays; datasets of HDF5 and netCDF-4 have chunks=")
     return Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
-                  how["dims"], how["units"], how["decode"],
+                  how["dims"], how["decode"],
                   tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents))),
                   filters_of(how["compressors"], given.element_size),
                   _chunks.fill_of(how["fill_value"], given.dtype) or None,
                   {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
 
 
-def _instead_of(name: str, given: Given) -> str:
-    if name == "dims" and (given.container == "zarr" or given.name.endswith(b".zarr")):
-        return "for a Zarr array pass dimension_names="
-    return "pass dataset= if the file is one of these, else leave it out"
+def _is_zarr(given: Given) -> bool:
+    parts = os.fsdecode(given.name).split(os.sep)
+    return given.container == "zarr" or (given.container == "auto" and any(part.endswith(".zarr") for part in parts))
 
 
 def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
@@ -125,19 +123,20 @@ def _dataset_or_array(given: Given, how: Mapping[str, Any]) -> Optional[Wanted]:
     container = container_of(given.name, given.container, how["dataset"])
     if container is not None:
         return _wanted_dataset(given, container, how)
-    for name in ("dims", "units", "decode"):
-        if how[name]:
-            raise ArgumentError(f"{name}={how[name]!r} is for datasets of HDF5 and netCDF-4; "
-                                f"{_instead_of(name, given)}")
+    for name, of_zarr in (("dims", True), ("decode", False)):
+        if how[name] and not (of_zarr and _is_zarr(given)):
+            raise ArgumentError(f"{name}={how[name]!r} is for datasets of HDF5 and netCDF-4"
+                                f"{', and for Zarr arrays' if of_zarr else ''}; pass dataset= if the file is one of "
+                                "these, else leave it out")
     return None
 
 
 @overload
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
+         container: str = "auto", dataset: Optional[str] = None, dims: Any = None,
          decode: Any = False, chunks: Any = None, shards: Any = None,
-         compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
+         compressors: Any = None, fill_value: Any = None,
          attributes: Optional[Mapping[str, Any]] = None, *, fields: None = None, replace: bool = False) -> File: ...
 @overload
 def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, order: Optional[str] = None,
@@ -145,9 +144,9 @@ def open(path: Path, mode: str = "r", shape: None = None, dtype: None = None, or
          container: str = "auto", *, fields: Sequence[Any], replace: bool = False) -> FieldsFile: ...
 def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, order: Optional[str] = None,
          offset: int = 0, comm: Comm = None, hints: Optional[Mapping[str, Any]] = None,
-         container: str = "auto", dataset: Optional[str] = None, dims: Any = None, units: Optional[str] = None,
+         container: str = "auto", dataset: Optional[str] = None, dims: Any = None,
          decode: Any = False, chunks: Any = None, shards: Any = None,
-         compressors: Any = None, fill_value: Any = None, dimension_names: Any = None,
+         compressors: Any = None, fill_value: Any = None,
          attributes: Optional[Mapping[str, Any]] = None, *,
          fields: Optional[Sequence[Any]] = None, replace: bool = False) -> Union[File, FieldsFile]:
     """Opens an array in a file, or several. Collective over ``comm``.
@@ -174,9 +173,8 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
             name that is not there it is made beside the others. May be left out where a file has one only. It is in
             chunks where ``chunks``, ``compressors`` or a shape that grows ask for that.
-        dims: Names of the dimensions of a dataset, as ("z", "y", "x"), or a mapping of these names to the
-            coordinates, or to None. A netCDF-4 file needs them.
-        units: The attribute of that name of a dataset.
+        dims: Names of the dimensions of a dataset or Zarr array, as ("z", "y", "x"). A netCDF-4 file needs them. In
+            HDF5 and netCDF-4 also a mapping of these names to the coordinates, or to None. In Zarr a name may be None.
         decode: What to do about a dataset that Penstock cannot read (virtual, with filters that it has not...).
             False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
             A folder: the same, the temporary file there.
@@ -187,8 +185,8 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
             configuration, as zarr.json has it; a codec of zarr-python; or a list of these. Default: none. Of a
             dataset: "gzip", "zstd", "blosc", and "shuffle" before one of these, as "shuffle,gzip:4".
         fill_value: Elements of chunks that nobody has written. Default: zeros.
-        dimension_names: A name, or None, for each dimension of a Zarr array; of a dataset see ``dims``.
-        attributes: A dictionary of what JSON has; of a dataset: of texts, numbers and arrays.
+        attributes: Those of a new dataset or Zarr array, as {"units": "K"}: what JSON has; of a dataset texts, numbers
+            and arrays.
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
             of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
@@ -208,8 +206,8 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
 
     The same class is raised on every rank, and no file is changed then.
     """
-    how = {"dataset": dataset, "dims": dims, "units": units, "decode": decode, "chunks": chunks, "shards": shards,
-           "compressors": compressors, "fill_value": fill_value, "dimension_names": dimension_names,
+    how = {"dataset": dataset, "dims": dims, "decode": decode, "chunks": chunks, "shards": shards,
+           "compressors": compressors, "fill_value": fill_value,
            "attributes": attributes, "replace": replace}
     mode = settled_mode(path, comm, mode)
     if fields is not None:

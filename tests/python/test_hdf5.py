@@ -94,7 +94,8 @@ def test_random_sections_of_several_datasets(tmp_path_factory, data):
 
 def test_dimensions_units_and_attributes(tmp_path):
     path = tmp_path / "a.h5"
-    with ps.open(path, "w", dataset="g/u", shape=(2, 3), dtype="f8", dims={"y": [10.0, 20.0], "x": None}, units="K") as f:
+    with ps.open(path, "w", dataset="g/u", shape=(2, 3), dtype="f8", dims={"y": [10.0, 20.0], "x": None},
+                 attributes={"units": "K"}) as f:
         assert f.dims == ("y", "x") and dict(f.attrs) == {"units": "K"}
         f.write(np.arange(6.0).reshape(2, 3), ...)
         f.attrs.update({"who": "ü", "n": 3, "v": [1, 2.5], "names": ["a", "bc"], "raw": b"xyz"})
@@ -105,7 +106,7 @@ def test_dimensions_units_and_attributes(tmp_path):
         assert [d.label for d in u.dims] == ["y", "x"] and np.array_equal(u.dims[0]["y"][()], [10, 20])
         assert np.array_equal(u[()], np.arange(6.0).reshape(2, 3))
         assert u.attrs["who"] == "ü" and "n" not in u.attrs and list(u.attrs["names"]) == ["a", "bc"]
-    with ps.open(path, dataset="g/u", dims=("y", "x"), units="K") as f:
+    with ps.open(path, dataset="g/u", dims=("y", "x"), attributes={"units": "K"}) as f:
         assert f.dims == ("y", "x") and set(f.attrs) == set(told)
         assert all(np.array_equal(f.attrs[name], told[name]) for name in ("who", "v", "names", "units"))
         with pytest.raises(ps.StateError, match="reading only"):
@@ -251,7 +252,7 @@ def test_names_that_lead_to_no_array(tmp_path, name, words):
     ({"shape": (4, 3)}, ps.FormatError, r"shape \(3, 4\), not \(4, 3\)"),
     ({"dtype": "f4"}, ps.FormatError, "dtype float64, not float32"),
     ({"dims": ("a", "b")}, ps.FormatError, "dims None, not"),
-    ({"units": "m"}, ps.FormatError, "units None, not m"),
+    ({"attributes": {"units": "m"}}, ps.FormatError, "attribute units None, not 'm'"),
     ({"order": "F"}, ps.ArgumentError, "order 'F'"),
     ({"offset": 8}, ps.ArgumentError, "offset 8"),
     ({"container": "raw"}, ps.ArgumentError, "for container 'hdf5'"),
@@ -273,7 +274,7 @@ def test_arguments_that_do_not_fit(tmp_path, how, kind, words):
     ({"dataset": None}, "dataset= is needed"), ({"shape": None}, "shape= is needed"), ({"dtype": None}, "dtype= is needed"),
     ({"shape": (1,) * 9, "dims": None}, "1 to 8"), ({"dims": "xy"}, "one text"), ({"dims": ("x",)}, "1 names for 2"),
     ({"dims": ("x", "x")}, "twice"), ({"dims": {"x": [1, 2], "y": None}}, "2 coordinates and 3"),
-    ({"dims": {"x": [[1]], "y": None}}, "one dimension"), ({"units": 3}, "units"), ({"dataset": "a\0b"}, "name"),
+    ({"dims": {"x": [[1]], "y": None}}, "one dimension"), ({"dataset": "a\0b"}, "name"),
     ({"dataset": "\udc80"}, "no text"),
 ])
 def test_what_a_new_dataset_needs(tmp_path, how, words):

@@ -192,7 +192,7 @@ def test_programs_of_hdf5(tmp_path):
     ({"compressors": {"name": "blosc", "configuration": {"cname": "lzma"}}}, "'lzma'"), ({"compressors": "zstd:100"}, "level must be from"),
     ({"chunks": (2, 3)}, "an extent of 1 or more for each dimension"), ({"chunks": (0, 3, 3)}, "an extent of 1 or more"),
     ({"chunks": (1 << 24, 4, 4)}, "1 GiB at most"), ({"shards": (4, 4, 4)}, "shards= is for Zarr"), ({"shape": (3, None, 3)}, "first dimension"),
-    ({"dimension_names": ("a", "b", "c")}, "have dims="), ({"fill_value": "x"}, "fill_value"), ({"attributes": {"CLASS": 1}}, "CLASS"),
+    ({"fill_value": "x"}, "fill_value"), ({"attributes": {"CLASS": 1}}, "CLASS"),
     ({"dims": {"t": [1.0], "y": None, "x": None}}, "'t' grows"),
 ])
 def test_arguments_that_do_not_fit(tmp_path, how, words):

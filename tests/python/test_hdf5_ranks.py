@@ -18,7 +18,8 @@ shape = (37, 23)
 whole = np.arange(37 * 23, dtype="i4").reshape(shape)
 def mine(d): return whole[tuple(slice(low, up, step) for low, up, step, _ in d.section.dimensions)]
 for n, name in enumerate(("/u", "/run/1/v", "/run/1/w")):
-    with ps.open("t.h5", "r+" if n else "w", dataset=name, shape=shape, dtype="i4", comm=comm, units="m") as f:
+    with ps.open("t.h5", "r+" if n else "w", dataset=name, shape=shape, dtype="i4", comm=comm,
+                 attributes={"units": "m"}) as f:
         d = ps.distribute(shape, comm, kind=("block", "block"))
         f.write(mine(d) + n, d)
         f.attrs["number"] = n
@@ -64,7 +65,7 @@ opens("dtype", dtype="f4")
 opens("dtype of objects", dtype=object)
 opens("dims", dims=("a", "b"))
 opens("dims twice", dims=("a", "a"))
-opens("units", units="m")
+opens("units", attributes={"units": "m"})
 opens("order", order="F")
 opens("hint", hints={"method": "direct"})
 cases["hint without sense"] = lambda: tell(lambda: make(hints={"buffer_size": "3"}))
@@ -170,7 +171,8 @@ def test_a_rank_without_rights(different):
 
 
 KILLED = HEAD + """
-with ps.open("k.h5", "w", dataset="g/u", shape=(400, 400), dtype="f8", comm=comm, units="K") as f:
+with ps.open("k.h5", "w", dataset="g/u", shape=(400, 400), dtype="f8", comm=comm,
+             attributes={"units": "K"}) as f:
     d = ps.distribute(f.shape, comm)
     f.write(np.full(d.section.shape, rank + 1.0), d)
     f.attrs["step"] = 1

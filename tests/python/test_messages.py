@@ -10,7 +10,7 @@ import penstock as ps
 
 
 @pytest.mark.parametrize("name, mode, how, words", [
-    ("a.zarr", "w", {"dims": ("x",)}, "dimension_names="),
+    ("a.zarr", "w", {"dims": {"x": [1.0]}}, "coordinates are arrays of their own"),
     ("a.npy", "w", {"dims": ("x",)}, "pass dataset= if"),
     ("a.npy", "c", {}, "known are r, r\\+, a, w, x$"),
     ("a.npy", "replace", {}, "pass mode 'w' and replace=True"),

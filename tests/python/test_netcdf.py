@@ -24,12 +24,12 @@ def write(path, whole, mode="w", **how):
 
 def test_xarray_shows_names_dimensions_units(tmp_path):
     path, whole = tmp_path / "run.nc", np.arange(12.0).reshape(3, 4)
-    with ps.open(path, "w", dataset="u", shape=(3, 4), dtype="f8", dims={"y": [5.0, 6.0, 7.0], "x": None}, units="K") as f:
+    with ps.open(path, "w", dataset="u", shape=(3, 4), dtype="f8", dims={"y": [5.0, 6.0, 7.0], "x": None}, attributes={"units": "K"}) as f:
         assert (f.container, f.dataset, f.dims) == ("netcdf", "/u", ("y", "x"))
         f.write(whole, ...)
         f.attrs["long_name"], f.attrs["range"], f.attrs["n"] = "Temperatur in Übersee", [1.5, 2.5], 3
         del f.attrs["n"]
-    write(path, whole.astype(">i2"), "r+", dataset="v", units="m")
+    write(path, whole.astype(">i2"), "r+", dataset="v", attributes={"units": "m"})
     with xarray.open_dataset(path) as seen:
         assert seen["u"].dims == seen["v"].dims == ("y", "x") and dict(seen.sizes) == {"y": 3, "x": 4}
         assert np.array_equal(seen["u"], whole) and np.array_equal(seen["v"], whole)
@@ -37,14 +37,14 @@ def test_xarray_shows_names_dimensions_units(tmp_path):
         assert seen["u"].attrs["units"] == "K" and seen["u"].attrs["long_name"] == "Temperatur in Übersee"
         assert seen["u"].attrs["range"].tolist() == [1.5, 2.5] and "n" not in seen["u"].attrs
         assert seen["v"].attrs == {"units": "m"}
-    with ps.open(path, dataset="v", dims=("y", "x"), units="m") as f:
+    with ps.open(path, dataset="v", dims=("y", "x"), attributes={"units": "m"}) as f:
         assert f.dtype == np.dtype(">i2") and np.array_equal(f.read(...), whole)
 
 
 @pytest.mark.skipif(shutil.which("ncdump") is None, reason="ncdump is not installed")
 def test_ncdump_shows_the_same(tmp_path):
     path = tmp_path / "run.nc"
-    write(path, np.arange(6, dtype="i4").reshape(2, 3), units="K", dims={"y": [1.0, 2.0], "x": None})
+    write(path, np.arange(6, dtype="i4").reshape(2, 3), attributes={"units": "K"}, dims={"y": [1.0, 2.0], "x": None})
     write(path, np.arange(6, dtype="f4").reshape(2, 3), "r+", dataset="g/v")
     shown = subprocess.run(["ncdump", path], capture_output=True, text=True, check=True).stdout
     for line in ("y = 2 ;", "x = 3 ;", "int u(y, x) ;", 'u:units = "K" ;', "double y(y) ;", "y = 1, 2 ;", "0, 1, 2,",
@@ -117,7 +117,7 @@ import h5py, xarray
 whole = np.arange(20 * 30, dtype="f4").reshape(20, 30)
 for n, name in enumerate(("u", "g/v")):
     with ps.open("t.nc", "r+" if n else "w", dataset=name, shape=whole.shape, dtype="f4", comm=comm,
-                 dims={"y": np.arange(20.0), "x": None}, units="m") as f:
+                 dims={"y": np.arange(20.0), "x": None}, attributes={"units": "m"}) as f:
         d = ps.distribute(f.shape, comm)
         f.write(whole[tuple(slice(low, up) for low, up, _, _ in d.section.dimensions)] + n, d)
         f.attrs["n"] = n
@@ -158,14 +158,14 @@ def test_variables_that_grow(tmp_path):
     path, steps = tmp_path / "g.nc", np.random.default_rng(7).integers(0, 99, (6, 4, 5)).astype("f4")
     how = {"shape": (None, 4, 5), "dtype": "f4", "dims": {"time": None, "y": np.arange(4.0), "x": None}, "compressors": "shuffle,gzip",
            "fill_value": -1, "chunks": (2, 4, 3)}
-    with ps.open(path, "w", dataset="u", units="K", attributes={"long_name": "Ü", "scale_factor": 1.0}, **how) as f:
+    with ps.open(path, "w", dataset="u", attributes={"units": "K", "long_name": "Ü", "scale_factor": 1.0}, **how) as f:
         for step in steps[:5]:
             f.append(step)
         f.attrs["later"] = 3
     with ps.open(path, "r+", dataset="v", **how) as f:  # begins at the first step, too
         f.append(steps[0, :2], (slice(0, 2), slice(None)))
         f.append(steps[1])
-    with ps.open(path, "r+", dataset="time", shape=(None,), dtype="f8", dims=("time",), units="days since 2000-01-01") as f:
+    with ps.open(path, "r+", dataset="time", shape=(None,), dtype="f8", dims=("time",), attributes={"units": "days since 2000-01-01"}) as f:
         for t in range(5):
             f.append(np.float64(t))
     with ps.open(path, "r+", dataset="u", shape=(None, 4, 5)) as f:
@@ -207,7 +207,7 @@ def test_a_dimension_grows_or_does_not(tmp_path):
 GROWING = HEAD + """
 import xarray
 with ps.open("g.nc", "w", dataset="run/u", shape=(None, 20, 30), dtype="f4", comm=comm, dims=("time", "y", "x"), chunks=(1, 7, 30),
-             compressors="shuffle,gzip", fill_value=np.nan, units="m") as f:
+             compressors="shuffle,gzip", fill_value=np.nan, attributes={"units": "m"}) as f:
     d = ps.distribute(f.shape[1:], comm)
     for step in range(4):
         f.append(np.full(d.section.shape, 10 * step + rank, "f4"), d)

@@ -134,11 +134,11 @@ def test_fill_values(tmp_path, dtype, fill):
 def test_names_and_attributes(tmp_path):
     path = tmp_path / "n.zarr"
     attributes = {"units": "m/s", "levels": [1, 2.5], "é": None}
-    ps.open(path, "w", shape=(3, 4), dtype="f4", dimension_names=("y", None), attributes=attributes).close()
+    ps.open(path, "w", shape=(3, 4), dtype="f4", dims=("y", None), attributes=attributes).close()
     array = zarr.open_array(path, mode="r")
     assert (array.metadata.dimension_names, dict(array.attrs)) == (("y", None), attributes)
     with ps.open(path) as f:
-        assert (f.dimension_names, dict(f.attrs)) == (("y", None), attributes)
+        assert (f.dims, dict(f.attrs)) == (("y", None), attributes)
 
 
 def test_an_array_in_a_group(tmp_path):
@@ -257,7 +257,7 @@ def test_damaged_shards(tmp_path, damage):
     ({"compressors": "zstd:99"}, "level"), ({"compressors": "lzma"}, "'lzma' is not one of"),
     ({"compressors": "zstd:x"}, "no whole number"), ({"compressors": {"name": "blosc", "configuration": {"cname": "q"}}}, "cname"),
     ({"dtype": "S3"}, "Zarr"), ({"dtype": [("a", "i4")]}, "Zarr"), ({"order": "F"}, "transpose"), ({"offset": 8}, "offset"),
-    ({"fill_value": "x"}, "fill_value"), ({"dimension_names": ("a",)}, "dimension_names"),
+    ({"fill_value": "x"}, "fill_value"), ({"dims": ("a",)}, "dimension_names"),
     ({"attributes": {"a": object()}}, "JSON"), ({"chunks": (2**20, 2**20)}, "1 GiB"),
     ({"hints": {"storage": "direct"}}, "storage")])
 def test_refused_arguments(tmp_path, arguments, words):

@@ -168,7 +168,7 @@ def snapshots(tmp_path):
     """An array of three steps with names, in a group."""
     u = np.arange(60.0).reshape(3, 4, 5)
     with ps.open(tmp_path / "o.zarr" / "u", "w", shape=(None, 4, 5), dtype="f8", chunks=(1, 2, 5), compressors="zstd",
-                 dimension_names=("t", "y", "x"), attributes={"units": "K"}) as f:
+                 dims=("t", "y", "x"), attributes={"units": "K"}) as f:
         for step in u:
             f.append(step)
     return tmp_path / "o.zarr", u

@@ -255,11 +255,14 @@ def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
     shape = (found.shape[:1] + wanted.shape[1:]) if wanted.grows else wanted.shape or None
     chunks = found.chunks.extents if found.chunks is not None else dataset.chunks
     pairs = [("shape", shape, found.shape), ("dtype", wanted.dtype, dtype),
-             ("dims", wanted.dim_names, found.dims), ("units", wanted.units, found.attrs.get("units")),
-             ("chunks", wanted.given_chunks or None, chunks)]
+             ("dims", wanted.dim_names, found.dims), ("chunks", wanted.given_chunks or None, chunks)]
     for what, given, there in pairs:
         if given is not None and given != there:
             raise FormatError(f"'{wanted.path}': dataset {found.name} has {what} {there}, not {given}")
+    for name, value in wanted.attributes.items():
+        if not np.array_equal(found.attrs.get(name), value):
+            raise FormatError(f"'{wanted.path}': dataset {found.name} has attribute {name} {found.attrs.get(name)!r}, "
+                              f"not {value!r}; change it by attrs, once it is open")
     if wanted.grows and wanted.mode == "r+" and (found.chunks is None or dataset.maxshape[0] is not None):
         raise FormatError(f"'{wanted.path}': dataset {found.name} was made with {found.shape[0]} steps along its first "
                           "dimension, and cannot grow: make another one with shape=(None, ...)")

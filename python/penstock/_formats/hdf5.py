@@ -319,8 +319,8 @@ def check_type(dtype: np.dtype) -> None:
         made = None
     if made is not None and not dtype.hasobject and made.get_size() == dtype.itemsize and made.dtype == dtype:
         return
-    instead = {"U": "; encode it, as bytes of a fixed size: dtype 'S8'", "M": "; view it as 'i8', with units=",
-               "m": "; view it as 'i8', with units="}.get(dtype.kind, "")
+    times = "; view it as 'i8', and pass attributes={'units': ...}"
+    instead = {"U": "; encode it, as bytes of a fixed size: dtype 'S8'", "M": times, "m": times}.get(dtype.kind, "")
     raise ArgumentError(f"dtype {dtype} has no type of HDF5 with the same bytes{instead}")
 
 
@@ -346,7 +346,7 @@ class Hdf5:
             mode = "r+"
         with h5py.File(path, mode, **how, **versions(wanted)) as file:
             dataset = file.create_dataset(wanted.dataset, wanted.new_shape, wanted.dtype, **layout_of(wanted, dry))
-            for name, value in wanted.given_attributes:
+            for name, value in wanted.attributes.items():
                 dataset.attrs[name] = value
             for d, (name, values) in enumerate(wanted.dims or ()):
                 dataset.dims[d].label = name

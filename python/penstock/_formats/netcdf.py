@@ -66,7 +66,7 @@ class NetCdf(Hdf5):
             variable = group.create_variable(name, wanted.dim_names, wanted.dtype, **layout)
             if wanted.grows:  # others may have more along that dimension
                 variable._h5ds.resize(wanted.new_shape)
-            for attribute, value in wanted.given_attributes:
+            for attribute, value in wanted.attributes.items():
                 variable.attrs[attribute] = value
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -85,7 +85,6 @@ class Wanted:
     shape: tuple[int, ...]  # (): whatever it has
     dtype: Optional[np.dtype]
     dims: Optional[tuple[tuple[str, Coordinates], ...]] = None
-    units: Optional[str] = None
     decode: Any = False  # or True, or the folder of the temporary file
     given_chunks: tuple[int, ...] = ()  # extents; (): it has none, unless it can grow or has filters
     filters: tuple[Filter, ...] = ()
@@ -98,8 +97,6 @@ class Wanted:
             self.dataset = "/" + _checked_name(self.dataset, "dataset").strip("/")
         if self.dims is not None:
             self.set_dims(self.dims)
-        if self.units is not None:
-            self.units = _checked_name(self.units, "units")
         if self.dtype is not None and self.dtype.subdtype is not None:
             raise ArgumentError(f"dtype {self.dtype} is an array: append its extents to shape, and give the type "
                                 f"of its elements, {self.dtype.base}")
@@ -149,13 +146,6 @@ class Wanted:
                                 f"{self.told_shape}")
 
     @property
-    def given_attributes(self) -> Iterator[tuple[str, Any]]:
-        """Of a dataset that is made."""
-        if self.units is not None:
-            yield "units", self.units
-        yield from self.attributes.items()
-
-    @property
     def grows(self) -> bool:
         """Whether its first dimension can become longer."""
         return self.shape[:1] == (unlimited,)
@@ -192,7 +182,7 @@ class Wanted:
         given = {name: digest(np.asarray(value)) for name, value in self.attributes.items()}
         return {"path": f"'{self.path}'", "mode": self.mode, "shape": self.told_shape, "dtype": dtype,
                 "container": self.container, "dataset": str(self.dataset), "dims": str(sums),
-                "units": repr(self.units), "decode": str(self.decode), "chunks": str(self.chunks),
+                "decode": str(self.decode), "chunks": str(self.chunks),
                 "compressors": str(self.filters), "fill_value (bytes)": str(self.fill), "attributes": str(given)}
 
 
