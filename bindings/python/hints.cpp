@@ -24,7 +24,7 @@ std::string plain_text(nb::handle value, const std::string& what) {
   PyErr_Clear();
   throw Error(ErrorClass::argument,
               what + " " + nb::cast<std::string>(nb::steal(PyObject_ASCII(text.ptr()))) +
-                  " is no text that can be told");
+                  " is not valid text");
 }
 
 /// Those that are None are left out.

@@ -20,17 +20,17 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, float):
         if value - value != 0:
-            raise ArgumentError(f"attribute {name} is {value}, which JSON cannot say; leave it out, or write a text")
+            raise ArgumentError(f"attribute {name} is {value}, which JSON cannot represent; leave it out, or write it as text")
         return value
     if isinstance(value, (list, tuple)):
         return [_plain(item, f"{name}[{place}]") for place, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise ArgumentError(f"attribute {name} has the key {key!r}; JSON has texts as keys")
+                raise ArgumentError(f"attribute {name} has the key {key!r}; keys in JSON are text")
         return {key: _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
-    raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot say; it has texts, numbers, True and False, "
+    raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot represent; it has text, numbers, True and False, "
                         "None, lists and dictionaries of these")
 
 
@@ -63,9 +63,9 @@ class Attributes(MutableMapping[str, Any]):
         try:
             self._values = json.loads(text)
         except (ValueError, RecursionError) as error:  # every rank has the same text
-            raise FormatError(f"'{path}.attrs.json' is no JSON: {error}") from None
+            raise FormatError(f"'{path}.attrs.json' is not valid JSON: {error}") from None
         if not isinstance(self._values, dict):
-            raise FormatError(f"'{path}.attrs.json' holds no JSON object, but {type(self._values).__name__}")
+            raise FormatError(f"'{path}.attrs.json' must hold a JSON object, not {type(self._values).__name__}")
 
     def _change(self, changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Collective. Where it raises, the attributes are as they were, on every rank."""
@@ -115,7 +115,7 @@ class Attributes(MutableMapping[str, Any]):
             new = dict(*others, **more)
             for name, value in new.items():
                 if not isinstance(name, str):
-                    raise ArgumentError(f"names of attributes are texts, not {name!r}")
+                    raise ArgumentError(f"the name of an attribute is text, not {name!r}")
                 values[name] = _plain(value, repr(name))
             return values
 

@@ -43,10 +43,10 @@ def codec_of(codec: Any) -> Any:
         try:
             number = int(level)
         except ValueError:
-            raise ArgumentError(f"compressors: level {level!r} of {codec!r} is no whole number") from None
+            raise ArgumentError(f"compressors: level {level!r} of {codec!r} is not a whole number") from None
         return {"name": name, "configuration": {"clevel" if name == "blosc" else "level": number}}
     if not isinstance(codec, Mapping):
-        raise ArgumentError(f"compressors: {codec!r} is no codec; give a name as 'zstd:3', or a dictionary with name "
+        raise ArgumentError(f"compressors: {codec!r} is not a codec; give a name, as in 'zstd:3', or a dictionary with name "
                             "and configuration")
     return _without_none(codec)
 
@@ -67,7 +67,7 @@ def fill_of(value: Any, dtype: Optional[np.dtype]) -> bytes:
     try:
         return np.full((), value, dtype).tobytes()
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"fill_value {value!r} is no element of dtype {dtype}: {error}") from None
+        raise ArgumentError(f"fill_value {value!r} is not an element of dtype {dtype}: {error}") from None
 
 
 def _attributes(value: Any) -> str:
@@ -77,7 +77,7 @@ def _attributes(value: Any) -> str:
         refuse_long_integers(dict(value))
         return json.dumps(dict(value))
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"attributes must be what JSON has: {error}") from None
+        raise ArgumentError(f"attributes must be values that JSON can represent: {error}") from None
 
 
 def members(settings: Mapping[str, Any], dimensions: int, dtype: Optional[np.dtype]) -> Members:

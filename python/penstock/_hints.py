@@ -34,5 +34,5 @@ def plain_text(value: Any, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{name} {text!r} is no text that can be told") from None
+        raise ArgumentError(f"{name} {text!r} is not valid text") from None
     return text

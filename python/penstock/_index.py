@@ -70,7 +70,7 @@ def _outside(axis: int, index: int, extent: int) -> str:
 def _slice(entry: slice, extent: int, axis: int) -> _Taken:
     try:
         if entry.step is not None and operator.index(entry.step) == 0:
-            raise SectionError(f"section, dimension {axis}: stride 0 selects no index; the least is 1")
+            raise SectionError(f"section, dimension {axis}: stride 0 selects nothing; the smallest is 1")
         indices = range(*entry.indices(extent))
     except TypeError:
         raise SectionError(f"section, dimension {axis}: a bound or the step of {entry!r} is not an integer") from None
@@ -84,7 +84,7 @@ def _slice(entry: slice, extent: int, axis: int) -> _Taken:
 
 def _integer(entry: Any, extent: int, axis: int) -> _Taken:
     if entry is None or isinstance(entry, (bool, np.bool_)):
-        raise SectionError(f"section, dimension {axis}: {entry!r} selects no index; use slices, "
+        raise SectionError(f"section, dimension {axis}: {entry!r} selects nothing; use slices, "
                            "integers or index lists")
     try:
         index = operator.index(entry)
@@ -147,7 +147,7 @@ def _of_sections(entries: tuple[Any, ...]) -> tuple[Any, ...]:
         if not isinstance(entry, Section):
             replaced.append(entry)
         elif entry.is_extents:
-            raise SectionError("section: extents cannot be a part of an index; they count along the whole file")
+            raise SectionError("section: extents cannot be combined with other indices; they count elements of the whole file")
         else:
             replaced.extend(_Taken(indices, "slice") for indices in entry.dimensions)
     return tuple(replaced)
@@ -157,7 +157,7 @@ def _filled_up(entries: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...], in
     """With ``:`` for what is left out; and before which dimension ``...`` stands."""
     places = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(places) > 1:
-        raise SectionError("section: only one '...' can stand in it")
+        raise SectionError("section: only one '...' is allowed")
     at = places[0] if places else len(entries)
     before, after = entries[:at], entries[at + 1 :]
     missing = ndim - len(before) - len(after)

@@ -97,7 +97,7 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
 
 def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wanted:
     if given.order not in ("", "C"):
-        raise ArgumentError(f"order {given.order!r}: datasets lie in order 'C'; turn the dimensions round for 'F'")
+        raise ArgumentError(f"order {given.order!r}: datasets lie in order 'C'; turn the dimensions around for 'F'")
     if given.offset != 0:
         raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
     if given.replace:

@@ -137,7 +137,7 @@ class Requests:
         array, entry = self._without_halo(array, entry)
         normal = self._normal(entry)
         if array is None:
-            raise ArgumentError("an array is needed for a section that is not None")
+            raise ArgumentError("a section that is not None needs an array")
         return self._part(None, self._fitting(self._in_file_type(np.asarray(array)), normal), normal)
 
     def _to_assign(self, value: Any, entry: Any) -> _Part:
@@ -160,7 +160,7 @@ class Requests:
         if not normal.flat:
             return self._part(out, fitting, normal)
         if not fitting.flags.writeable:
-            raise ArgumentError("buffer: it is not writable")
+            raise ArgumentError("buffer: not writable")
         flat = np.empty(fitting.size, self.dtype)
         return _Part(out, [flat.view(self._record)], [normal.section], normal.filler(fitting, flat))
 
@@ -225,7 +225,7 @@ class Requests:
         """Reads elements of the file's type, which become those of `out` at the end."""
         check_conversion(self.dtype, out.dtype, "out", "same_kind" if is_float(out.dtype) else "safe")
         if not out.flags.writeable:
-            raise ArgumentError("buffer: it is not writable")
+            raise ArgumentError("buffer: not writable")
         target = self._fitting(out, normal)
         array = np.empty(target.shape, self.dtype, order=self.order)  # type: ignore[call-overload]
 
@@ -264,5 +264,5 @@ def _find(kind: type, entry: Any) -> Any:
         return entry
     found = [e for e in entry if isinstance(e, kind)] if isinstance(entry, tuple) else []
     if len(found) > 1:
-        raise SectionError(f"section: an index can have one {kind.__name__} in it, not {len(found)}")
+        raise SectionError(f"section: an index can have one {kind.__name__}, not {len(found)}")
     return found[0] if found else None

@@ -44,7 +44,7 @@ def test_raw_files_have_attributes_too(tmp_path):
 
 @pytest.mark.parametrize(("name", "value", "words"), [
     ("z", 1 + 2j, "type complex"), ("z", float("nan"), "is nan"), ("z", np.array([1.0, np.inf]), r"'z'\[1\] is inf"),
-    ("z", {1: 2}, "key 1; JSON has texts"), ("z", {"a": [b"x"]}, r"'z'\['a'\]\[0\] is of type bytes"), (3, 1, "names of attributes"),
+    ("z", {1: 2}, "key 1; keys in JSON are text"), ("z", {"a": [b"x"]}, r"'z'\['a'\]\[0\] is of type bytes"), (3, 1, "the name of an attribute"),
     ("z", np.zeros(2, "c16"), "array of complex128"), ("z", "\udc80", "surrogates"), ("z", object(), "type object"),
 ])
 def test_what_json_cannot_say_leaves_the_attributes_as_they_were(f, name, value, words):
@@ -78,7 +78,7 @@ def test_who_may_not_set_them(f):
 
 
 def test_a_record_that_is_none(f):
-    for text, words in [("{", "no JSON"), ("[1]", "no JSON object, but list")]:
+    for text, words in [("{", "not valid JSON"), ("[1]", "must hold a JSON object, not list")]:
         with open(f.path + ".attrs.json", "w") as other:
             other.write(text)
         with ps.open(f.path) as reader, pytest.raises(ps.FormatError, match=words):

@@ -91,7 +91,7 @@ def test_what_cannot_be_in_an_index(tmp_path):
     d = ps.distribute((4, 4), halo=1)
     with ps.open(tmp_path / "t.npy", "r+") as f:
         for call, error, words in [(lambda: f.write(np.zeros((4, 4)), (0, d.ghosted)), ps.SectionError, "belong to other ranks"),
-                                   (lambda: f.read((d, d)), ps.SectionError, "one Distribution in it, not 2"),
+                                   (lambda: f.read((d, d)), ps.SectionError, "one Distribution, not 2"),
                                    (lambda: f.read((slice(None, None, -1), d.ghosted)), ps.SectionError, "positive steps"),
                                    (lambda: f.read((0, d.ghosted), out=np.zeros((3, 3))), ps.ArgumentError, "with its halo has shape"),
                                    (lambda: f.read(d), ps.SectionError, "2 dimensions")]:

@@ -97,8 +97,8 @@ def test_files_of_h5netcdf(tmp_path):
 @pytest.mark.parametrize("how,kind,words", [
     ({"dims": None}, ps.ArgumentError, "dims= is needed"),
     ({"shape": (3, 5)}, ps.FormatError, "dimension 'x' has 4 elements, not 5"),
-    ({"dims": {"y": [1.0, 2, 4], "x": None}}, ps.FormatError, "'y' is there already, with other coordinates"),
-    ({"dims": {"y": None, "x": [1.0, 2, 3, 4]}}, ps.FormatError, "'x' is there already, with other coordinates"),
+    ({"dims": {"y": [1.0, 2, 4], "x": None}}, ps.FormatError, "'y' exists already, with other coordinates"),
+    ({"dims": {"y": None, "x": [1.0, 2, 3, 4]}}, ps.FormatError, "'x' exists already, with other coordinates"),
     ({"dims": {"y": None, "z": np.array([b"a"] * 4)}}, ps.ArgumentError, "must be numbers"),
     ({"dataset": "u/v"}, ps.FormatError, "/u is a dataset"),
     ({"order": "F"}, ps.ArgumentError, "order"),

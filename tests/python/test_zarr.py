@@ -255,7 +255,7 @@ def test_damaged_shards(tmp_path, damage):
 @pytest.mark.parametrize("arguments, words", [
     ({"chunks": (3,)}, "chunks"), ({"chunks": (0, 1)}, "at least 1"), ({"chunks": 2, "shards": 3}, "multiples"),
     ({"compressors": "zstd:99"}, "level"), ({"compressors": "lzma"}, "'lzma' is not one of"),
-    ({"compressors": "zstd:x"}, "no whole number"), ({"compressors": {"name": "blosc", "configuration": {"cname": "q"}}}, "cname"),
+    ({"compressors": "zstd:x"}, "not a whole number"), ({"compressors": {"name": "blosc", "configuration": {"cname": "q"}}}, "cname"),
     ({"dtype": "S3"}, "Zarr"), ({"dtype": [("a", "i4")]}, "Zarr"), ({"order": "F"}, "transpose"), ({"offset": 8}, "offset"),
     ({"fill_value": "x"}, "fill_value"), ({"dims": ("a",)}, "dimension_names"),
     ({"attributes": {"a": object()}}, "JSON"), ({"chunks": (2**20, 2**20)}, "1 GiB"),

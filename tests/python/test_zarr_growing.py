@@ -89,7 +89,7 @@ with ps.open("r.zarr/run/u", "w", shape=shape, dtype="f8", chunks=(2, 4, 4), com
     for step in range(3):
         f.append(np.full(d.section.shape, 10.0 * step + rank), d)
     f.attrs["steps"] = 3
-    same(ps.ArgumentError, "JSON cannot say", lambda: f.attrs.update(a=object() if rank == 1 else 1))
+    same(ps.ArgumentError, "JSON cannot represent", lambda: f.attrs.update(a=object() if rank == 1 else 1))
     same(ps.DisagreementError, "attributes", lambda: f.attrs.update(a=rank))
     same(ps.SectionError, "out of", lambda: f.append(np.zeros(6), (slice(0, 6), 99)) if rank == size - 1 else f.append(None, None))
     assert f.shape == (3, 6, 8) and dict(f.attrs) == {"steps": 3}

@@ -29,18 +29,18 @@ def checked(name: Any, value: Any = 0) -> Any:
     if not isinstance(name, str) or not name or "\0" in name:
         raise ArgumentError(f"the name of an attribute must be text, not {name!r}")
     if name in STRUCTURE:
-        raise ArgumentError(f"attribute {name!r} is kept by the format itself; choose another name")
+        raise ArgumentError(f"attribute {name!r} is reserved by the format; choose another name")
     if isinstance(value, (str, bytes)):
         if "\0" in str(value) or b"\0" in np.asarray(value).tobytes() and isinstance(value, bytes):
-            raise ArgumentError(f"attribute {name!r}: text with a zero byte does not fit")
+            raise ArgumentError(f"attribute {name!r}: text must not contain a zero byte")
         return value
     array = np.asarray(value)
     if array.dtype.kind == "U":
         return np.array(array.tolist(), dtype=object)
     if array.dtype.kind not in "biufcS":
-        raise ArgumentError(f"attribute {name!r}: {value!r} ({array.dtype}) is no text, number or array of these")
+        raise ArgumentError(f"attribute {name!r}: {value!r} ({array.dtype}) is not text, a number, or an array of these")
     if array.nbytes > 60000:
-        raise ArgumentError(f"attribute {name!r} has {array.nbytes} bytes, of at most 60000: write a dataset")
+        raise ArgumentError(f"attribute {name!r} has {array.nbytes} bytes, and at most 60000 fit; write it as a dataset")
     return array[()]
 
 

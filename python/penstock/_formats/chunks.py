@@ -120,7 +120,7 @@ def filters_in(dataset: h5py.Dataset) -> tuple[Filter, ...]:
         elif name is not None:
             found.append(Filter(name, 0 if name == "shuffle" else _level(values)))
         else:
-            raise Unreadable("is stored in chunks through a filter that Penstock has not, "
+            raise Unreadable("is stored in chunks with a filter that Penstock does not have, "
                              f"{label.decode(errors='replace') or 'of number'} ({number})")
     return tuple(found)
 

@@ -28,10 +28,10 @@ def rows_at_a_time(dataset: h5py.Dataset) -> int:
 def check_decodable(dataset: h5py.Dataset, path: str) -> None:
     dtype = dataset.dtype
     if not dataset.shape:
-        raise FormatError(f"'{path}': dataset {dataset.name} is a single value, with no dimension: read it by h5py")
+        raise FormatError(f"'{path}': dataset {dataset.name} is a single value, with no dimension: read it with h5py")
     if dtype.hasobject or dtype.subdtype is not None:
         raise FormatError(f"'{path}': dataset {dataset.name} has elements of no fixed size, or arrays of these "
-                          f"({dtype}), which no array in memory has: read it by h5py")
+                          f"({dtype}), which no array in memory has: read it with h5py")
 
 
 def decode(dataset: h5py.Dataset, path: str, found: Found, folder: Any) -> Found:

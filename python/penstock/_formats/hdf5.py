@@ -56,7 +56,7 @@ def told_in_words(path: str, doing: str) -> Iterator[None]:
             raise locked(path) from None
         if error.errno:
             raise refused_by_system(path, error.errno, doing) from None
-        raise FormatError(f"'{path}' is damaged, or no file of this kind: {error}") from None
+        raise FormatError(f"'{path}' is damaged, or not a file of this kind: {error}") from None
     except Exception as error:  # whatever h5py makes of a damaged file
         raise FormatError(f"cannot {doing} '{path}': {type(error).__name__}: {error}") from None
 
@@ -113,7 +113,7 @@ def check_signature(path: str) -> None:
     if h5py.is_hdf5(path):
         return
     if begin[:3] == b"CDF":
-        raise FormatError(f"'{path}' is a netCDF-3 (classic) file, which is no HDF5: convert it "
+        raise FormatError(f"'{path}' is a netCDF-3 (classic) file, which is not HDF5: convert it "
                           "(nccopy -k nc4), or read it with another library")
     what = "is empty" if not begin else f"is none: it begins with {begin!r}"
     raise FormatError(f"'{path}' should be an HDF5 or netCDF-4 file, but {what}")
@@ -156,9 +156,9 @@ def dataset_in(file: h5py.File, name: str, path: str) -> Optional[h5py.Dataset]:
         try:
             item = file[part]
         except KeyError:
-            raise FormatError(f"'{path}': {part} is a link that leads nowhere") from None
+            raise FormatError(f"'{path}': {part} is a link whose target does not exist") from None
         if depth < len(parts) and not isinstance(item, h5py.Group):
-            raise FormatError(f"'{path}': {part} is a {type(item).__name__.lower()}, so that there is no {name}")
+            raise FormatError(f"'{path}': {part} is a {type(item).__name__.lower()}, so {name} does not exist")
     if not isinstance(item, h5py.Dataset):
         raise FormatError(f"'{path}': {name} is a {type(item).__name__.lower()}, no dataset; "
                           f"it has the datasets {_named(datasets_of(file))}")
@@ -182,7 +182,7 @@ def refusal_of(dataset: h5py.Dataset) -> str:
     if layout == h5py.h5d.COMPACT:
         return "is stored within its header (compact)"
     if layout != h5py.h5d.CONTIGUOUS:
-        return "is a virtual dataset, put together of others"
+        return "is a virtual dataset, assembled from others"
     if dataset.external:
         return f"is stored in another file ('{dataset.external[0][0]}')"
     return _refusal_of_type(dataset)
@@ -321,7 +321,7 @@ def check_type(dtype: np.dtype) -> None:
         return
     times = "; view it as 'i8', and pass attributes={'units': ...}"
     instead = {"U": "; encode it, as bytes of a fixed size: dtype 'S8'", "M": times, "m": times}.get(dtype.kind, "")
-    raise ArgumentError(f"dtype {dtype} has no type of HDF5 with the same bytes{instead}")
+    raise ArgumentError(f"dtype {dtype} has no HDF5 type with the same bytes{instead}")
 
 
 class Hdf5:
@@ -371,7 +371,7 @@ class Hdf5:
                 if values is None or scale is None:
                     continue
                 if not isinstance(scale, h5py.Dataset) or not np.array_equal(scale[()], values):
-                    raise FormatError(f"'{path}': {group}/{name} is there already, with other coordinates")
+                    raise FormatError(f"'{path}': {group}/{name} exists already, with other coordinates")
 
     def remove(self, path: str, wanted: Wanted) -> None:
         """A dataset that could be made and not be opened."""

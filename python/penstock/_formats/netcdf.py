@@ -35,7 +35,7 @@ def check_element_type(dtype: np.dtype) -> None:
     if dtype.kind in "iu" and dtype.itemsize <= 8 or dtype.kind == "f" and dtype.itemsize in (4, 8):
         return
     instead = {"b": "'u1' or 'i1'", "c": "two variables, or an extent of 2 more", "f": "'f4' or 'f8'"}
-    raise ArgumentError(f"dtype {dtype} is none of netCDF's (integers, 'f4', 'f8', of either byte order); "
+    raise ArgumentError(f"dtype {dtype} is not one of netCDF's (integers, 'f4', 'f8', of either byte order); "
                         f"use {instead.get(dtype.kind, 'one of these')}, or container='hdf5'")
 
 
@@ -111,7 +111,7 @@ class NetCdf(Hdf5):
         if values is None:
             return
         if name not in group.variables or not np.array_equal(group.variables[name][...], values):
-            raise FormatError(f"'{path}': dimension {name!r} is there already, with other coordinates or none")
+            raise FormatError(f"'{path}': dimension {name!r} exists already, with other coordinates or none")
 
     def dims_of(self, dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
         """As netCDF has them: a variable called like its first dimension is a scale itself."""

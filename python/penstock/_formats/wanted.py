@@ -57,14 +57,14 @@ def _checked_name(value: Any, what: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{what} {value!r} is no text that can be told") from None
+        raise ArgumentError(f"{what} {value!r} is not valid text") from None
     return value
 
 
 def _dimension(name: Any, values: Any) -> tuple[str, Coordinates]:
     checked = _checked_name(name, "a dimension of dims")
     if "/" in checked:
-        raise ArgumentError(f"dimension {checked!r}: a name of a dimension has no '/'")
+        raise ArgumentError(f"dimension {checked!r}: the name of a dimension must not contain '/'")
     if values is None:
         return checked, None
     coordinates = np.asarray(values)

@@ -79,9 +79,9 @@ def read_attributes(path: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"'{path}{SIDECAR}' is no JSON: {error}") from None
+        raise FormatError(f"'{path}{SIDECAR}' is not valid JSON: {error}") from None
     if not isinstance(values, dict):
-        raise FormatError(f"'{path}{SIDECAR}' holds no JSON object, but {type(values).__name__}")
+        raise FormatError(f"'{path}{SIDECAR}' must hold a JSON object, not {type(values).__name__}")
     return values
 
 

@@ -52,14 +52,14 @@ def name_of(dtype: np.dtype[Any]) -> str:
         swapped = dtype.newbyteorder("<")
         how = (f"safetensors is little-endian: array.astype({swapped.str!r})" if swapped in _NAMES else
                "for raw bits give the name of their type: Shard(array, dtype='BF16')")
-        raise ArgumentError(f"dtype {dtype} is none that safetensors has; {how}")
+        raise ArgumentError(f"dtype {dtype} is not a type of safetensors; {how}")
     return name
 
 
 def check_raw(name: Any, dtype: np.dtype[Any]) -> None:
     """Raises unless arrays of `dtype` can be the bits of elements of that name."""
     if name not in BITS:
-        raise ArgumentError(f"dtype={name!r} is none that safetensors has; it has {', '.join(BITS)}")
+        raise ArgumentError(f"dtype={name!r} is not a type of safetensors; it has {', '.join(BITS)}")
     if dtype.hasobject or dtype.itemsize * 8 != max(BITS[name], 8):
         raise ArgumentError(f"elements of {dtype} are not the bits of {name}, which has {BITS[name]}")
 
@@ -77,5 +77,5 @@ def byte_count(name: str, elements: int) -> int:
     """Of a tensor. Raises ArgumentError where these are no whole bytes."""
     bits = elements * BITS[name]
     if bits % 8:
-        raise ArgumentError(f"{elements} elements of {name} are no whole number of bytes")
+        raise ArgumentError(f"{elements} elements of {name} are not a whole number of bytes")
     return bits // 8

@@ -60,13 +60,13 @@ def written(told: str, metadata: Mapping[str, str]) -> bytes:
 def length_of(prefix: bytes, file_size: int, path: str) -> int:
     """Of the JSON, by the file's first bytes. Raises FormatError."""
     if file_size < LENGTH_BYTES:
-        raise FormatError(f"'{path}' is no safetensors file: it has {file_size} bytes, the length of the header alone "
+        raise FormatError(f"'{path}' is not a safetensors file: it has {file_size} bytes, the length of the header alone "
                           f"has {LENGTH_BYTES}")
     length = int.from_bytes(prefix[:LENGTH_BYTES], "little")
     if length > MOST:
-        raise FormatError(f"'{path}' is no safetensors file: its header would have {length} bytes, more than {MOST}")
+        raise FormatError(f"'{path}' is not a safetensors file: its header would have {length} bytes, more than {MOST}")
     if LENGTH_BYTES + length > file_size:
-        raise FormatError(f"'{path}' is cut short, or no safetensors file: its header has {length} bytes, the file "
+        raise FormatError(f"'{path}' is truncated, or not a safetensors file: its header has {length} bytes, the file "
                           f"{file_size}")
     return length
 
@@ -80,7 +80,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _Damaged(f"{twice!r} is there twice")
+        raise _Damaged(f"{twice!r} occurs twice")
     return found
 
 
@@ -90,12 +90,12 @@ def _is_count(value: Any) -> bool:
 
 def _entry(name: str, said: Any, data: int) -> Entry:
     if not isinstance(said, dict):
-        raise _Damaged(f"tensor {name!r}: {said!r:.60} is no object with dtype, shape and data_offsets")
+        raise _Damaged(f"tensor {name!r}: {said!r:.60} is not an object with dtype, shape and data_offsets")
     dtype, shape, offsets = said.get("dtype"), said.get("shape"), said.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in BITS:
         raise _Damaged(f"tensor {name!r}: dtype {dtype!r:.60} is not known")
     if not isinstance(shape, list) or not all(map(_is_count, shape)):
-        raise _Damaged(f"tensor {name!r}: shape {shape!r:.60} is no list of extents")
+        raise _Damaged(f"tensor {name!r}: shape {shape!r:.60} is not a list of extents")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(_is_count, offsets)):
         raise _Damaged(f"tensor {name!r}: data_offsets {offsets!r:.60} are not [begin, end]")
     begin, end = offsets
@@ -110,7 +110,7 @@ def _check_metadata(said: Any) -> dict[str, str]:
     if said is None:  # the reference implementation takes that, too
         return {}
     if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
-        raise _Damaged(f"{METADATA} is no object of strings")
+        raise _Damaged(f"{METADATA} is not an object of strings")
     return said
 
 
@@ -123,7 +123,7 @@ def _check_contiguous(tensors: Mapping[str, Entry], data: int, file_size: int) -
                            f"{what}")
         end = entry.end
         if end > file_size:
-            raise _Damaged(f"tensor {name!r} ends at byte {end} of the file, which has {file_size}: it is cut short")
+            raise _Damaged(f"tensor {name!r} ends at byte {end} of the file, which has {file_size}: it is truncated")
     if end != file_size:
         raise _Damaged(f"the tensors end at byte {end} of the file, which has {file_size}")
 
@@ -134,7 +134,7 @@ def parsed(text: bytes, file_size: int, path: str) -> Header:
     try:
         said = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
         if not isinstance(said, dict) or not text.startswith(b"{"):
-            raise _Damaged("it is no JSON object")
+            raise _Damaged("it is not a JSON object")
         metadata = _check_metadata(said.pop(METADATA, None))
         for name in (*said, *metadata, *metadata.values()):
             name.encode()

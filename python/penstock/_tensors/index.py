@@ -30,10 +30,10 @@ def parsed_index(text: bytes, path: str) -> dict[str, str]:
         tensors = said["weight_map"]
         names = set(tensors.values())
         if not all(isinstance(name, str) and PLAIN_NAME.fullmatch(name) for name in names):
-            raise ValueError("weight_map has what is no name of a .safetensors file in the same folder")
+            raise ValueError("weight_map has a value that is not the name of a .safetensors file in the same folder")
         return dict(tensors)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise FormatError(f"'{path}' is no index of safetensors files: {error!s:.200}") from None
+        raise FormatError(f"'{path}' is not an index of safetensors files: {error!s:.200}") from None
 
 
 def read_index(folder: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ def read_index(folder: str) -> dict[str, str]:
     with open_regular(path, "an index of safetensors files") as file:
         text = file.read(MOST + 1)
     if len(text) > MOST:
-        raise FormatError(f"'{path}' is no index of safetensors files: it has more than {MOST} bytes")
+        raise FormatError(f"'{path}' is not an index of safetensors files: it has more than {MOST} bytes")
     return parsed_index(text, path)
 
 

@@ -66,7 +66,7 @@ def piece_to_load(name: str, entry: Entry, wish: Any) -> tuple[Piece, np.ndarray
         raise ArgumentError(f"it has dtype {entry.dtype} in the file, not {wish.dtype}")
     array = wish.array
     if array is not None and not isinstance(array, np.ndarray):
-        raise ArgumentError(f"what is to be filled must be a NumPy array, not {type(array).__name__}")
+        raise ArgumentError(f"the array to fill must be a NumPy array, not {type(array).__name__}")
     if array is not None and not holds(array.dtype, entry.dtype) and not (BITS[entry.dtype] < 8 and
                                                                           array.dtype == np.uint8):
         raise ArgumentError(f"it has dtype {entry.dtype} in the file, and the array to fill {array.dtype}")

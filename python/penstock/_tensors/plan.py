@@ -59,7 +59,7 @@ def merged(tables: Sequence[Table]) -> list[Tensor]:
             if tensor.dtype != dtype or tensor.shape != shape:
                 raise DisagreementError(
                     f"tensor {name!r}: rank {tensor.holders[0][0]} has {tensor.dtype} of shape {tensor.shape}, rank "
-                    f"{rank} has {dtype} of shape {shape}; all must mean the same tensor")
+                    f"{rank} has {dtype} of shape {shape}; all ranks must describe the same tensor")
             tensor.holders.append((rank, number))
             tensor.parts.append(part)
     known: dict[Any, list[list[int]]] = {}
