@@ -279,6 +279,12 @@ std::string settled_mode_text(std::uintptr_t comm_address, const nb::bytes& name
   return std::string(to_string(settled));
 }
 
+/// A context manager.
+struct PythonOpening {
+  std::filesystem::path path;
+  std::optional<OpeningSteps> steps;
+};
+
 /// By the ranks of an open file.
 nb::bytes ask_first_rank_of(PythonFile& file, const CommonText& common, nb::callable work,
                             bool writes, const nb::object& problem) {
@@ -385,6 +391,13 @@ void bind_file(nb::module_& m) {
   m.def("_settled_mode", &settled_mode_text, "comm"_a, "path"_a, "mode"_a);
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
+  nb::class_<PythonOpening>(m, "_OpeningSteps")
+      .def("__init__",
+           [](PythonOpening* self, const nb::bytes& path) {
+             new (self) PythonOpening{std::string(path.c_str(), path.size()), std::nullopt};
+           })
+      .def("__enter__", [](PythonOpening& self) { self.steps.emplace(self.path); })
+      .def("__exit__", [](PythonOpening& self, const nb::args&) { self.steps.reset(); });
   m.def("_remove_unfinished", [](const nb::bytes& folder) {
     remove_unfinished(std::filesystem::path(std::string(folder.c_str(), folder.size())));
   });

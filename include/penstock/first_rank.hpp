@@ -1,7 +1,9 @@
 // What rank 0 does for all ranks, with a library that knows of no other ranks.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,19 @@ struct FirstRankTask {
   std::function<std::string()> work;
   /// Whether the work may change the file, which one of several ranks may not do alone.
   bool writes = false;
+};
+
+/// For a file that is opened in several steps, some of them by another library: the calls of this
+/// thread while one exists are one open in a trace. Not collective.
+class PENSTOCK_EXPORT OpeningSteps {
+ public:
+  explicit OpeningSteps(const std::filesystem::path& path);
+  OpeningSteps(const OpeningSteps&) = delete;
+  ~OpeningSteps();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace penstock

@@ -140,12 +140,13 @@ void ByteFile::settle(CallKind kind) {
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
   meet(channel);
+  const Watched metadata(listener_, Phase::metadata);
   seal_->settle(channel);
 }
 
 void ByteFile::sync() {
   const CallGate::Pass pass = admit_open();
-  const Watched watched(listener_, Phase::sync_call);
+  const WatchedCall watched(listener_, Phase::sync_call);
   settle(CallKind::sync);
   drain();
   const Channel channel = file_->next_channel(CallKind::sync);
@@ -188,6 +189,7 @@ bool ByteFile::must_be_sealed() const {
 /// not leave a file that claims more than there is.
 void ByteFile::bring_up_to_date(const Channel& channel) {
   if (!must_be_sealed()) return;
+  const Watched metadata(listener_, Phase::metadata);
   const std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) return;
     seal_->seal(*storage_);
@@ -201,7 +203,7 @@ void ByteFile::bring_up_to_date(const Channel& channel) {
 
 std::int64_t ByteFile::size() {
   const CallGate::Pass pass = admit_open();
-  const Watched watched(listener_, Phase::other_call);
+  const WatchedCall watched(listener_, Phase::size_call);
   drain();
   const Channel channel = file_->next_channel(CallKind::file_size);
   const InCall in(comm_, path_, channel.call);
@@ -219,7 +221,7 @@ std::int64_t ByteFile::size() {
 void ByteFile::resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
                                std::int64_t (Storage::*change)(std::int64_t)) {
   const CallGate::Pass pass = admit_open();
-  const Watched watched(listener_, Phase::other_call);
+  const WatchedCall watched(listener_, Phase::size_call);
   drain();
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
@@ -248,6 +250,7 @@ void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
 
 void ByteFile::extend(Extent step, const std::optional<Error>& found) {
   const CallGate::Pass pass = admit_open();
+  const WatchedCall watched(listener_, Phase::size_call);
   in_flight_->end_everything();
   const Channel channel = file_->next_channel(CallKind::append);
   const InCall in(comm_, path_, channel.call);
@@ -274,7 +277,7 @@ void ByteFile::allocate(std::int64_t bytes, const std::optional<Error>& found) {
 void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
                      const std::optional<Error>& found) {
   const CallGate::Pass pass = admit_open();
-  const Watched watched(listener_, Phase::other_call);
+  const WatchedCall watched(listener_, Phase::other_call);
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
   const Entry entry{common, {}, found ? found : file_->failure_to_tell()};

@@ -30,7 +30,7 @@ void ByteFile::close() {
   const CallGate::Pass pass = admit();
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
-  const Watched watched(listener_, Phase::close_call);
+  const WatchedCall watched(listener_, Phase::close_call);
   const bool begins = open_;
   if (begins) count_as_closed();
   const std::optional<Error> error = attempt([&] { finish_closing(); });
@@ -43,7 +43,7 @@ void ByteFile::finish_close() {
   const CallGate::Pass pass = admit();
   if (!storage_) return;
   const InCall in(comm_, path_, {CallKind::close});
-  const Watched watched(listener_, Phase::close_call);
+  const WatchedCall watched(listener_, Phase::close_call);
   finish_closing();
 }
 

@@ -1,6 +1,7 @@
 // What rank 0 does for all: the ranks compare their arguments first, and learn what it came to
 // before any of them goes on.
 #include "file/byte_file.hpp"
+#include "file/process.hpp"
 #include "mpi/drive.hpp"
 #include "mpi/launch.hpp"
 #include "mpi/thread_use.hpp"
@@ -15,7 +16,8 @@ std::vector<Common> common_of(const FirstRankTask& task) {
 }
 
 /// In a channel in which the ranks have met.
-std::string tell(const Channel& channel, const FirstRankTask& task) {
+std::string tell(const Channel& channel, const FirstRankTask& task, Listener* listener) {
+  const Watched metadata(listener, Phase::metadata);
   std::string told;
   std::optional<Error> error;
   if (channel.comm.rank() == 0) error = attempt([&] { told = task.work(); });
@@ -25,12 +27,26 @@ std::string tell(const Channel& channel, const FirstRankTask& task) {
 
 }  // namespace
 
+class OpeningSteps::Impl {
+ public:
+  explicit Impl(const std::string& path) : watched_(listener_of(path), Phase::open_call) {}
+
+ private:
+  WatchedCall watched_;
+};
+
+OpeningSteps::OpeningSteps(const std::filesystem::path& path)
+    : impl_(std::make_unique<Impl>(path.string())) {}
+OpeningSteps::~OpeningSteps() = default;
+
 std::string ask_first_rank(Communicator comm, const std::string& path, const FirstRankTask& task,
                            const Error* found) {
   std::optional<MpiUse> use;
   if (!comm.is_null()) use.emplace(path);
   const Channel channel{comm, path, {CallKind::open}};
   const InCall in(comm, path, channel.call);
+  Listener* const listener = listener_of(path);
+  const WatchedCall watched(listener, Phase::other_call);
   comm.connect();
   const std::vector<Common> common = common_of(task);
   const std::optional<Error> error = attempt([&] {
@@ -39,11 +55,12 @@ std::string ask_first_rank(Communicator comm, const std::string& path, const Fir
   });
   const Entry entry{common, {}, error};
   drive(comm, agree_on_opening(channel, entry));
-  return tell(channel, task);
+  return tell(channel, task, listener);
 }
 
 std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* found) {
   const CallGate::Pass pass = admit_open();
+  const WatchedCall watched(listener_, Phase::other_call);
   in_flight_->end_everything();  // another rank may be waiting for an end before it comes here
   const Channel channel = file_->next_channel(CallKind::on_first_rank);
   const InCall in(comm_, path_, channel.call);
@@ -52,7 +69,7 @@ std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* foun
          if (task.writes && !writable())
            throw Error(ErrorClass::state, "'" + path_ + "' is open for reading only");
        }));
-  return tell(channel, task);
+  return tell(channel, task, listener_);
 }
 
 }  // namespace penstock

@@ -109,7 +109,7 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
       hints_(hints) {
   const CallGate::Pass pass = gate_.enter(path_, !comm_.is_null());
   const InCall in(comm_, path_, {CallKind::open});
-  const Watched watched(listener_, Phase::open_call);
+  const WatchedCall watched(listener_, Phase::open_call);
   if (!comm_.is_null()) finish_before_mpi_does(&finish_process);
   comm_.connect();
   agree_to_open(contents);
@@ -201,6 +201,7 @@ void ByteFile::open_storage(Contents& contents, OpenFlag flag) {
 
 /// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
 Announcement ByteFile::open_on_first(const Channel& channel, Contents& contents) {
+  const Watched metadata(contents.has_own_storage() ? listener_ : nullptr, Phase::metadata);
   std::string told;
   std::optional<Error> error;
   if (comm_.rank() == 0)
@@ -316,6 +317,7 @@ void ByteFile::find_buffered(const Contents& contents) {
 }
 
 void ByteFile::change(const Channel& channel, Contents& contents) {
+  const Watched metadata(listener_, Phase::metadata);
   std::optional<Error> error;
   if (comm_.rank() == 0) error = attempt([&] { contents.change(*storage_); });
   drive(comm_, agree_on_exit(channel, error));

@@ -113,9 +113,20 @@ std::int64_t CountedStorage::sync() {
 std::unique_ptr<RangeLock> CountedStorage::lock(Extent range, LockKind kind, int& error) {
   const Showing showing(shown_, range.begin);
   ++counts().other_calls;
+  const auto begin = listener_ == nullptr ? Span::Clock::time_point() : Span::Clock::now();
   auto held = inner_.lock(range, kind, error);
+  note_lock(range, begin);
   if (held) ++counts().other_calls;  // for giving it back
   return held;
+}
+
+/// A lock that was free takes a few microseconds, and has no record.
+void CountedStorage::note_lock(Extent range, Span::Clock::time_point begin) {
+  constexpr std::chrono::microseconds free_lock{100};
+  if (listener_ == nullptr) return;
+  const auto end = Span::Clock::now();
+  if (end - begin >= free_lock)
+    listener_->take({operation_, Phase::wait, range.length(), range.begin, begin, end});
 }
 
 /// Enters one access with its result.

@@ -22,7 +22,7 @@ struct StorageCounts {
 class CountedStorage : public Storage {
  public:
   /// What I/O threads do goes into `background`. All must outlive it. `listener`: null for nobody;
-  /// it is told that accesses are of `operation`. `shown`: to the other ranks; null: not.
+  /// it learns that accesses are of `operation`. `shown`: to the other ranks; null: not.
   CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background,
                  Listener* listener = nullptr, std::int64_t operation = 0,
                  ShownAccess* shown = nullptr)
@@ -53,6 +53,7 @@ class CountedStorage : public Storage {
   std::int64_t noted(Direction direction, std::int64_t moved);
   std::int64_t move_alone(Direction direction, Parts memory, std::int64_t offset);
   void note(const IoRequest& request);
+  void note_lock(Extent range, Span::Clock::time_point begin);
   StorageCounts& counts() const noexcept { return in_background ? background_ : counts_; }
 
   Storage& inner_;

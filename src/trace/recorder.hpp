@@ -16,16 +16,18 @@
 namespace penstock {
 
 /// What the time of a span went into. They nest: what is waited for within an exchange is part of
-/// both. Statistics have the sums of plan to room; the others are told to a listener alone.
+/// both. Statistics have the sums of plan to room; the others are reported to a listener alone.
 enum class Phase {
   in_flight,  // an operation, from its begin to its end, which the call that begins it may be
               // before
   plan,       // agreeing on it, too
   exchange,   // by messages
   copy,
-  storage,  // with locks, and reads of what is in holes
-  wait,     // for other ranks or I/O threads
-  room,     // for memory of the active buffer
+  storage,   // with locks, and reads of what is in holes
+  wait,      // for other ranks or I/O threads
+  room,      // for memory of the active buffer
+  metadata,  // what rank 0 does in headers and in the metadata of HDF5, netCDF and Zarr; on other
+             // ranks waiting for that
 
   open_call,  // of the program: as long as it is in it
   close_call,
@@ -35,6 +37,7 @@ enum class Phase {
   begin_write_call,
   wait_call,  // for an operation that has begun
   sync_call,
+  size_call,  // asks for the size of the file, or sets it
   other_call,
 
   simple_read,  // a call that is nothing but one access to the file
@@ -194,6 +197,23 @@ class Watched {
  private:
   Listener* listener_;
   Span span_;
+};
+
+/// The span of a call of the program. A call within another one of the same thread, as one that
+/// opens a file to look into it, is a part of that one and has no span.
+class WatchedCall {
+ public:
+  WatchedCall(Listener* listener, Phase phase) noexcept
+      : outer_(within_), watched_(within_ ? nullptr : listener, phase) {
+    within_ = within_ || listener != nullptr;
+  }
+  WatchedCall(const WatchedCall&) = delete;
+  ~WatchedCall() { within_ = outer_; }
+
+ private:
+  static inline thread_local bool within_ = false;
+  const bool outer_;
+  Watched watched_;
 };
 
 }  // namespace penstock

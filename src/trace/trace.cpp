@@ -23,11 +23,10 @@ namespace {
 /// By Phase. The one without a name is not recorded: what storage takes is reported access by
 /// access.
 constexpr std::array<std::string_view, phases> kind_names{
-    "in flight",  "plan",        "exchange",     "copy",      "",
-    "wait",       "room",        "open",         "close",     "read",
-    "write",      "begin read",  "begin write",  "end",       "sync",
-    "other call", "simple read", "simple write", "file read", "file write",
-    "file sync"};
+    "in flight",   "plan",         "exchange",  "copy",       "",         "wait",
+    "room",        "metadata",     "open",      "close",      "read",     "write",
+    "begin read",  "begin write",  "end",       "sync",       "size",     "other call",
+    "simple read", "simple write", "file read", "file write", "file sync"};
 /// What a thread got of the processors in a stretch of time: bytes are the nanoseconds that it
 /// waited for a core, the offset those that it ran.
 constexpr std::uint16_t run_queue = phases + 1;

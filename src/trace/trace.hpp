@@ -58,7 +58,7 @@ class Trace {
   std::map<std::string, std::unique_ptr<OfFile>> files_;
 };
 
-/// Null: nobody asked for one, or it could not be made, which stderr was told.
+/// Null: nobody asked for one, or it could not be made, which a line on stderr says.
 Trace* of_process();
 
 }  // namespace penstock::trace

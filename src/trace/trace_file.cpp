@@ -100,8 +100,8 @@ bool TraceFile::reach(std::int64_t end) noexcept {
   if (const int error = make_space(file_, from, to); error != 0) {
     header_->stopped = error;
     std::fprintf(stderr,
-                 "penstock: the trace '%s' ends here, the program goes on: no space for more: %s "
-                 "(errno %d)\n",
+                 "penstock: the trace '%s' ends here, since there is no space for more: %s (errno "
+                 "%d); the program continues\n",
                  path_.c_str(), std::strerror(error), error);
     return false;
   }

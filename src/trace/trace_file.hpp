@@ -34,7 +34,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64);
 
-/// Of all bytes but its own; tells records that were not written to their end.
+/// Of all bytes but its own; shows which records were not written to their end.
 std::uint32_t check_of(const Record& record) noexcept;
 
 /// What becomes of records once the limit is reached.

@@ -116,8 +116,8 @@ TEST_F(Traces, KeepsEverySpanWithItsFileThreadSizeAndOffset) {
   EXPECT_GE(found.header.ended, found.header.monotonic);
 }
 
-/// Storage is told access by access: they follow each other from its begin to its end.
-TEST_F(Traces, TellsTheAccessesOfAStorageSpanAndNotTheSpan) {
+/// Storage is reported access by access: they follow each other from its begin to its end.
+TEST_F(Traces, RecordsTheAccessesOfAStorageSpanAndNotTheSpan) {
   Trace trace(settings());
   Recorder recorder(7, trace.listener("f"));
   {
@@ -139,6 +139,27 @@ TEST_F(Traces, TellsTheAccessesOfAStorageSpanAndNotTheSpan) {
   EXPECT_EQ(written.operation, 7);
   EXPECT_GE(recorder.counts.time_storage * 1e9 + 1,
             static_cast<double>(read.duration + written.duration));
+}
+
+TEST_F(Traces, ACallWithinAnotherIsAPartOfThat) {
+  Trace trace(settings());
+  Listener* const file = trace.listener("f");
+  {
+    const WatchedCall whole(file, Phase::open_call);
+    { const WatchedCall part(trace.listener("g"), Phase::open_call); }
+    { const WatchedCall part(file, Phase::close_call); }
+    const Watched metadata(file, Phase::metadata);
+    std::thread([&] { const WatchedCall other(file, Phase::sync_call); }).join();
+  }
+  { const WatchedCall next(file, Phase::close_call); }
+  {
+    const WatchedCall unseen(nullptr, Phase::open_call);
+    const WatchedCall seen(file, Phase::size_call);
+  }
+  Contents found;
+  read_contents(trace.path(), found);
+  for (const char* kind : {"open", "close", "metadata", "sync", "size"})
+    EXPECT_EQ(found.of(kind).size(), 1U) << kind;
 }
 
 TEST_F(Traces, LeavesOutPlansAndWaitsThatTookNoTime) {

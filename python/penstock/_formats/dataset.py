@@ -151,6 +151,12 @@ def kind_of(container: str) -> Hdf5:
 def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted: Wanted) -> File:
     """Collective. The arguments have been looked at; whether all ranks have the same is found out here."""
     opening = Opening(comm, os.fsencode(wanted.path), hints, wanted, kind_of(wanted.container))
+    with _core._OpeningSteps(opening.name):
+        inner, found = open_in_steps(opening)
+    return DatasetFile(inner, ranks, opening, found)
+
+
+def open_in_steps(opening: Opening) -> tuple[Any, Found]:
     made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
     found: Optional[Found] = opening.ask(lambda: _look(opening, made))
     if found is None:
@@ -164,7 +170,7 @@ def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted
         raise
     if "copy" in made:
         os.unlink(found.copy)
-    return DatasetFile(inner, ranks, opening, found)
+    return inner, found
 
 
 def _look(opening: Opening, made: list[str]) -> Optional[Found]:
