@@ -61,12 +61,69 @@ def test_every_rank_records_what_it_does(mpirun, tmp_path: Path) -> None:
     assert all(name.endswith("a.raw") for name in trace.files[1:])
 
 
+DATASETS = """
+import os
+os.environ["PENSTOCK_TRACE"] = "traces"
+import numpy as np, penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+for i in range(2):
+    for name in ("u", "v", "w"):
+        mode = "w" if name == "u" else "r+"
+        with ps.open(f"{i}.h5", mode, shape=(64,), dtype="f8", dataset=name, comm=comm) as f:
+            f.write(np.zeros(64), ...)
+"""
+
+
+def test_each_open_of_the_program_counts_once_on_each_rank(mpirun, tmp_path: Path) -> None:
+    """Where a dataset is made in a file that is there, Penstock opens the file twice, and rank 0 once more with HDF5;
+    400 opens were once shown for 240."""
+    pytest.importorskip("h5py")
+    mpirun(DATASETS, 2)
+    trace = load(tmp_path / "traces")
+    assert [len(trace.of(kind)) for kind in ("open", "close", "write", "other call")] == [12, 12, 12, 0]
+    metadata, opens = trace.of("metadata"), trace.of("open")
+    assert len(metadata) == 2 * (2 * 1 + 4 * 2)  # for each new dataset one look, one making where the file was there
+    for part in metadata:
+        assert any(part["process"] == whole["process"] and whole["begin"] <= part["begin"]
+                   and part["begin"] + part["duration"] <= whole["begin"] + whole["duration"] for whole in opens)
+    summary = summarise(trace)
+    assert [row.opens for row in summary.files if row.name.endswith(".h5")] == [6, 6]
+    assert "opens, all ranks" in FORMATS["text"](summary)
+
+
+PHASES = """
+import os
+os.environ["PENSTOCK_TRACE"] = "traces"
+import numpy as np, penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+with ps.open("a.zarr", "w", shape=(None, 64), chunks=(1, 64), dtype="f8", comm=comm) as f:
+    f.append(np.zeros(64))
+    f.sync()
+    f.file_size()
+    f.attrs["step"] = 1
+"""
+
+
+def test_calls_that_move_no_data_have_their_own_kinds(mpirun, tmp_path: Path) -> None:
+    mpirun(PHASES, 2)
+    trace = load(tmp_path / "traces")
+    count = {kind: len(trace.of(kind)) // 2 for kind in KINDS}
+    # The size is set by append, and asked for.
+    assert [count[kind] for kind in ("open", "close", "sync", "size", "write")] == [1, 1, 1, 2, 1]
+    assert count["metadata"] >= 4  # zarr.json is looked for, made, made longer, and gets the attribute
+    parts = {part.name: part for part in summarise(trace).parts}
+    assert {"opening", "closing", "syncs", "metadata", "size and other calls"} <= parts.keys()
+    assert sum(part.share for part in parts.values()) == pytest.approx(1)
+
+
 def test_without_the_variable_there_is_none(mpirun, tmp_path: Path) -> None:
     mpirun(RUN.replace('os.environ["PENSTOCK_TRACE"] = "traces"', 'os.environ.pop("PENSTOCK_TRACE", None)'), 1)
     assert not list(tmp_path.rglob("*.trace"))
 
 
-def test_a_trace_that_cannot_be_made_is_told_and_the_program_goes_on(mpirun) -> None:
+def test_a_trace_that_cannot_be_made_is_reported_and_the_program_continues(mpirun) -> None:
     told = mpirun(RUN.replace('"traces"', '"/proc/no/traces"') + "print('done')\n", 1)
     assert "no trace is kept" in told and "/proc/no/traces" in told and "done" in told
 
@@ -117,15 +174,15 @@ def small_trace(folder: Path) -> Path:
 
 
 def test_what_is_not_a_trace_is_refused_with_what_was_expected(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="no folder"):
+    with pytest.raises(ArgumentError, match="not a folder"):
         load(tmp_path / "nowhere")
     with pytest.raises(ArgumentError, match="no traces"):
         load(tmp_path)
     (tmp_path / "x.trace").write_bytes(b"something else")
-    with pytest.raises(FormatError, match="is no trace of Penstock"):
+    with pytest.raises(FormatError, match="is not a trace of Penstock"):
         load(tmp_path)
     told = command("summary", str(tmp_path))
-    assert told.returncode == 2 and "is no trace of Penstock" in told.stderr and "Traceback" not in told.stderr
+    assert told.returncode == 2 and "is not a trace of Penstock" in told.stderr and "Traceback" not in told.stderr
 
 
 def test_what_can_be_read_of_a_damaged_trace_is_read(tmp_path: Path) -> None:
@@ -140,7 +197,7 @@ def test_what_can_be_read_of_a_damaged_trace_is_read(tmp_path: Path) -> None:
     assert any("other.trace" in problem for problem in trace.problems)
     path.write_bytes(whole[:65536 + 2 * 64 + 10])
     trace = load(tmp_path)
-    assert len(trace.events) == 2 and any("2 of 4 records are not there" in problem for problem in trace.problems)
+    assert len(trace.events) == 2 and any("2 of 4 records are missing" in problem for problem in trace.problems)
 
 
 def test_damaged_names_leave_numbers(tmp_path: Path) -> None:
@@ -174,7 +231,7 @@ def test_random_damage_never_ends_in_anything_but_words(tmp_path: Path, seed: in
 
 
 @pytest.mark.parametrize("what", ("summary", "view", "merge"))
-def test_a_header_that_tells_of_too_many_ranks_is_damage_and_the_rest_is_read(tmp_path: Path, what: str) -> None:
+def test_a_header_with_too_many_ranks_is_damage_and_the_rest_is_read(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "traces"
     for rank in (0, 1):
         write_trace(folder, [record("write", rank, 4, bytes=1 << 20, offset=0, operation=1)], rank=rank, ranks=2)
@@ -195,7 +252,7 @@ def test_the_ranks_of_a_run_are_what_most_traces_say(tmp_path: Path) -> None:
     for rank, ranks in ((0, 3), (1, 3), (2, 1 << 20)):
         write_trace(tmp_path, [record("open", 0, 1)], rank=rank, ranks=ranks)
     problems = load(tmp_path).problems
-    assert len(problems) == 1 and "rank 2" in problems[0] and "tells of 1048576 ranks, and other traces of 3" in problems[0]
+    assert len(problems) == 1 and "rank 2" in problems[0] and "says that there were 1048576 ranks, and most others say 3" in problems[0]
 
 
 def test_numbers_that_no_trace_has_are_damage(tmp_path: Path) -> None:
@@ -243,9 +300,9 @@ def test_traces_of_two_runs_are_not_mixed(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_missing_ranks_are_told(tmp_path: Path) -> None:
+def test_missing_ranks_are_reported(tmp_path: Path) -> None:
     write_trace(tmp_path, [record("open", 0, 1)], rank=1, ranks=3)
-    assert "no traces of 2 of 3 ranks: 0, 2" in load(tmp_path).problems[0]
+    assert "traces of 2 of 3 ranks are missing: 0, 2" in load(tmp_path).problems[0]
 
 
 def test_the_tables_are_those_of_the_papers(tmp_path: Path) -> None:

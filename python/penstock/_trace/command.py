@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from .._commands import Commands
-from .events import load, tell_problems
+from .events import load, print_problems
 
 app = typer.Typer(cls=Commands, no_args_is_help=True,
                   help="What a program did at its files, recorded with PENSTOCK_TRACE=FOLDER.")
@@ -31,7 +31,7 @@ def merge(
     from .merge import write_json
 
     trace = load(folder)
-    tell_problems(trace)
+    print_problems(trace)
     with open(output, "w") as file:
         count = write_json(trace, file)
     typer.echo(f"{output}: {count:,} events of {len(trace.processes)} ranks")
@@ -46,7 +46,7 @@ def summary(
     from .summary import FORMATS, summarise
 
     trace = load(folder)
-    tell_problems(trace)
+    print_problems(trace)
     typer.echo(FORMATS[format.value](summarise(trace)), nl=False)
 
 
@@ -59,7 +59,7 @@ def view(
     from .view import page_of
 
     trace = load(folder)
-    tell_problems(trace)
+    print_problems(trace)
     page, count = page_of(trace)
     output.write_text(page, encoding="utf-8", errors="backslashreplace")
     typer.echo(f"{output}: {count:,} events of {len(trace.processes)} ranks")

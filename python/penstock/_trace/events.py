@@ -14,9 +14,9 @@ from .. import ArgumentError, FormatError
 from .reading import ProcessTrace, Records, read_process
 
 #: Kinds of events, in the order in which they are shown. Others that a file names come behind them.
-CALLS = ("open", "close", "read", "write", "begin read", "begin write", "end", "sync", "other call")
+CALLS = ("open", "close", "read", "write", "begin read", "begin write", "end", "sync", "size", "other call")
 ACCESSES = ("file read", "file write", "file sync")
-PHASES = ("exchange", "copy", "plan", "wait", "room")
+PHASES = ("metadata", "exchange", "copy", "plan", "wait", "room")
 IN_FLIGHT, RUN_QUEUE = "in flight", "run queue"
 #: Calls that are one access each: recorded once, and both here.
 SIMPLE = ("read", "write")
@@ -70,7 +70,7 @@ def seconds_of(events: Records) -> float:
 def load(folder: Path) -> Trace:
     """All traces in a folder. Raises ArgumentError or FormatError where there are none, or none that can be read."""
     if not folder.is_dir():
-        raise ArgumentError(f"'{folder}' is no folder: pass the one that PENSTOCK_TRACE named when the program ran")
+        raise ArgumentError(f"'{folder}' is not a folder: pass the one that PENSTOCK_TRACE named when the program ran")
     paths = sorted(folder.glob("*.trace"))
     if not paths:
         raise ArgumentError(f"'{folder}' has no traces (*.trace): was the program run with PENSTOCK_TRACE={folder}, "
@@ -103,15 +103,15 @@ def join(processes: list[ProcessTrace], problems: list[str]) -> Trace:
 
 def missing_ranks(processes: list[ProcessTrace]) -> list[str]:
     """In words. How many ranks there were is what most traces say, since a header may be damaged."""
-    said = Counter(process.ranks for process in processes if process.ranks > 0)
-    expected = said.most_common(1)[0][0] if said else 0
-    problems = [f"{process.who} ('{process.path}') tells of {process.ranks} ranks, and other traces of {expected}"
-                for process in processes if process.ranks not in (0, expected)]
+    counts = Counter(process.ranks for process in processes if process.ranks > 0)
+    expected = counts.most_common(1)[0][0] if counts else 0
+    problems = [f"{process.who} ('{process.path}') says that there were {process.ranks} ranks, and most others say "
+                f"{expected}" for process in processes if process.ranks not in (0, expected)]
     there = {process.rank for process in processes if 0 <= process.rank < expected}
     if missing := expected - len(there):
         first = islice((rank for rank in range(expected) if rank not in there), 8)
         some = ", ".join(map(str, first)) + (", ..." if missing > 8 else "")
-        problems.append(f"there are no traces of {missing} of {expected} ranks: {some}; a rank that opened no file has "
+        problems.append(f"traces of {missing} of {expected} ranks are missing: {some}; a rank that opened no file has "
                         "none")
     return problems
 
@@ -122,7 +122,7 @@ def require_one_run(processes: list[ProcessTrace]) -> None:
     if twice:
         names = ", ".join(str(process.path) for process in processes if process.rank == twice[0])
         raise ArgumentError(f"there are traces of several runs: {names} are all of rank {twice[0]}. Give each run a "
-                            "folder of its own, or take those of the other runs away")
+                            "folder of its own, or remove those of the other runs")
 
 
 def translate(number: int, process: ProcessTrace, kinds: dict[str, int], files: dict[str, int]) -> Records:
@@ -155,7 +155,7 @@ def common_numbers(own: np.ndarray, names: dict[int, str], common: dict[str, int
     return numbers[inverse] if len(known) else np.empty(0, "u4")
 
 
-def tell_problems(trace: Trace) -> None:
+def print_problems(trace: Trace) -> None:
     """On stderr, before what was read."""
     for problem in trace.problems:
         print(f"penstock: {problem}", file=sys.stderr)

@@ -74,7 +74,7 @@ def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:
     head = file.read(65536)
     if len(head) < HEADER.size or head[:8] != MAGIC:
         what = f"begins with {head[:8]!r}, not {MAGIC!r}" if head[:8] != MAGIC else f"a trace has {HEADER.size} or more"
-        raise FormatError(f"'{path}' is no trace of Penstock: it has {len(head)} bytes and {what}")
+        raise FormatError(f"'{path}' is not a trace of Penstock: it has {len(head)} bytes and {what}")
     (_, header_bytes, record_bytes, capacity, recorded, monotonic, realtime, ended, rank, ranks, pid, when_full,
      stopped, host, program) = HEADER.unpack_from(head)
     if record_bytes != RECORD.itemsize or header_bytes != 65536:
@@ -86,13 +86,13 @@ def read_opened(path: Path, file: BinaryIO) -> ProcessTrace:
     found = ProcessTrace(path, rank, ranks, text_of(host), text_of(program), pid, monotonic, realtime,
                          np.empty(0, RECORD))
     if not (-1 <= rank < max(ranks, 1) and 0 <= ranks <= MOST_RANKS and when_full in (0, 1)):
-        found.problems.append(f"its header is damaged (rank {rank} of {ranks}, {when_full} for what a full trace "
-                              "keeps): its rank is not known")
+        found.problems.append(f"its header is damaged (rank {rank} of {ranks}, and {when_full} where 0 or 1 says "
+                              "which records a full trace keeps), so its rank is not known")
         found.rank, found.ranks = -1, 0
     read_names(head, found)
     read_records(found, file, capacity, recorded)
     if not ended:
-        found.problems.append("it has no end: the program is running, or was killed")
+        found.problems.append("it does not end: the program is still running, or was killed")
     if stopped:
         found.problems.append(f"it ends early, since there was no space for more: {os.strerror(stopped)}")
     if recorded > capacity:
@@ -116,7 +116,7 @@ def read_names(head: bytes, found: ProcessTrace) -> None:
         if length == 0:
             break
         if what not in tables or at + NAME.size + length > len(head):
-            found.problems.append(f"its names are damaged at byte {at}: some files or threads have numbers for names")
+            found.problems.append(f"its names are damaged at byte {at}: some files or threads have no names")
             break
         tables[what][number] = text_of(head[at + NAME.size:at + NAME.size + length])
         at += (NAME.size + length + 7) // 8 * 8
@@ -138,12 +138,11 @@ def read_records(found: ProcessTrace, file: BinaryIO, capacity: int, recorded: i
     slots = np.fromfile(file, RECORD, min(whole, capacity))
     missing = min(recorded, capacity) - len(slots)
     if missing > 0:
-        found.problems.append(f"it was cut off: {missing:,} of {min(recorded, capacity):,} records are not there")
+        found.problems.append(f"it was cut off: {missing:,} of {min(recorded, capacity):,} records are missing")
     slots = slots[:min(recorded, capacity)]
     there = slots[slots["check"] != 0]
     good = there[(checks_of(there) == there["check"]) & within_limits(there)]
     known = good[np.isin(good["kind"], list(found.kinds))]
     if bad := len(slots) - len(known):
-        found.problems.append(f"{bad:,} of {len(slots):,} records are damaged, or were not written to their end: they "
-                              "are left out")
+        found.problems.append(f"{bad:,} of {len(slots):,} records are damaged or incomplete, and left out")
     found.records = known[np.argsort(known["index"])]

@@ -12,6 +12,7 @@ import numpy as np
 
 from .advice import Finding, findings
 from .events import ACCESSES, CALLS, PHASES, RUN_QUEUE, Trace, seconds_of, total_of
+from .parts import Part, parts_of
 from .reading import Records
 
 #: So many sizes have a column each; more are put together by powers of two.
@@ -43,7 +44,7 @@ class Transfer:
 @dataclass
 class File:
     name: str
-    opens: int
+    opens: int  #: one for each rank that opens it, each time
     bytes_read: int
     bytes_written: int
     seconds: float  #: in calls, over all ranks
@@ -63,6 +64,7 @@ class Summary:
     ranks: int
     seconds: float  #: from the first event to the end of the last
     operations: list[Operation]
+    parts: list[Part]  #: of the run, each moment of a rank in one of them
     transfers: list[Transfer]
     files: list[File]
     threads: list[Threads]
@@ -71,9 +73,9 @@ class Summary:
 
 
 def summarise(trace: Trace) -> Summary:
-    ranks = len(trace.processes)
-    return Summary(ranks, trace.seconds, operations_of(trace, ranks), transfers_of(trace, ranks), files_of(trace),
-                   threads_of(trace), findings(trace), trace.problems)
+    ranks, parts = len(trace.processes), parts_of(trace)
+    return Summary(ranks, trace.seconds, operations_of(trace, ranks), parts, transfers_of(trace, ranks),
+                   files_of(trace), threads_of(trace), findings(trace, parts), trace.problems)
 
 
 def operations_of(trace: Trace, ranks: int) -> list[Operation]:
@@ -96,8 +98,8 @@ def transfers_of(trace: Trace, ranks: int) -> list[Transfer]:
             continue
         moved, seconds = total_of(events["bytes"]), seconds_of(events) / ranks
         # A call that only begins a transfer has no bandwidth: the bytes move later.
-        told = seconds > 0 and not kind.startswith("begin")
-        rows.append(Transfer(kind, size_distribution(events["bytes"]), moved, moved / seconds if told else None))
+        bandwidth = moved / seconds if seconds > 0 and not kind.startswith("begin") else None
+        rows.append(Transfer(kind, size_distribution(events["bytes"]), moved, bandwidth))
     return rows
 
 
@@ -158,8 +160,9 @@ def as_csv(summary: Summary) -> str:
     writer.writerow(["table", "row", "column", "value"])
     writer.writerow(["run", "", "ranks", summary.ranks])
     writer.writerow(["run", "", "seconds", summary.seconds])
-    tables: dict[str, list[Any]] = {"operations": summary.operations, "transfers": summary.transfers,
-                                    "files": summary.files, "threads": summary.threads, "findings": summary.findings}
+    tables: dict[str, list[Any]] = {"operations": summary.operations, "parts": summary.parts,
+                                    "transfers": summary.transfers, "files": summary.files,
+                                    "threads": summary.threads, "findings": summary.findings}
     for table, rows in tables.items():
         for row in rows:
             values = asdict(row)
@@ -181,6 +184,10 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return [lines[0], "-" * max(map(len, lines)), *lines[1:], ""]
 
 
+def part_rows(parts: list[Part]) -> list[list[str]]:
+    return [[part.name, f"{part.seconds:.4f}", f"{part.share:.1%}"] for part in parts]
+
+
 GROUPS = {"call": "Calls of the program", "file": "Accesses to files", "phase": "What calls were made of"}
 
 
@@ -192,6 +199,7 @@ def as_text(summary: Summary) -> str:
                 for row in summary.operations if row.group == group]
         if rows:
             lines += table([title, "count, all ranks", "time (s), all ranks", "per rank", "longest (s)"], rows)
+    lines += table(["Where the time of a rank went", "time (s)", "of the run"], part_rows(summary.parts))
     for row in summary.transfers:
         rate = "" if row.bandwidth is None else f" at {bytes_text(row.bandwidth)}/s, all ranks together"
         lines.append(f"{row.name}: {bytes_text(row.bytes)}{rate}; sizes: "
@@ -199,7 +207,7 @@ def as_text(summary: Summary) -> str:
     if summary.transfers:
         lines.append("")
     if summary.files:
-        lines += table(["File", "opens", "read", "written", "time in calls (s)"],
+        lines += table(["File", "opens, all ranks", "read", "written", "time in calls (s)"],
                        [[row.name, f"{row.opens:,}", bytes_text(row.bytes_read), bytes_text(row.bytes_written),
                          f"{row.seconds:.4f}"] for row in summary.files])
     if summary.threads:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .events import ACCESSES, CALLS, IN_FLIGHT, PHASES, RUN_QUEUE, Trace
 from .reading import Records
-from .summary import Summary, bytes_text, summarise
+from .summary import Summary, bytes_text, part_rows, summarise
 
 TEMPLATE = Path(__file__).with_name("view.html")
 #: Rows of a thread, from above: what a kind is drawn in.
@@ -166,12 +166,13 @@ def summary_html(summary: Summary) -> str:
                   for row in summary.operations]
     parts.append(table_html(["operation", "count, all ranks", "time (s), all ranks", "per rank", "longest (s)"],
                             operations))
+    parts.append(table_html(["where the time of a rank went", "time (s)", "of the run"], part_rows(summary.parts)))
     parts.append(table_html(["transfer", "bytes", "a second, all ranks", "sizes"],
                             [[row.name, bytes_text(row.bytes),
                               "" if row.bandwidth is None else bytes_text(row.bandwidth),
                               ", ".join(f"{size}: {count:,}" for size, count in row.sizes.items())]
                              for row in summary.transfers]))
-    parts.append(table_html(["file", "opens", "read", "written", "time in calls (s)"],
+    parts.append(table_html(["file", "opens, all ranks", "read", "written", "time in calls (s)"],
                             [[row.name, f"{row.opens:,}", bytes_text(row.bytes_read), bytes_text(row.bytes_written),
                               f"{row.seconds:.4f}"] for row in summary.files]))
     return "\n".join(parts)
