@@ -34,6 +34,7 @@ from ._core import FileNotFoundError as FileNotFoundError
 from ._core import IsADirectoryError as IsADirectoryError
 from ._core import PermissionError as PermissionError
 from ._core import version as __version__
+from ._dataset import Dataset, Variable, open_dataset
 from ._distribution import Distribution, Ghosted, distribute
 from ._explain import explain
 from ._fields import Field, FieldsFile
@@ -58,6 +59,7 @@ __all__ = [
     "ArgumentError",
     "Attributes",
     "Checkpoints",
+    "Dataset",
     "DatasetFile",
     "DisagreementError",
     "Distribution",
@@ -80,6 +82,7 @@ __all__ = [
     "StatisticsField",
     "StorageError",
     "Tile",
+    "Variable",
     "Verified",
     "distribute",
     "explain",
@@ -89,6 +92,7 @@ __all__ = [
     "load",
     "load_tensors",
     "open",
+    "open_dataset",
     "parse_bytes",
     "save",
     "save_tensors",

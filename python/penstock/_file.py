@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import MutableMapping
 from typing import Any, Literal, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._array import Array
 from ._attributes import Attributes, refuse_long_integers
 from ._chunks import Chunks
 from ._core import ArgumentError, Statistics
+from ._growing import Growing
 from ._handle import Handle, closing
 from ._request import Requests
-from ._types import Index
 from ._values import dtype_of, tellable, whole_number
 
 Open = TypeVar("Open", bound="OpenFile")
@@ -134,7 +132,7 @@ class OpenFile:
                                "was left by this exception")
 
 
-class File(OpenFile, Array):
+class File(OpenFile, Growing):
     """An array in a file, made by `penstock.open`. A context manager, which closes it.
 
     After an exception within the ``with`` it abandons the file on this rank alone, since the other
@@ -148,6 +146,7 @@ class File(OpenFile, Array):
     dims: Optional[tuple[Optional[str], ...]]  #: names of its dimensions, where it has any
 
     def __init__(self, inner: Any, path: str, mode: str, dtype: Optional[np.dtype], ranks: int):
+        super().__init__()
         self._inner, self._ranks = inner, ranks
         self._named(path, mode)
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
@@ -160,32 +159,6 @@ class File(OpenFile, Array):
         if self.container == "zarr":
             self._record = Attributes(inner, path, chunked.attributes_text, refuse_long_integers)
         self._requests = Requests(self.shape, self.dtype, self.order)
-        self._growing = threading.Lock()
-
-    def append(self, local: Any, section: Optional[Index] = ..., method: Optional[str] = None, **hints: Any) -> None:
-        """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
-
-        The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
-        metadata tell the new extent from the next `sync` or `close` on, which bring the steps to the device first:
-        after a crash the file holds what was there then.
-
-        Args:
-            local: This rank's part of the step, as in `write`.
-            section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
-                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros, or
-                the fill value.
-            method: As in `write`.
-            hints: As in `write`.
-
-        Raises:
-            StateError: If the file was not opened to grow, or its header has no room for a longer shape.
-            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
-        """
-        with self._growing:  # two threads must not mean the same step
-            longer = self._requests.one_longer()
-            self._inner.append(*longer.write(local, longer.in_last_step(section), method, hints).request)
-            self._requests = longer
-            self.shape, self.end_offset = longer.shape, self._inner.end_offset
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:

@@ -21,7 +21,7 @@ def _texts(common: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def ask_first_rank(comm: int, path: bytes, common: Mapping[str, Any], work: Callable[[], Any],
-                   writes: bool = False) -> Any:
+                   writes: bool = False, problem: Optional[Exception] = None) -> Any:
     """Collective, before a file is opened. What `work` returned on rank 0, on every rank.
 
     Args:
@@ -30,8 +30,9 @@ def ask_first_rank(comm: int, path: bytes, common: Mapping[str, Any], work: Call
         common: What all ranks must pass alike, by name.
         work: Called on rank 0 alone. What it raises is raised on every rank.
         writes: Whether it may change the file.
+        problem: What this rank has found wrong with its arguments.
     """
-    told = _core._on_first_rank(comm, path, _texts(common), lambda: pickle.dumps(work()), writes, None)
+    told = _core._on_first_rank(comm, path, _texts(common), lambda: pickle.dumps(work()), writes, problem)
     return pickle.loads(told)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .hdf5 import STRUCTURE, told_in_words
 from .wanted import digest
 
 if TYPE_CHECKING:
-    from .placing import Placer
+    from .placing import Placer, WrittenFile
 
 
 def _value_in_words(value: Any) -> str:
@@ -102,9 +102,11 @@ class Attributes(MutableMapping[str, Any]):
 
 
 class Keeper:
-    """Where the attributes of one dataset are kept. `placer`: which has the file open meanwhile."""
+    """Where the attributes of one dataset, or of the file ("/"), are kept. `placer`: which has the file open meanwhile.
+    """
 
-    def __init__(self, kind: Any, path: str, dataset: str, placer: Optional[Placer] = None):
+    def __init__(self, kind: Any, path: str, dataset: str,
+                 placer: Optional[Union[Placer, WrittenFile]] = None):
         self._kind, self._path, self._dataset, self._placer = kind, path, dataset, placer
 
     def set(self, name: str, value: Any) -> None:

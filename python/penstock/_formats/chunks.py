@@ -170,5 +170,7 @@ def places_in(dataset: h5py.Dataset) -> bytes:
     return places[inside].tobytes()
 
 
-def chunks_in(dataset: h5py.Dataset) -> StoredChunks:
-    return StoredChunks(tuple(dataset.chunks), filters_in(dataset), fill_in(dataset), places_in(dataset))
+def chunks_in(dataset: h5py.Dataset, placed: bool = True) -> StoredChunks:
+    """`placed`: with their places."""
+    return StoredChunks(tuple(dataset.chunks), filters_in(dataset), fill_in(dataset),
+                        places_in(dataset) if placed else b"")

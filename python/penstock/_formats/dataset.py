@@ -193,7 +193,7 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
     if not there:
         return _make(opening, "x", "file", made)
     hdf5.check_lock(wanted.path)
-    with _refused(wanted):
+    with refused(wanted):
         kind.make(wanted.path, "w", wanted, dry=True)
     if wanted.mode == "r+":
         kind.check_beside(wanted.path, wanted)
@@ -201,7 +201,7 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
 
 
 @contextmanager
-def _refused(wanted: Wanted) -> Iterator[None]:
+def refused(wanted: Wanted) -> Iterator[None]:
     """What h5py says of arguments; what the system says stays as it is."""
     try:
         yield
@@ -281,7 +281,7 @@ def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
     assert wanted.dataset is not None
     try:
         made.append(what)
-        with _refused(wanted):
+        with refused(wanted):
             opening.kind.make(wanted.path, mode, wanted)
         with h5py.File(wanted.path, "r") as file:
             dataset = file[opening.kind.name_in_file(file, wanted.dataset)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -238,13 +238,14 @@ def plain_type(dtype: np.dtype) -> np.dtype:
     return dtype if dtype.fields or dtype.metadata is None else np.dtype(dtype.str)
 
 
-def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
+def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]], placed: bool = True) -> Found:
+    """`placed`: with the places of its chunks."""
     offset = dataset.id.get_offset()
     refused = refusal_of(dataset)
     chunks = None
     if not refused and dataset.chunks is not None:
         try:
-            chunks = chunks_in(dataset)
+            chunks = chunks_in(dataset, placed)
         except Unreadable as error:
             refused = str(error)
     if not refused and not dataset.shape:
@@ -253,7 +254,8 @@ def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]]) -> Found:
         refused = NO_SPACE
     dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
-                 plain_attributes(dataset.attrs), refused, chunks=chunks)
+                 plain_attributes(dataset.attrs), refused, chunks=chunks,
+                 grows=chunks is not None and dataset.maxshape[0] is None)
 
 
 # ---- making
@@ -384,6 +386,23 @@ class Hdf5:
     def dims_of(self, dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
         """The names of its dimensions."""
         return scale_names(dataset)
+
+    def variables(self, path: str) -> tuple[dict[str, Any], dict[str, Found]]:
+        """The attributes of the file, and what is in it by name, without places of chunks."""
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            there = {name[1:]: file[name] for name in datasets_of(file)}
+            found = {name: found_in(one, scale_names(one), placed=False) for name, one in there.items()}
+            return plain_attributes(file.attrs), found
+
+    def make_file(self, path: str, mode: str, attributes: Mapping[str, Any]) -> None:
+        """Without the mark of one who writes, which a crash would leave."""
+        import h5py
+
+        with h5py.File(path, mode) as file:
+            for name, value in attributes.items():
+                file.attrs[name] = value
 
     def is_array(self, dataset: h5py.Dataset) -> bool:
         """Whether it is one to the format."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
 from .._core import ArgumentError, FormatError, unlimited
-from .hdf5 import Hdf5, import_or_refuse, layout_of, versions
-from .wanted import Wanted
+from .hdf5 import Hdf5, found_in, import_or_refuse, layout_of, plain_attributes, versions
+from .wanted import Found, Wanted
 
 if TYPE_CHECKING:
     import h5netcdf
@@ -120,6 +121,27 @@ class NetCdf(Hdf5):
             names = self._variable(file, dataset.name).dimensions
         return tuple(names) if names else None
 
+    def variables(self, path: str) -> tuple[dict[str, Any], dict[str, Found]]:
+        h5netcdf = import_or_refuse("h5netcdf")
+        found: dict[str, Found] = {}
+
+        def look(group: Any) -> None:
+            for name, variable in group.variables.items():
+                dims = tuple(variable.dimensions) or None
+                found[f"{group.name}/{name}".lstrip("/")] = found_in(variable._h5ds, dims, placed=False)
+            for below in group.groups.values():
+                look(below)
+
+        with h5netcdf.File(path, "r", phony_dims="access") as file:
+            look(file)
+            return plain_attributes(file._h5group.attrs), found
+
+    def make_file(self, path: str, mode: str, attributes: Mapping[str, Any]) -> None:
+        h5netcdf = import_or_refuse("h5netcdf")
+        with h5netcdf.File(path, {"x": "w-"}.get(mode, mode)) as file:
+            for name, value in attributes.items():
+                file.attrs[name] = value
+
     def is_array(self, dataset: h5py.Dataset) -> bool:
         """Dimensions without coordinates are datasets to HDF5, too."""
         return not dataset.is_scale or not bytes(dataset.attrs.get("NAME", b"")).startswith(NO_VARIABLE)
@@ -140,9 +162,12 @@ class NetCdf(Hdf5):
             del self._variable(file, dataset).attrs[name]
 
     @staticmethod
-    def _variable(file: h5netcdf.File, dataset: str) -> h5netcdf.Variable:
+    def _variable(file: h5netcdf.File, dataset: str) -> Any:
+        """The file itself for "/"."""
         group: Any = file
         *groups, name = dataset.strip("/").split("/")
+        if not name:
+            return file
         for part in groups:
             group = group.groups[part]
         return group.variables[name.removeprefix(NOT_A_COORDINATE)]

@@ -7,14 +7,18 @@ their chunks. So a file tells of no chunk that is not there, whenever a program 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
 import secrets
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, ClassVar, Optional
+from weakref import WeakValueDictionary
 
 import numpy as np
+
+from .._core import StorageError
 
 if TYPE_CHECKING:
     import h5py
@@ -143,42 +147,38 @@ class Overlay(io.RawIOBase):
         super().close()
 
 
-class Placer:
-    """Of one dataset, on rank 0, while it is open for writing."""
+class WrittenFile:
+    """A file with datasets in chunks, on rank 0, while it is open for writing: what HDF5 has open of it, for the
+    Placers of all its datasets."""
 
-    def __init__(self, path: str, dataset: str, places: bytes):
-        """`places`: of the chunks that are there."""
-        self._path, self._name = path, dataset
-        there = np.frombuffer(places, np.int64).reshape(-1, 4)
-        #: Where the chunks are that the file tells of: offset and size, by number.
-        self._told = dict(zip(there[:, 0].tolist(), zip(there[:, 1].tolist(), there[:, 2].tolist())))
+    #: Those that are locked, by device and inode: locks do not keep a second one of this program out.
+    here: ClassVar[WeakValueDictionary[tuple[int, int], WrittenFile]] = WeakValueDictionary()
+
+    def __init__(self, path: str):
+        self._path = path
+        self._placers: list[Placer] = []
         self._lock: Optional[int] = None
         self._overlay: Optional[Overlay] = None
         self._file: Any = None
-        self._dataset: Any = None
+        self._datasets: dict[str, h5py.Dataset] = {}
         self._plug: Optional[Plug] = None
-        self._new: dict[int, tuple[int, int]] = {}  # of those that have got a place since it was published
+        self._stays_open = False
 
-    def place(self, shape: list[int], packed: bytes) -> bytes:
-        """The chunks of the library's ChunkPlace, with their offsets."""
-        dataset = self._opened(shape)
-        places = np.frombuffer(packed, np.int64).reshape(-1, 4).copy()
-        extents = np.array(dataset.chunks)
-        counts = -(-np.array(shape) // extents)
-        corners = np.stack(np.unravel_index(places[:, 0], counts), -1) * extents
-        for row, number, corner, size in zip(places, places[:, 0].tolist(), corners.tolist(), places[:, 2].tolist()):
-            row[1] = self._place_one(dataset.id, number, tuple(corner), size)
-        return places.tobytes()
+    def add(self, placer: Placer) -> None:
+        self._placers.append(placer)
 
-    def _place_one(self, dataset: Any, number: int, corner: tuple[int, ...], size: int) -> int:
-        """Where HDF5 puts a chunk. One that the file tells of stays where it is until the file tells of the new one."""
-        if self._filtered and number in self._told and number not in self._new:
-            self._move_away(dataset, corner, *self._told[number])
-        place = self._register(dataset, corner, size)
-        self._new[number] = place, size
-        return place
+    def dataset(self, name: str) -> h5py.Dataset:
+        import h5py
 
-    def _register(self, dataset: Any, corner: tuple[int, ...], size: int) -> int:
+        if self._file is None:
+            self._overlay = Overlay(self._path)
+            self._file = h5py.File(self._overlay, "r+")
+            self._stays_open = self._file.id.get_create_plist().get_version()[0] < 3
+        if name not in self._datasets:
+            self._datasets[name] = self._file[name]
+        return self._datasets[name]
+
+    def register(self, dataset: Any, corner: tuple[int, ...], size: int) -> int:
         overlay = self._overlay
         assert overlay is not None
         overlay.dropped = size
@@ -187,86 +187,172 @@ class Placer:
             raise RuntimeError(f"HDF5 has not written a chunk of {size} bytes at once")
         return overlay.place
 
-    def _move_away(self, dataset: Any, corner: tuple[int, ...], offset: int, size: int) -> None:
+    def move_away(self, dataset: Any, corner: tuple[int, ...], offset: int, size: int) -> None:
         """HDF5 frees the place of a chunk before it looks for another one, and may take the same again, with what is
         free around it: so the chunk becomes too large for that, and something else gets the place. Then the chunk may
         be as large as it is, where nobody has told of it."""
         if self._plug is None:
-            self._plug = Plug(self._file, self._register)
+            self._plug = Plug(self._file, self.register)
         if not self._plug.is_last:
-            self._plug.be_last(max(map(sum, self._told.values())))
+            self._plug.be_last(max(placer.told_end for placer in self._placers))
         larger = size + 1
-        while (place := self._register(dataset, corner, larger)) < offset + size and offset < place + larger:
+        while (place := self.register(dataset, corner, larger)) < offset + size and offset < place + larger:
             larger *= 2
         self._plug.fill(offset, offset + size)
 
-    def publish(self, shape: list[int]) -> None:
-        """All that was placed is in the file."""
-        self._opened(shape)
+    def publish(self) -> None:
+        """All that was placed is in the file. Raises StorageError where some of it is not known to be there."""
+        lost = [placer.name for placer in self._placers if placer.is_awaited]
+        if lost:
+            raise StorageError(f"'{self._path}': chunks of {', '.join(lost)} could not be written; the file is as it "
+                               "was at the last sync")
+        if self._file is None:
+            return
         assert self._overlay is not None
         if self._stays_open:
             self._file.flush()
         else:  # the superblock says that somebody writes, until it is closed
             self._close_file()
         self._overlay.publish()
-        self._told.update(self._new)
-        self._new.clear()
+        for placer in self._placers:
+            placer.was_published()
         if self._plug is not None:
             self._plug.is_last = False
         if not self._stays_open:
             self._forget_file()
 
-    def _opened(self, shape: list[int]) -> h5py.Dataset:
-        import h5py
-
-        if self._file is None:
-            self._overlay = Overlay(self._path)
-            self._file = h5py.File(self._overlay, "r+")
-            self._stays_open = self._file.id.get_create_plist().get_version()[0] < 3
-            self._dataset = self._file[self._name]
-            self._filtered = self._dataset.id.get_create_plist().get_nfilters() > 0
-        if tuple(shape) != self._dataset.shape:
-            self._dataset.resize(tuple(shape))
-            self._resize_scales(shape)
-        return self._dataset
-
-    def _resize_scales(self, shape: list[int]) -> None:
-        """Dimensions of netCDF are as long as their scales."""
-        for dimension, extent in zip(self._dataset.dims, shape):
-            for scale in dimension.values():
-                if scale.maxshape == (None,) and scale.shape[0] < extent:
-                    scale.resize((extent,))
-
     def _close_file(self) -> None:
         if self._plug is not None:
             self._plug.close()
-        self._plug = self._dataset = None
+        self._plug = None
+        self._datasets.clear()
         self._file.close()
 
     def _forget_file(self) -> None:
         assert self._overlay is not None
         self._overlay.close()
-        self._overlay = self._file = self._dataset = None
+        self._overlay = self._file = None
 
     def lock(self) -> None:
         """Others may read meanwhile. Raises BlockingIOError where one writes."""
-        self._lock = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            self._keep_others_out(file)
+        except BlockingIOError:
+            os.close(file)
+            raise
+        self._lock = file
+
+    def _keep_others_out(self, file: int) -> None:
+        status = os.fstat(file)
+        key = status.st_dev, status.st_ino
+        other = self.here.get(key)
+        if other is not None and other is not self and other.is_locked:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             raise
         except OSError:
             pass  # a file system without locks: HDF5 goes on without, too
+        self.here[key] = self
+
+    @property
+    def is_locked(self) -> bool:
+        return self._lock is not None
 
     def leave(self) -> None:
         """The file is as it was published last, and others may write it."""
         if self._file is not None:
             self._close_file()
             self._forget_file()
-        self._new.clear()
+        for placer in self._placers:
+            placer.forget()
         if self._lock is not None:
             os.close(self._lock)
         self._lock = None
+
+
+class Placer:
+    """Of one dataset, on rank 0, while it is open for writing."""
+
+    def __init__(self, path: str, dataset: str, places: bytes, file: Optional[WrittenFile] = None):
+        """`places`: of the chunks that are there. `file`: of several datasets, which publishes them together."""
+        self.name = dataset
+        there = np.frombuffer(places, np.int64).reshape(-1, 4)
+        #: Where the chunks are that the file tells of: offset and size, by number.
+        self._told = dict(zip(there[:, 0].tolist(), zip(there[:, 1].tolist(), there[:, 2].tolist())))
+        self._new: dict[int, tuple[int, int]] = {}  # of those that have got a place since it was published
+        self.is_awaited = False  #: chunks have got places, and are not known to be there
+        self._file, self._alone = file or WrittenFile(path), file is None
+        self._file.add(self)
+
+    def place(self, shape: list[int], packed: bytes) -> bytes:
+        """The chunks of the library's ChunkPlace, with their offsets."""
+        self.is_awaited = True
+        dataset = self._resized(shape)
+        places = np.frombuffer(packed, np.int64).reshape(-1, 4).copy()
+        extents = np.array(dataset.chunks)
+        counts = -(-np.array(shape) // extents)
+        corners = np.stack(np.unravel_index(places[:, 0], counts), -1) * extents
+        filtered = dataset.id.get_create_plist().get_nfilters() > 0
+        for row, number, corner, size in zip(places, places[:, 0].tolist(), corners.tolist(), places[:, 2].tolist()):
+            row[1] = self._place_one(dataset.id, number, tuple(corner), size, filtered)
+        return places.tobytes()
+
+    def _place_one(self, dataset: Any, number: int, corner: tuple[int, ...], size: int, filtered: bool) -> int:
+        """Where HDF5 puts a chunk. One that the file tells of stays where it is until the file tells of the new one."""
+        if filtered and number in self._told and number not in self._new:
+            self._file.move_away(dataset, corner, *self._told[number])
+        place = self._file.register(dataset, corner, size)
+        self._new[number] = place, size
+        return place
+
+    def publish(self, shape: list[int]) -> None:
+        """All of this dataset that was placed is in the file. Where it has others, that is told of later."""
+        self._resized(shape)
+        self.is_awaited = False
+        if self._alone:
+            self._file.publish()
+
+    @property
+    def told_end(self) -> int:
+        """Byte past the last of the chunks that the file tells of."""
+        return max(map(sum, self._told.values()), default=0)
+
+    def was_published(self) -> None:
+        self._told.update(self._new)
+        self._new.clear()
+
+    def forget(self) -> None:
+        """What has got a place, and was not published."""
+        self._new.clear()
+        self.is_awaited = False
+
+    def _resized(self, shape: list[int]) -> h5py.Dataset:
+        """Longer, as a rule: as the scale of another one it may have become so before."""
+        dataset = self._file.dataset(self.name)
+        longer = tuple(map(max, shape, dataset.shape))
+        if longer != dataset.shape:
+            dataset.resize(longer)
+        self._resize_scales(dataset, shape)
+        return dataset
+
+    @staticmethod
+    def _resize_scales(dataset: h5py.Dataset, shape: list[int]) -> None:
+        """Dimensions of netCDF are as long as their scales."""
+        for dimension, extent in zip(dataset.dims, shape):
+            for scale in dimension.values():
+                if scale.maxshape == (None,) and scale.shape[0] < extent:
+                    scale.resize((extent,))
+
+    def lock(self) -> None:
+        """Of the whole file."""
+        self._file.lock()
+
+    def leave(self) -> None:
+        """The whole file, which is as it was published last."""
+        self._file.leave()
 
 
 class Plug:

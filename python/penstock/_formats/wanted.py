@@ -104,7 +104,7 @@ class Wanted:
             raise ArgumentError(f"shape {self.told_shape}: only the first dimension of a dataset can grow")
         if self.makes_file:
             self.check_new()
-        if self.grows or self.filters or self.given_chunks:
+        if self.grows or self.filters or self.given_chunks or self.fill is not None:
             self.set_chunks()
         if not isinstance(self.decode, (bool, str, os.PathLike)):
             raise ArgumentError(f"decode must be True, False or a folder, not {self.decode!r}")
@@ -199,6 +199,7 @@ class Found:
     refused: str = ""  #: why its bytes cannot be read in place
     copy: str = ""  #: a temporary file that has them decoded
     chunks: Optional[StoredChunks] = None  #: where its chunks are; None: it has none
+    grows: bool = False  #: whether its first dimension can become longer
 
 
 def digest(array: np.ndarray) -> str:

@@ -1,0 +1,383 @@
+"""Files of several variables, which share their dimensions."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _core
+from ._core import ArgumentError, DisagreementError, StateError
+from ._first_rank import as_problem
+from ._formats.attributes import checked
+from ._formats.variables import StoredVariables
+from ._formats.wanted import CONTAINERS, Found
+from ._growing import Growing
+from ._hints import plain_text
+from ._open import NOTHING_MORE, given_for, name_of, replaces
+from ._request import Requests
+from ._types import Comm, Index, Path
+from ._values import comm_address, path_bytes
+
+
+class OnFirstUse:
+    """The elements of a variable, opened by the first call that all ranks make."""
+
+    def __init__(self, open_it: Callable[[OnFirstUse], Any]):
+        self._open_it, self._lock = open_it, threading.Lock()
+        self.opened: Any = None
+        self.is_changed = False  #: since it was synced
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            if self.opened is None:
+                self.opened = self._open_it(self)
+            self.is_changed = self.is_changed or name in ("write", "write_begin", "append")
+        return getattr(self.opened, name)
+
+
+class Variable(Growing):
+    """A variable of a `Dataset`. Its calls are those of `File`, and collective like these: all ranks name the same one.
+
+    The first of them opens it; to look at its shape, type, dimensions and attributes is not collective.
+    """
+
+    name: str  #: with its groups, as "run/u"
+    dims: Optional[tuple[str, ...]]  #: names of its dimensions; None where they have none
+    chunks: Optional[tuple[int, ...]]  #: extents of its chunks, in elements; None: it has none
+    fill_value: Any  #: elements of chunks that are not there; None without chunks
+
+    def __init__(self, name: str, found: Found, inner: OnFirstUse, attrs: MutableMapping[str, Any]):
+        super().__init__()
+        self.name, self.dims, self.shape, self.dtype, self.order = name, found.dims, found.shape, found.dtype, "C"
+        self.chunks = None if found.chunks is None else found.chunks.extents
+        self.fill_value = None if found.chunks is None else np.frombuffer(found.chunks.fill, self.dtype)[0]
+        self.data_offset, self.end_offset = found.offset, found.offset + self.nbytes
+        self._inner, self._attrs, self._grows = inner, attrs, found.grows
+        self._requests = Requests(self.shape, self.dtype, self.order)
+
+    @property
+    def attrs(self) -> MutableMapping[str, Any]:
+        """Its attributes: a mapping of names to texts, numbers and arrays.
+
+        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
+        when that returns.
+        """
+        return self._attrs
+
+    @property
+    def last_method(self) -> str:
+        """The method of the last read or write, which is what "auto" chose; "" before the first."""
+        return "" if self._inner.opened is None else self._inner.opened.last_method
+
+    def __setitem__(self, index: Union[Index, list[Any], None], value: Any) -> None:
+        """As of `File`, and of a variable that can grow also one step after the last: ``v[t, rows] = value`` with the
+        number ``t == v.shape[0]`` makes it one step longer, as `append` does. Collective.
+
+        Args:
+            index: All ranks name the same new step. One that has nothing to write there selects nothing of it, as
+                ``v[t, 0:0]``.
+            value: As of `File`.
+
+        Raises:
+            ArgumentError, SectionError, StateError, StorageError: As of `File`; the shape is then as it was.
+            DisagreementError: If some ranks name the new step, and others do not.
+        """
+        with self._one_at_a_time:
+            if self._grows and self._is_next_step(index):
+                longer = self._requests.one_longer()
+                self._become(longer, longer.assign(value, index))
+                return
+        super().__setitem__(index, value)
+
+    def _is_next_step(self, index: Any) -> bool:
+        first = index[0] if isinstance(index, tuple) and index else index
+        return isinstance(first, (int, np.integer)) and not isinstance(first, bool) and first == self.shape[0]
+
+    def __repr__(self) -> str:
+        dims = "" if self.dims is None else f" ({', '.join(self.dims)})"
+        return f"<penstock.Variable {self.name!r}: {self.dtype} {self.shape}{dims}>"
+
+
+class Dataset(Mapping[str, Variable]):
+    """A file of several variables, made by `penstock.open_dataset`: a mapping of their names to `Variable`. A context
+    manager, which closes it.
+
+    After an exception within the ``with`` it abandons the file on this rank alone, since the other ranks may be
+    anywhere.
+    """
+
+    path: str  #: as it was given to `penstock.open_dataset`
+    mode: str  #: "r", "r+" or "w"
+    container: str  #: "hdf5" or "netcdf"
+
+    def __init__(self, given: GivenDataset, comm: int):
+        self.path, self.mode, self.container = os.fsdecode(given.name), given.mode, given.container
+        self._hints = given.hints
+        self._variables: dict[str, Variable] = {}
+        self._open: list[OnFirstUse] = []  # in the order of their first calls
+        self._closed = False
+        self._store = StoredVariables(comm, self.path, self.mode, self.container, given.settings, self._publish)
+        self._store.open(given.attributes, given.problem)
+        self._add(self._store.found, is_new=False)
+
+    def _add(self, found: Mapping[str, Found], is_new: bool) -> None:
+        for name, one in found.items():
+            inner = OnFirstUse(self._opener(one, is_new))
+            self._variables[name] = Variable(name, one, inner, self._store.attributes_of(one))
+
+    def _opener(self, found: Found, is_new: bool) -> Callable[[OnFirstUse], Any]:
+        def open_it(variable: OnFirstUse) -> Any:
+            self._require_open()
+            inner = self._store.open_variable(found, is_new)
+            self._open.append(variable)
+            return inner
+
+        return open_it
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StateError(f"'{self.path}' is closed")
+
+    def __getitem__(self, name: str) -> Variable:
+        """The variable of that name. Not collective.
+
+        Args:
+            name: With its groups, as "run/u".
+
+        Raises:
+            KeyError: If there is none.
+        """
+        found = self._variables.get(str(name).strip("/"))
+        if found is None:
+            raise KeyError(f"'{self.path}' has no variable {name!r}; it has {', '.join(self) or 'none'}")
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __bool__(self) -> bool:
+        """Whether the file is open, as of files, whatever is in it."""
+        return not self.closed
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def attrs(self) -> MutableMapping[str, Any]:
+        """The attributes of the file: a mapping of names to texts, numbers and arrays.
+
+        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
+        when that returns.
+        """
+        return self._store.attrs
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """The dimensions of the variables by name, in elements; of those in a group as "run/x". One that grows is as
+        long as the longest of its variables."""
+        found: dict[str, int] = {}
+        for name, variable in self.items():
+            group = name[: name.rfind("/") + 1]
+            for dim, extent in zip(variable.dims or (), variable.shape):
+                found[group + dim] = max(found.get(group + dim, 0), extent)
+        return found
+
+    def create(self, name: str, shape: Any, dtype: Any, dims: Any = None, *, chunks: Any = None,
+               compressors: Any = None, fill_value: Any = None,
+               attributes: Optional[Mapping[str, Any]] = None) -> Variable:
+        """Makes a new variable. Collective.
+
+        Args:
+            name: Its name, with its groups, as "run/u", which are made.
+            shape: Extents, 1 to 8, in elements. None for the first: it can grow, and has none yet.
+            dtype: Type of its elements; what netCDF does not have (bool, complex) it refuses.
+            dims: Names of its dimensions, as ("time", "y", "x"); a netCDF-4 file needs them. A variable that has the
+                name of its only dimension has the coordinates of that dimension. Or a mapping of these names to the
+                coordinates, or to None: these are made and written with it.
+            chunks: As in `penstock.open`.
+            compressors: As in `penstock.open`.
+            fill_value: Elements that nobody has written. Default: zeros.
+            attributes: As in `penstock.open`, e.g. {"units": "K"}.
+
+        Returns:
+            The variable, which is in the file.
+
+        Raises:
+            ArgumentError: For a name that is there already, and for what no variable can be.
+            FormatError: If a dimension of that name is there already, and has another extent or other coordinates.
+            DisagreementError: If ranks passed different arguments.
+            StateError: If the file is closed, or open for reading only.
+            StorageError: If the operating system refuses.
+
+        The same class is raised on every rank, and the file is as it was.
+        """
+        how = {**NOTHING_MORE, "dataset": name, "dims": dims, "chunks": chunks, "compressors": compressors,
+               "fill_value": fill_value, "attributes": attributes}
+        self._require_open()
+        self._add(self._store.create(lambda: given_for(self.path, "r+", shape, dtype, None, 0, self._hints,
+                                                       self.container, how)), is_new=True)
+        return self[name]
+
+    def sync(self) -> None:
+        """Returns when all that was written to all variables is on the device, and the file tells of it. Collective.
+
+        Raises:
+            StorageError: If something could not be written, now or in the background.
+        """
+        self._require_open()
+        self._publish()
+        self._store.anchor.sync()
+
+    def _publish(self) -> None:
+        """Collective. The file tells of all that was written to variables in chunks."""
+        changed = [variable for variable in self._open if variable.is_changed]
+        errors = [error for variable in changed if (error := _raised_by(variable.opened.sync)) is not None]
+        if not errors:
+            for variable in changed:
+                variable.is_changed = False
+        if changed and not errors:
+            self._store.publish()
+        if errors:
+            raise errors[0]
+
+    def close(self) -> None:
+        """Returns when all that was written is in the file. Collective. A second call does nothing.
+
+        Raises:
+            StorageError: If something could not be written; the file is closed all the same.
+            DisagreementError: If ranks are in different calls; the file is then as open as before.
+        """
+        if self._closed:
+            return
+        errors = []
+        for call in self._calls_to_close():
+            error = _raised_by(call)
+            if isinstance(error, DisagreementError):  # other ranks are in another call
+                raise error
+            errors.append(error)
+        self._closed = True
+        self._store.leave()
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def _calls_to_close(self) -> Iterator[Callable[[], Any]]:
+        for variable in self._open:
+            yield variable.opened.close
+        if any(variable.is_changed for variable in self._open):
+            yield self._store.publish
+        yield self._store.anchor.close
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._closed
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        if kind is None:
+            self.close()
+            return
+        # After an exception the other ranks may be anywhere: do not wait for them.
+        self._closed = True
+        for file in (*(variable.opened for variable in self._open), self._store.anchor):
+            file.abandon()
+        self._store.leave()
+
+    def __repr__(self) -> str:
+        return (f"<penstock.Dataset {self.path!r}: {', '.join(self) or 'no variables'}, "
+                f"{'closed' if self.closed else f'open for {self.mode!r}'}>")
+
+
+def _raised_by(call: Callable[[], Any]) -> Optional[Exception]:
+    """The other files are closed all the same."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+@dataclass
+class GivenDataset:
+    """The arguments of `open_dataset`. By default what tells of a problem with them."""
+
+    name: bytes = b""
+    mode: str = "r"
+    container: str = "hdf5"
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    hints: Optional[Mapping[str, Any]] = None
+    settings: Optional[_core._Settings] = None
+    problem: Optional[Exception] = None
+
+    @staticmethod
+    def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any) -> GivenDataset:
+        given = GivenDataset(path_bytes(path), plain_text(mode, "mode"), hints=hints)
+        replaces(False, given.mode)
+        given.container = _container_of(path, plain_text(container, "container"))
+        if attributes is not None and given.mode != "w":
+            raise ArgumentError(f"attributes= is for a file that is made (mode 'w'), not for mode {given.mode!r}: set "
+                                "them by ds.attrs")
+        given.attributes = {name: checked(name, value) for name, value in dict(attributes or {}).items()}
+        given.settings = _core._Settings(dict(hints or {}))
+        return given
+
+
+def _container_of(path: Any, container: str) -> str:
+    known = sorted(set(CONTAINERS.values()))
+    if container == "auto":
+        container = CONTAINERS.get(os.path.splitext(os.fsdecode(path))[1].lower(), "")
+    if container not in known:
+        raise ArgumentError(f"'{os.fsdecode(path)}' is no file of several variables: its name would end in "
+                            f"{', '.join(CONTAINERS)}, or container= say {' or '.join(map(repr, known))}")
+    return container
+
+
+def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: Optional[Mapping[str, Any]] = None,
+                 hints: Optional[Mapping[str, Any]] = None, container: str = "auto") -> Dataset:
+    """Opens a file of several variables, which may share dimensions. Collective over ``comm``.
+
+    >>> with ps.open_dataset("run.nc", "w", comm=comm, attributes={"title": "heat"}) as ds:
+    ...     u = ds.create("u", shape=(None, 64, 48), dtype="f4", dims=("time", "y", "x"))
+    ...     u[0, rows] = block
+
+    Args:
+        path: The file. A name that ends in .h5, .hdf5 or .he5 is that of an HDF5 file, in .nc or .nc4 of a netCDF-4
+            file.
+        mode: "r"; "r+" (read and write: the file exists, and takes more variables); or "w" (made anew, its old content
+            dropped).
+        comm: An mpi4py communicator. None: this process alone; MPI need not be there.
+        attributes: Of a new file: a dictionary of texts, numbers and arrays.
+        hints: Settings by name, as of `penstock.open`, for each variable.
+        container: "hdf5", "netcdf", or "auto": by the name.
+
+    Returns:
+        The open file. Close it, or use it as a context manager.
+
+    Raises:
+        ArgumentError: For a value that no such file takes, a container that has no variables, and a hint that there is
+            not.
+        FormatError: If the file is none of that container, or damaged.
+        StorageError: If the operating system refuses, or another program has locked the file.
+        DisagreementError: If ranks passed different arguments.
+
+    The same class is raised on every rank, and no file is changed then.
+    """
+    address = comm_address(comm)
+    try:
+        given = GivenDataset.of(path, mode, attributes, hints, container)
+    except Exception as error:  # the other ranks must hear of it
+        given = GivenDataset(name_of(path), problem=as_problem(error))
+    return Dataset(given, address)

@@ -1,0 +1,240 @@
+"""The variables of an HDF5 or netCDF-4 file that is opened as a whole.
+
+All ranks have the file itself open (`anchor`), and meet there. Rank 0 looks at what is in it, once, and makes new
+variables. The elements of a variable are opened when it is read or written for the first time, like those of a dataset
+that is opened alone; but what HDF5 has open of the file meanwhile is one thing for all of them, and so is the moment
+in which the file tells of what they have got (placing.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from .. import _core
+from .._chunks import NONE, Members
+from .._core import ArgumentError, FormatError
+from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
+from .._values import descr_of
+from . import hdf5
+from .attributes import Attributes, Keeper
+from .dataset import Opening, kind_of, refused
+from .hdf5 import told_in_words
+from .placing import Placer, WrittenFile
+from .wanted import Found, Wanted, digest
+
+if TYPE_CHECKING:
+    from .._open import Given
+
+
+class StoredVariables:
+    """Of one file, on every rank."""
+
+    def __init__(self, comm: int, path: str, mode: str, container: str, hints: Optional[_core._Settings],
+                 settle: Callable[[], None]):
+        """`settle`: collective; brings the file up to date, before rank 0 has the format's library change it."""
+        self.path, self.mode, self.container = path, mode, container
+        self.attrs: MutableMapping[str, Any] = {}
+        self.found: dict[str, Found] = {}
+        self._comm, self._name, self._hints, self._settle = comm, os.fsencode(path), hints, settle
+        self._kind = kind_of(container)
+        self._written = WrittenFile(path)  # of use on rank 0 alone
+        self._made = False  # on rank 0: whether the file was not there before
+
+    # ---- opening
+
+    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> None:
+        """Collective. `problem`: what this rank has found wrong with the arguments."""
+        common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
+                  "attributes": str({name: digest(np.asarray(value)) for name, value in attributes.items()})}
+        seen = ask_first_rank(self._comm, self._name, common, self._in_words(lambda: self._look(attributes)),
+                              self.mode != "r", problem)
+        try:
+            self.anchor = _core._open(self._comm, self._name, "r" if self.mode == "r" else "r+", [0], "|u1", 1, "C", 0,
+                                      "raw", self._hints, NONE, None, None)
+            if seen is None:
+                seen = ask_first_rank_of(self.anchor, {"the call": "open_dataset"},
+                                         self._in_words(lambda: self._make_anew(attributes)), True)
+        except Exception:
+            self._take_away()
+            raise
+        values, self.found = seen
+        keeper = Keeper(self._kind, self.path, "/", self._written)
+        self.attrs = Attributes(self.anchor, self.path, values, keeper, self._settle)
+
+    def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
+        def in_words() -> Any:
+            with told_in_words(self.path, doing):
+                return work()
+
+        return in_words
+
+    def _look(self, attributes: Mapping[str, Any]) -> Any:
+        """On rank 0. None: the file is there, and has to be made anew."""
+        hdf5.import_or_refuse("h5py")
+        if self.container == "netcdf":
+            hdf5.import_or_refuse("h5netcdf")
+        there = hdf5.check_regular(self.path)
+        if self.mode != "w":
+            if not there:
+                raise hdf5.refused_by_system(self.path, 2, "open")
+            hdf5.check_signature(self.path)
+            seen = self._kind.variables(self.path)
+            if self.mode == "r+":
+                self._written.lock()
+            return seen
+        if there:
+            hdf5.check_lock(self.path)
+            return None
+        return self._make_file("x", attributes)
+
+    def _make_anew(self, attributes: Mapping[str, Any]) -> Any:
+        hdf5.check_lock(self.path)
+        return self._make_file("w", attributes)
+
+    def _make_file(self, mode: str, attributes: Mapping[str, Any]) -> Any:
+        self._made = mode == "x"
+        try:
+            self._kind.make_file(self.path, mode, attributes)
+            self._written.lock()
+            return self._kind.variables(self.path)
+        except FileExistsError:  # somebody else has made it since it was looked for
+            self._made = False
+            raise
+        except Exception:
+            self._take_away()
+            raise
+
+    def _take_away(self) -> None:
+        """On rank 0, if it has made the file and not all ranks can open it."""
+        self._written.leave()
+        if self._made:
+            self._made = False
+            os.unlink(self.path)
+
+    # ---- variables
+
+    def create(self, give: Callable[[], Given]) -> dict[str, Found]:
+        """Collective. What was made, by name: the variable, and coordinates that were given with its dimensions."""
+        problem, common = None, {"the call": "create"}
+        wanted: Any = None
+        try:
+            wanted = give().wanted
+            wanted.check_new()
+            self._try_chunks(wanted)
+            common.update(wanted.common())
+        except Exception as error:  # the other ranks must hear of it
+            problem = as_problem(error)
+        self._settle()
+        made = ask_first_rank_of(self.anchor, common, self._in_words(lambda: self._make(wanted), "make a variable of"),
+                                 True, problem)
+        self.found.update(made)
+        return made
+
+    def _try_chunks(self, wanted: Wanted) -> None:
+        """Raises where the library has no such chunks or filters."""
+        if wanted.chunks and wanted.dtype is not None:
+            members: Members = (list(wanted.chunks), [], "", bytes(wanted.dtype.itemsize), [], "")
+            _core._open(0, self._name, "r", list(wanted.new_shape), descr_of(wanted.dtype), wanted.dtype.itemsize, "C",
+                        0, "raw", self._hints, members, (list(wanted.filters), b"", wanted.new_shape[0], None, None),
+                        None).close()
+
+    def _make(self, wanted: Wanted) -> dict[str, Found]:
+        """On rank 0. Nothing has changed where it raises."""
+        self._check(wanted)
+        with self._left():
+            try:
+                with refused(wanted):
+                    self._kind.make(self.path, "r+", wanted)
+                return self._newly_found(wanted)
+            except Exception:
+                self._kind.remove(self.path, wanted)
+                raise
+
+    def _check(self, wanted: Wanted) -> None:
+        import h5py
+
+        assert wanted.dataset is not None
+        with h5py.File(self.path, "r") as file:
+            there = hdf5.dataset_in(file, self._kind.name_in_file(file, wanted.dataset), self.path)
+            if there is not None and self._kind.is_array(there):
+                raise ArgumentError(f"'{self.path}' has a variable {wanted.dataset[1:]} already; choose another name")
+        self._kind.check_new(wanted)
+        with refused(wanted):
+            self._kind.make(self.path, "w", wanted, dry=True)
+        self._kind.check_beside(self.path, wanted)
+
+    def _newly_found(self, wanted: Wanted) -> dict[str, Found]:
+        import h5py
+
+        assert wanted.dataset is not None and wanted.dtype is not None
+        found = {}
+        group, _, name = wanted.dataset[1:].rpartition("/")
+        with h5py.File(self.path, "r") as file:
+            for one, dims in [(name, wanted.dim_names),
+                              *((dim, (dim,)) for dim, values in wanted.dims or () if values is not None)]:
+                path = f"{group}/{one}".lstrip("/")
+                if path in self.found or path in found:
+                    continue
+                dataset = file[self._kind.name_in_file(file, "/" + path)]
+                found[path] = hdf5.found_in(dataset, dims, placed=False)
+        found[wanted.dataset[1:]].dtype = wanted.dtype
+        return found
+
+    def attributes_of(self, found: Found) -> MutableMapping[str, Any]:
+        return Attributes(self.anchor, self.path, dict(found.attrs),
+                          Keeper(self._kind, self.path, found.name, self._written), self._settle)
+
+    def open_variable(self, found: Found, is_new: bool) -> Any:
+        """Collective: its elements. `is_new`: nobody has written any. The ranks compare which variable they mean."""
+        lacks_space = found.refused == hdf5.NO_SPACE and self.mode == "r+"
+        lacks_place = found.chunks is not None or lacks_space
+        if lacks_space:
+            self._settle()
+        work = self._in_words(lambda: None if is_new or not lacks_place else self._located(found))
+        found = ask_first_rank_of(self.anchor, {"variable": found.name}, work) or found
+        if found.refused:
+            raise FormatError(f"'{self.path}': variable {found.name[1:]} {found.refused}, so that Penstock cannot read "
+                              "its elements as they are; penstock.open(..., dataset=..., decode=True) has rank 0 "
+                              "decode them")
+        grows = found.grows and self.mode != "r"
+        shape = (_core.unlimited, *found.shape[1:]) if grows else found.shape
+        wanted = Wanted(self.path, "r" if self.mode == "r" else "r+", self.container, found.name, shape, found.dtype)
+        opening = Opening(self._comm, self._name, self._hints, wanted, self._kind)
+        if found.chunks is not None and self.mode != "r" and self._written.is_locked:
+            opening.placer = Placer(self.path, found.name, found.chunks.places, self._written)
+        return opening.open_found(found)
+
+    def _located(self, found: Found) -> Found:
+        """On rank 0: with its place in the file, or those of its chunks."""
+        import h5py
+
+        if found.refused:
+            with self._left():
+                hdf5.give_space(self.path, found.name)
+        with h5py.File(self.path, "r") as file:
+            now = hdf5.found_in(file[found.name], found.dims)
+        return replace(now, shape=found.shape, dtype=now.dtype if found.refused else found.dtype)
+
+    @contextmanager
+    def _left(self) -> Iterator[None]:
+        """The format's library may change the file meanwhile."""
+        self._written.leave()
+        try:
+            yield
+        finally:
+            self._written.lock()
+
+    # ---- the file as a whole
+
+    def publish(self) -> None:
+        """Collective: the file tells of all that its variables have got, which is on the device."""
+        ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(self._written.publish, "write"), True)
+
+    def leave(self) -> None:
+        self._written.leave()
