@@ -199,7 +199,8 @@ class Dataset(Mapping[str, Variable]):
 
         Args:
             name: Its name, with its groups, as "run/u", which are made.
-            shape: Extents, 1 to 8, in elements. None for the first: it can grow, and has none yet.
+            shape: Extents, 1 to 8, in elements. None for the first: it can grow, and has no step yet; or as many as its
+                dimension, where it has the coordinates of that.
             dtype: Type of its elements; what netCDF does not have (bool, complex) it refuses.
             dims: Names of its dimensions, as ("time", "y", "x"); a netCDF-4 file needs them. A variable that has the
                 name of its only dimension has the coordinates of that dimension. Or a mapping of these names to the
@@ -225,7 +226,7 @@ class Dataset(Mapping[str, Variable]):
                "fill_value": fill_value, "attributes": attributes}
         self._require_open()
         self._add(self._store.create(lambda: given_for(self.path, "r+", shape, dtype, None, 0, self._hints,
-                                                       self.container, how)), is_new=True)
+                                                       self.container, how), self.dims), is_new=True)
         return self[name]
 
     def sync(self) -> None:
@@ -242,13 +243,12 @@ class Dataset(Mapping[str, Variable]):
         """Collective. The file tells of all that was written to variables in chunks."""
         changed = [variable for variable in self._open if variable.is_changed]
         errors = [error for variable in changed if (error := _raised_by(variable.opened.sync)) is not None]
-        if not errors:
-            for variable in changed:
-                variable.is_changed = False
-        if changed and not errors:
-            self._store.publish()
         if errors:
             raise errors[0]
+        if changed:
+            self._store.publish()
+        for variable in changed:
+            variable.is_changed = False
 
     def close(self) -> None:
         """Returns when all that was written is in the file. Collective. A second call does nothing.

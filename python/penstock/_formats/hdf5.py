@@ -62,7 +62,7 @@ def told_in_words(path: str, doing: str) -> Iterator[None]:
 
 
 def locked(path: str) -> StorageError:
-    error = StorageError(f"'{path}' is open in another program (or in this one, by h5py), which has locked it: "
+    error = StorageError(f"'{path}' is open in another program (or in this one), which has locked it: "
                          "close it there first")
     error.errno, error.filename = errno.EAGAIN, path
     return error
@@ -252,7 +252,7 @@ def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]], placed: boo
         refused = "is a single value, with no dimension"
     if not refused and offset is None and dataset.size and chunks is None:
         refused = NO_SPACE
-    dtype = np.dtype(object) if refused else plain_type(dataset.dtype)
+    dtype = np.dtype(object) if refused not in ("", NO_SPACE) else plain_type(dataset.dtype)
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
                  plain_attributes(dataset.attrs), refused, chunks=chunks,
                  grows=chunks is not None and dataset.maxshape[0] is None)

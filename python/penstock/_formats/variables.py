@@ -119,13 +119,16 @@ class StoredVariables:
 
     # ---- variables
 
-    def create(self, give: Callable[[], Given]) -> dict[str, Found]:
-        """Collective. What was made, by name: the variable, and coordinates that were given with its dimensions."""
+    def create(self, give: Callable[[], Given], lengths: Mapping[str, int]) -> dict[str, Found]:
+        """Collective. What was made, by name: the variable, and coordinates that were given with its dimensions.
+        `lengths`: of the dimensions, by name."""
         problem, common = None, {"the call": "create"}
         wanted: Any = None
         try:
             wanted = give().wanted
             wanted.check_new()
+            if self.container == "netcdf" and wanted.dim_names == (wanted.dataset.rpartition("/")[2],):
+                wanted.steps = lengths.get(wanted.dataset[1:], 0)  # coordinates are as long as their dimension
             self._try_chunks(wanted)
             common.update(wanted.common())
         except Exception as error:  # the other ranks must hear of it

@@ -91,6 +91,7 @@ class Wanted:
     fill: Optional[bytes] = None  # an element
     attributes: Mapping[str, Any] = field(default_factory=dict)
     chunks: tuple[int, ...] = ()  # as given, or chosen
+    steps: int = 0  # of one that grows, when it is made
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
@@ -158,7 +159,7 @@ class Wanted:
     @property
     def new_shape(self) -> tuple[int, ...]:
         """Of a dataset that is made."""
-        return (0, *self.shape[1:]) if self.grows else self.shape
+        return (self.steps, *self.shape[1:]) if self.grows else self.shape
 
     def check_new(self) -> None:
         """What is needed to make a dataset."""

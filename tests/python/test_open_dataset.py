@@ -1,0 +1,437 @@
+"""Files of several variables, opened as a whole: HDF5 and netCDF-4, as other programs see them."""
+
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from conftest import run_ranks, tell_cases
+from scripts import CASES, HEAD
+
+pytestmark = pytest.mark.ranks
+
+h5py = pytest.importorskip("h5py")
+h5netcdf = pytest.importorskip("h5netcdf")
+xarray = pytest.importorskip("xarray")
+from penstock._formats import placing  # noqa: E402
+
+
+def seen_by_xarray(path):
+    """By each of its engines that is installed."""
+    engines = {".nc": ("h5netcdf", "netcdf4")}[path.suffix]
+    for engine in engines:
+        if engine in xarray.backends.list_engines():
+            with xarray.open_dataset(path, engine=engine, decode_times=False) as seen:
+                yield seen
+
+
+# ---- several ranks write and read
+
+
+TOGETHER = HEAD + """
+name = NAME
+ny, nx = 13, 10
+u, v = np.random.default_rng(3).random((2, 7, ny, nx)).astype("f4")
+rows = slice(ny * rank // size, ny * (rank + 1) // size)
+with ps.open_dataset(name, "w", comm=comm, attributes={"title": "heat"}) as ds:
+    assert (len(ds), ds.dims, bool(ds), ds.container) == (0, {}, True, CONTAINER)
+    time = ds.create("time", (None,), "f8", ("time",), attributes={"units": "s"})
+    ds.create("y", ny, "f8", ("y",))[:] = np.arange(ny) / 2
+    ds.create("u", (None, ny, nx), "f4", ("time", "y", "x"), chunks=(1, 5, nx), compressors="zstd", attributes={"units": "K"})
+    ds.create("v", (None, ny, nx), "f4", ("time", "y", "x"), chunks=(2, ny, 3), compressors="shuffle,gzip", fill_value=-1)
+    for t in range(3):
+        ds["u"][t, rows] = u[t, rows]
+        time[t] = t * 0.5
+        ds["v"].append(v[t, rows], rows)
+    ds.sync()
+    ds["u"].attrs["note"] = "after three steps"
+    ds["u"][0, rows] = u[0, rows]  # is pending when a variable is made
+    ds.create("rank", (ny, nx), "i4", ("y", "x"))[rows] = rank
+    for t in range(3, 5):
+        ds["v"][t, rows] = v[t, rows]
+        handle = ds["u"].write_begin(u[0, rows] + t, (0, rows)) if t == 4 else None
+        ds["u"][t, rows] = u[t, rows]
+        time[t] = t * 0.5
+        if handle: handle.wait()
+    u[0] += 4
+    ds.attrs["steps"] = 5
+    assert ds["u"].shape == (5, ny, nx) and ds.dims == {"time": 5, "y": ny, "x": nx} and time.shape == (5,)
+    assert np.array_equal(ds["u"][...], u[:5]) and ds["u"].dims == ("time", "y", "x") and ds["v"].fill_value == -1
+assert ds.closed and not ds
+with ps.open_dataset(name, "r+", comm=comm) as ds:
+    for t in range(5, 7):
+        ds["u"][t, rows] = u[t, rows]
+        ds["v"][t, rows] = v[t, rows]
+        ds["time"].append(np.float64(t * 0.5))
+    v[1] = -v[1]
+    ds["v"][1, rows] = v[1, rows]
+    ds["u"].attrs["note"] = "after seven"
+    del ds.attrs["steps"]
+with ps.open_dataset(name, comm=comm) as ds:
+    assert sorted(ds) == ["rank", "time", "u", "v", "y"] and "u" in ds and "x" not in ds
+    assert ds["u"].shape == (7, ny, nx) and dict(ds.attrs) == {"title": "heat"} and ds["u"].chunks == (1, 5, nx)
+    assert dict(ds["u"].attrs) == {"units": "K", "note": "after seven"}
+    assert np.array_equal(ds["u"][3, ..., rank], u[3, :, rank]) and np.array_equal(ds["u"][...], u)
+    assert np.array_equal(ds["v"][...], v) and np.array_equal(ds["time"][...], np.arange(7) / 2)
+    assert ds["rank"][0, 0] == 0 and ds["rank"][ny - 1, 0] == size - 1
+"""
+
+
+def written(path, ranks):
+    container = {".h5": "hdf5", ".nc": "netcdf"}[path.suffix]
+    run_ranks(path.parent, TOGETHER.replace("NAME", repr(path.name)).replace("CONTAINER", repr(container)), ranks)
+    u, v = np.random.default_rng(3).random((2, 7, 13, 10)).astype("f4")
+    u[0] += 4
+    v[1] = -v[1]
+    return u, v
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("name", ["t.nc", "t.h5"])
+def test_ranks_write_variables_together(tmp_path, name, ranks):
+    path = tmp_path / name
+    u, v = written(path, ranks)
+    with h5py.File(path) as file:
+        assert np.array_equal(file["v"], v) and file["u"].shape == u.shape and file["u"].maxshape == (None, 13, 10)
+        assert np.array_equal(file["time"], np.arange(7) / 2) and file.attrs["title"] == "heat"
+    if path.suffix == ".nc":
+        for seen in seen_by_xarray(path):
+            assert np.array_equal(seen["v"], v) and seen["u"].dims == ("time", "y", "x") and dict(seen.sizes) == {"time": 7, "y": 13, "x": 10}
+            assert set(seen.coords) == {"time", "y"} and seen["time"].attrs["units"] == "s" and seen.attrs == {"title": "heat"}
+            assert np.array_equal(seen["y"], np.arange(13) / 2) and seen.encoding["unlimited_dims"] == {"time"}
+            assert seen["u"].attrs == {"units": "K", "note": "after seven"} and seen["rank"].max() == ranks - 1
+
+
+REWRITTEN = HEAD + """
+import h5py
+random = np.random.default_rng(11)  # the same on every rank
+model = {n: random.integers(0, 4, (4, 12, 20)).astype("f8") for n in "abc"}
+d = ps.distribute((12, 20), comm, kind=("block", "block"))
+mine = tuple(slice(low, up) for low, up, _, _ in d.section.dimensions)
+def check():
+    comm.Barrier()
+    if rank == 0:
+        with h5py.File("r.h5") as file:
+            for n in model:
+                assert np.array_equal(file[n], model[n]), n
+    comm.Barrier()
+with ps.open_dataset("r.h5", "w", comm=comm) as ds:
+    for n in model:
+        ds.create(n, (None, 12, 20), "f8", chunks=(1, 5, 20), compressors=None if n == "c" else "gzip")
+        for t in range(4):
+            ds[n][t, *mine] = model[n][t][mine]
+check()
+with ps.open_dataset("r.h5", "r+", comm=comm) as ds:
+    for turn in range(8):
+        for n in random.permutation(list(model))[: 1 + turn % 3].tolist():
+            t = int(random.integers(0, len(model[n]) + 1))
+            new = random.integers(0, 2 + random.integers(0, 1000), (12, 20)).astype("f8")
+            model[n] = np.concatenate([model[n][:t], [new], model[n][t + 1 :]])
+            ds[n][t, *mine] = new[mine]
+            assert np.array_equal(ds[n][t], new)
+        if turn % 3 == 1:
+            ds.sync()
+            check()
+        if turn == 6:
+            ds.attrs["turn"] = turn
+            check()
+check()
+""".replace("[t, *mine]", "[(t, *mine)]")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_chunks_of_several_variables_move(mpirun, ranks):
+    """Compressed chunks that get another size, and others that are new, while all variables are open."""
+    mpirun(REWRITTEN, ranks)
+
+
+# ---- dimensions
+
+
+def test_variables_along_one_unlimited_dimension(tmp_path):
+    path = tmp_path / "d.nc"
+    with ps.open_dataset(path, "w") as ds:
+        u = ds.create("u", (None, 3), "f4", {"time": None, "x": [1.0, 2.0, 4.0]}, fill_value=-1)
+        assert list(ds) == ["u", "x"] and ds["x"][...].tolist() == [1, 2, 4]
+        for t in range(5):
+            u[t] = np.arange(3) + t
+        assert ds.create("time", (None,), "f8", ("time",)).shape == (5,)  # after the others
+        for t in range(2):
+            ds["time"][t] = 10 * t
+        ds.create("late", (None, 3), "i4", ("time", "x"), fill_value=-7)[0] = 5
+        ds.create("g/q", (4,), "i2", ("x",))[:] = 3
+        assert ds.dims == {"time": 5, "x": 3, "g/x": 4} and ds["late"].shape == (1, 3)
+    with h5py.File(path) as file:  # each has its own steps; the coordinates are as long as the dimension
+        assert (file["u"].shape, file["late"].shape, file["time"].shape) == ((5, 3), (1, 3), (5,))
+    for seen in seen_by_xarray(path):
+        assert dict(seen.sizes) == {"time": 5, "x": 3} and seen["time"].values[:2].tolist() == [0, 10]
+        assert np.array_equal(seen["u"][4], [4, 5, 6]) and seen["late"].shape == (5, 3)
+        assert (seen["late"][0] == 5).all() and seen["late"][1:].isnull().all()
+    if shutil.which("ncdump"):
+        shown = subprocess.run(["ncdump", path], capture_output=True, text=True, check=True).stdout
+        for line in ("time = UNLIMITED ; // (5 currently)", "4, 5, 6 ;", "time = 0, 10, 0, 0, 0 ;", "x = 1, 2, 4 ;"):
+            assert line in shown, shown
+    with ps.open_dataset(path, "r+") as ds:
+        assert ds.dims == {"time": 5, "x": 3, "g/x": 4} and ds["late"].shape == (1, 3)
+        ds["late"][1] = 6
+        ds["u"][5] = 9
+    with ps.open_dataset(path) as ds:
+        assert (ds["late"].shape, ds["u"].shape, ds["time"].shape) == ((2, 3), (6, 3), (6,))
+
+
+def test_files_of_h5netcdf(tmp_path):
+    path, whole = tmp_path / "x.nc", np.random.default_rng(1).random((5, 6))
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions = {"y": 5, "x": 6, "t": None}
+        file.attrs["title"] = "other"
+        file.create_variable("u", ("y", "x"), "f8", data=whole, chunks=(2, 2), compression="gzip").attrs["units"] = "K"
+        file.create_variable("x", ("y", "x"), "f8", data=whole + 1)  # no coordinate: has another name in HDF5
+        file.create_variable("empty", ("y",), "f8")
+        file.create_variable("packed", ("y",), "f8", data=whole[:, 0], chunks=(5,), compression="lzf")
+        file.create_variable("single", (), "f8", data=3.0)
+        file.create_group("g").create_variable("w", ("x",), "i4", data=np.arange(6))
+    with ps.open_dataset(path, "r+") as ds:
+        assert sorted(ds) == ["empty", "g/w", "packed", "single", "u", "x"] and ds.attrs["title"] == "other"
+        assert ds["u"].dims == ("y", "x") == ds["x"].dims and ds["u"].attrs["units"] == "K"
+        ds["u"][0] = whole[0] = 0
+        ds["empty"][1:] = 2
+        assert np.array_equal(ds["x"][1:], whole[1:] + 1)
+        assert ds["g/w"][...].tolist() == list(range(6))
+        for name, words in (("packed", "lzf.*decode=True"), ("single", "single value")):
+            with pytest.raises(ps.FormatError, match=words):
+                ds[name][...]
+    with h5netcdf.File(path) as file:
+        assert np.array_equal(file.variables["u"][...], whole) and file.variables["empty"][1:].tolist() == [2] * 4
+
+
+# ---- what is refused, before anything changes
+
+
+BAD = [
+    ({"name": "u"}, ps.ArgumentError, "has a variable u already"), ({"name": 3}, ps.ArgumentError, "must be a name"),
+    ({"name": "u/w"}, ps.FormatError, "/u is a dataset"), ({"shape": (4,)}, ps.FormatError, "'x' has 3 elements, not 4"),
+    ({"shape": None}, ps.ArgumentError, "shape= is needed"), ({"dtype": None}, ps.ArgumentError, "dtype= is needed"),
+    ({"shape": (3, None), "dims": ("x", "t")}, ps.ArgumentError, "only the first dimension"),
+    ({"shape": (None,), "dims": ("x",)}, ps.FormatError, "'x' is not unlimited"), ({"dims": None}, ps.ArgumentError, "dims= is needed"),
+    ({"dims": {"x": [1.0, 2.0, 3.0]}}, ps.FormatError, "other coordinates or none"), ({"dtype": "c8"}, ps.ArgumentError, "complex64"),
+    ({"chunks": (0,)}, ps.ArgumentError, "an extent of 1 or more"), ({"chunks": 1 << 30}, ps.ArgumentError, "1 GiB"),
+    ({"compressors": "gzip:11"}, ps.ArgumentError, "level must be"), ({"compressors": "lzf"}, ps.ArgumentError, "no filter"),
+    ({"fill_value": "q"}, ps.ArgumentError, "fill_value"), ({"attributes": {"CLASS": 1}}, ps.ArgumentError, "CLASS"),
+]
+
+
+@pytest.mark.parametrize("how,kind,words", BAD)
+def test_variables_that_cannot_be_made(tmp_path, how, kind, words):
+    path = tmp_path / "n.nc"
+    with ps.open_dataset(path, "w") as ds:
+        ds.create("u", (3,), "f8", ("x",))[:] = 1
+        ds.sync()
+        before = path.read_bytes()
+        with pytest.raises(kind, match=words):
+            ds.create(**{"name": "w", "shape": (3,), "dtype": "f8", "dims": ("x",), **how})
+        assert path.read_bytes() == before and list(ds) == ["u"]
+        ds.create("w", (3,), "f8", ("x",))
+
+
+def test_opens_that_fail(tmp_path):
+    (tmp_path / "text.nc").write_text("no file of HDF5")
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        file["old"] = [1.0]
+    before = (tmp_path / "old.h5").read_bytes()
+    for name, mode, how, kind, words in (
+            ("u.npy", "w", {}, ps.ArgumentError, "no file of several variables"), ("a.nc", "r", {}, FileNotFoundError, "a.nc"),
+            ("a.nc", "q", {}, ps.ArgumentError, "mode 'q'"), ("a.nc", "w", {"container": "npy"}, ps.ArgumentError, "container="),
+            ("old.h5", "r+", {"attributes": {"a": 1}}, ps.ArgumentError, "ds.attrs"), ("a.nc", "w", {"attributes": {"a": {}}}, ps.ArgumentError, "'a'"),
+            ("old.h5", "w", {"hints": {"nix": 1}}, ps.ArgumentError, "no hint 'nix'"), ("text.nc", "r+", {}, ps.FormatError, "text.nc"),
+            (".", "w", {"container": "hdf5"}, ps.StorageError, "directory")):
+        with pytest.raises(kind, match=words):
+            ps.open_dataset(tmp_path / name, mode, **how)
+    assert sorted(os.listdir(tmp_path)) == ["old.h5", "text.nc"] and (tmp_path / "old.h5").read_bytes() == before
+
+
+def test_a_file_that_is_open_for_writing(tmp_path):
+    path, how = tmp_path / "l.h5", {"shape": (None, 4), "dtype": "f8"}
+    with h5py.File(path, "w"), pytest.raises(ps.StorageError, match="open in another program"):
+        ps.open_dataset(path, "w")
+    with ps.open_dataset(path, "w") as ds:
+        ds.create("u", **how)[0] = 1
+        ds.sync()
+        for refused in (lambda: ps.open_dataset(path, "r+"), lambda: ps.open_dataset(path, "w"),
+                        lambda: ps.open(path, "r+", dataset="u", **how), lambda: ps.open(path, "r+", dataset="v", **how)):
+            with pytest.raises(ps.StorageError, match="open in another program"):
+                refused()
+        with pytest.raises(OSError):
+            h5py.File(path, "r+")
+        with ps.open_dataset(path) as seen, h5py.File(path) as file:
+            assert seen["u"].shape == (1, 4) == file["u"].shape
+    with ps.open_dataset(path, "r+"), ps.open_dataset(path):
+        pass
+    h5py.File(path, "r+").close()
+
+
+def test_reading_and_closed_files(tmp_path):
+    path = tmp_path / "c.nc"
+    with ps.open_dataset(path, "w") as ds:
+        ds.create("u", (None, 2), "f8", ("t", "x")).append(np.ones(2))
+    with ps.open_dataset(path) as ds:
+        u = ds["u"]
+        assert u.last_method == ""
+        for change in (lambda: u.append(np.ones(2)), lambda: u.write(np.ones((1, 2)), ...), lambda: ds.create("v", (2,), "f8", ("x",)),
+                       lambda: ds.attrs.update(a=1), lambda: u.attrs.update(a=1), lambda: u.__setitem__(1, 1)):
+            with pytest.raises(ps.StateError):
+                change()
+        with pytest.raises(KeyError, match="no variable 'v'; it has u"):
+            ds["v"]
+    ds.close()
+    for change in (lambda: u[...], lambda: ds.sync(), lambda: ds.create("v", (2,), "f8", ("x",)), lambda: ds.attrs.update(a=1)):
+        with pytest.raises(ps.StateError, match="closed"):
+            change()
+
+
+def test_a_block_that_is_left_by_an_exception(tmp_path, capfd):
+    path = tmp_path / "e.h5"
+    with pytest.raises(ZeroDivisionError), ps.open_dataset(path, "w") as ds:
+        ds.create("u", (None, 4), "f8", compressors="gzip")[0] = 1
+        ds.create("v", (None, 4), "f8")[0] = 1
+        ds.sync()
+        ds["u"][1] = ds["v"][1] = 2
+        raise ZeroDivisionError
+    assert "LOST DATA" in capfd.readouterr().err
+    with h5py.File(path, "r+") as file:
+        assert np.array_equal(file["u"], np.ones((1, 4))) and np.array_equal(file["v"], np.ones((1, 4)))
+
+
+def test_chunks_of_one_variable_that_get_no_place(tmp_path, monkeypatch):
+    """The file tells of none of those that its variables have got since."""
+    path = tmp_path / "p.h5"
+    ds = ps.open_dataset(path, "w")
+    for name in "uv":
+        ds.create(name, (None, 4), "f8", compressors="gzip")[0] = 1
+    ds.sync()
+    ds["u"][1], ds["v"][1] = 2, 2
+    with monkeypatch.context() as patch:
+        patch.setattr(placing.Overlay, "chunk", None)
+        with pytest.raises(ps.InternalError):
+            ds["v"].read(...)
+    with pytest.raises(ps.StorageError, match="chunks of /v could not be written; the file is as it was at the last sync"):
+        ds.sync()
+    with pytest.raises(ps.StorageError, match="chunks of /v could not"):
+        ds.close()
+    assert ds.closed
+    with h5py.File(path, "r+") as file:
+        assert np.array_equal(file["u"], np.ones((1, 4))) and np.array_equal(file["v"], np.ones((1, 4)))
+
+
+# ---- several ranks are told alike
+
+
+DIFFERENT = CASES + """
+import h5py
+def make(name="s.nc", mode="w", **how):
+    return ps.open_dataset(name, mode, **{"comm": comm, **how})
+cases["path"] = lambda: tell(lambda: make("other.nc" if last else "s.nc"))
+cases["mode"] = lambda: tell(lambda: make(mode="r+" if last else "w"))
+cases["container"] = lambda: tell(lambda: make(container="hdf5" if last else "netcdf"))
+cases["attributes"] = lambda: tell(lambda: make(attributes={"a": int(last)}))
+cases["bad attributes"] = lambda: tell(lambda: make(attributes={"a": object() if last else 1}))
+cases["bad mode"] = lambda: tell(lambda: make(mode="q" if last else "w"))
+cases["hint"] = lambda: tell(lambda: make(hints={"method": "direct"} if last else None))
+@case
+def nothing_is_left():
+    comm.Barrier()
+    tell(lambda: " ".join(n for n in sorted(os.listdir()) if n.endswith(".nc")))
+@case
+def creates():
+    with make("a.nc") as ds:
+        ds.create("u", (4,), "f8", ("x",))
+        comm.Barrier()
+        before = open("a.nc", "rb").read()
+        for by_last in ({"name": "w"}, {"shape": (5,)}, {"dtype": "f4"}, {"dims": ("z",)}, {"chunks": 2}, {"compressors": "gzip"},
+                        {"attributes": {"a": 1}}, {"fill_value": 3}):
+            tell(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
+        tell(lambda: ds.create("v", (4,), object if last else "f8", ("x",)))
+        tell(lambda: ds.create("v", (4,), "f8", ("x",)) if last else ds.attrs.update(a=1))
+        tell(lambda: ds.attrs.update(a=int(last)))
+        comm.Barrier()
+        tell(lambda: open("a.nc", "rb").read() == before and list(ds) == ["u"])
+@case
+def variables():
+    with make("b.nc") as ds:
+        for name in "uv":
+            ds.create(name, (None, 4), "f8", ("t", "x"))
+        tell(lambda: ds["v" if last else "u"].read(...))
+        tell(lambda: ds["u"].__setitem__(0 if last else 1, 1))
+        tell(lambda: ds["u"].__setitem__(None if last else 0, 1))
+        tell(lambda: ds["u"].__setitem__((0, slice(0, 0) if last else rank), rank))
+        tell(lambda: str(ds["u"][...].tolist()))
+        tell(lambda: ds.create("w", (1,), "f8", ("y",)) if last else ds.close())
+@case
+def rights():
+    if rank == 0:
+        with h5py.File("old.nc", "w") as file:
+            file["old"] = np.full(5, 7.0)
+        os.chmod(".", 0o755)
+        os.chmod("old.nc", 0o600)
+    comm.Barrier()
+    if last:
+        os.seteuid(65534)
+    for mode in ("w", "r+"):
+        tell(lambda: make("old.nc", mode))
+    os.seteuid(0)
+    comm.Barrier()
+    tell(lambda: h5py.File("old.nc")["old"][()].tolist() == [7] * 5)
+"""
+
+
+@pytest.fixture(scope="module")
+def different(tmp_path_factory):
+    script = DIFFERENT if os.geteuid() == 0 else DIFFERENT.replace("@case\ndef rights", "def rights")
+    return tell_cases(tmp_path_factory.mktemp("different"), script)[0]
+
+
+@pytest.mark.parametrize("name,kinds", [
+    *((name, ["DisagreementError"]) for name in ("path", "mode", "container", "attributes", "hint")),
+    ("bad attributes", ["ArgumentError"]), ("bad mode", ["ArgumentError"]), ("nothing_is_left", [""]),
+    ("creates", ["DisagreementError"] * 8 + ["ArgumentError", "DisagreementError", "DisagreementError", ""]),
+    ("variables", ["DisagreementError", "DisagreementError", "DisagreementError", "", "", "DisagreementError"])])
+def test_ranks_that_differ(different, name, kinds):
+    told = different[name]
+    assert told[0] == told[1] == told[2] and [kind for kind, _ in told[0]] == kinds, told
+
+
+def test_what_differing_ranks_leave(different):
+    assert different["nothing_is_left"][0] == [["", ""]] and different["creates"][0][-1] == ["", True]
+    assert different["variables"][0][4][1] == str([[0.0, 1.0, 0.0, 0.0]])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take a right away from a rank")
+def test_a_rank_without_rights(different):
+    told = different["rights"]
+    assert told[0] == told[1] == told[2] and all("Permission denied" in words for _, words in told[0][:2]) and told[0][2] == ["", True], told
+
+
+KILLED = HEAD + """
+with ps.open_dataset("k.h5", "w", comm=comm, attributes={"a": 1}) as ds:
+    d = ps.distribute((40, 40), comm)
+    for name in "uv":
+        ds.create(name, (None, 40, 40), "f8", compressors="gzip")
+    for step in range(3):
+        for name in "uv":
+            ds[name].append(np.full(d.section.shape, step), d)
+    ds.sync()
+    for name in "uv":
+        ds[name].append(np.full(d.section.shape, -1.0), d)
+        ds[name].append(np.full(d.section.shape, -1.0), d)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_synced_survives_a_kill(tmp_path):
+    run_ranks(tmp_path, KILLED, 3, expect=None)
+    with h5py.File(tmp_path / "k.h5") as file:
+        for name in "uv":
+            assert np.array_equal(file[name], np.broadcast_to(np.arange(3.0)[:, None, None], (3, 40, 40)))
+        assert file.attrs["a"] == 1
