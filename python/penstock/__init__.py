@@ -34,7 +34,7 @@ from ._core import FileNotFoundError as FileNotFoundError
 from ._core import IsADirectoryError as IsADirectoryError
 from ._core import PermissionError as PermissionError
 from ._core import version as __version__
-from ._dataset import Dataset, Variable, open_dataset
+from ._dataset import Dataset, open_dataset
 from ._distribution import Distribution, Ghosted, distribute
 from ._explain import explain
 from ._fields import Field, FieldsFile
@@ -52,6 +52,7 @@ from ._tensors.save import save_tensors
 from ._tensors.shard import Shard
 from ._tensors.verify import Verified, verify_tensors
 from ._tiles import Tile
+from ._variable import Variable
 from ._whole import load, save
 
 __all__ = [

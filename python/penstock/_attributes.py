@@ -12,7 +12,7 @@ from ._core import ArgumentError, FormatError
 from ._values import tellable
 
 
-def _plain(value: Any, name: str) -> Any:
+def plain(value: Any, name: str) -> Any:
     """As JSON says it. Raises ArgumentError for what it cannot say."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufSU":
         value = value.tolist()
@@ -20,15 +20,16 @@ def _plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, float):
         if value - value != 0:
-            raise ArgumentError(f"attribute {name} is {value}, which JSON cannot represent; leave it out, or write it as text")
+            raise ArgumentError(f"attribute {name} is {value}, which JSON cannot represent; leave it out, or "
+                                "write it as text")
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{name}[{place}]") for place, item in enumerate(value)]
+        return [plain(item, f"{name}[{place}]") for place, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise ArgumentError(f"attribute {name} has the key {key!r}; keys in JSON are text")
-        return {key: _plain(item, f"{name}[{key!r}]") for key, item in value.items()}
+        return {key: plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
     raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot represent; it has text, numbers, True and False, "
                         "None, lists and dictionaries of these")
@@ -116,7 +117,7 @@ class Attributes(MutableMapping[str, Any]):
             for name, value in new.items():
                 if not isinstance(name, str):
                     raise ArgumentError(f"the name of an attribute is text, not {name!r}")
-                values[name] = _plain(value, repr(name))
+                values[name] = plain(value, repr(name))
             return values
 
         self._change(changed)

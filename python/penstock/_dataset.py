@@ -3,104 +3,24 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Optional, Union
 
-import numpy as np
-
 from . import _core
+from ._attributes import plain
 from ._core import ArgumentError, DisagreementError, StateError
 from ._first_rank import as_problem
 from ._formats.attributes import checked
 from ._formats.variables import StoredVariables
 from ._formats.wanted import CONTAINERS, Found
-from ._growing import Growing
+from ._formats.zarr import ZarrVariables
 from ._hints import plain_text
-from ._open import NOTHING_MORE, given_for, name_of, replaces
-from ._request import Requests
-from ._types import Comm, Index, Path
+from ._open import NOTHING_MORE, name_of, replaces
+from ._types import Comm, Path
 from ._values import comm_address, path_bytes
-
-
-class OnFirstUse:
-    """The elements of a variable, opened by the first call that all ranks make."""
-
-    def __init__(self, open_it: Callable[[OnFirstUse], Any]):
-        self._open_it, self._lock = open_it, threading.Lock()
-        self.opened: Any = None
-        self.is_changed = False  #: since it was synced
-
-    def __getattr__(self, name: str) -> Any:
-        with self._lock:
-            if self.opened is None:
-                self.opened = self._open_it(self)
-            self.is_changed = self.is_changed or name in ("write", "write_begin", "append")
-        return getattr(self.opened, name)
-
-
-class Variable(Growing):
-    """A variable of a `Dataset`. Its calls are those of `File`, and collective like these: all ranks name the same one.
-
-    The first of them opens it; to look at its shape, type, dimensions and attributes is not collective.
-    """
-
-    name: str  #: with its groups, as "run/u"
-    dims: Optional[tuple[str, ...]]  #: names of its dimensions; None where they have none
-    chunks: Optional[tuple[int, ...]]  #: extents of its chunks, in elements; None: it has none
-    fill_value: Any  #: elements of chunks that are not there; None without chunks
-
-    def __init__(self, name: str, found: Found, inner: OnFirstUse, attrs: MutableMapping[str, Any]):
-        super().__init__()
-        self.name, self.dims, self.shape, self.dtype, self.order = name, found.dims, found.shape, found.dtype, "C"
-        self.chunks = None if found.chunks is None else found.chunks.extents
-        self.fill_value = None if found.chunks is None else np.frombuffer(found.chunks.fill, self.dtype)[0]
-        self.data_offset, self.end_offset = found.offset, found.offset + self.nbytes
-        self._inner, self._attrs, self._grows = inner, attrs, found.grows
-        self._requests = Requests(self.shape, self.dtype, self.order)
-
-    @property
-    def attrs(self) -> MutableMapping[str, Any]:
-        """Its attributes: a mapping of names to texts, numbers and arrays.
-
-        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
-        when that returns.
-        """
-        return self._attrs
-
-    @property
-    def last_method(self) -> str:
-        """The method of the last read or write, which is what "auto" chose; "" before the first."""
-        return "" if self._inner.opened is None else self._inner.opened.last_method
-
-    def __setitem__(self, index: Union[Index, list[Any], None], value: Any) -> None:
-        """As of `File`, and of a variable that can grow also one step after the last: ``v[t, rows] = value`` with the
-        number ``t == v.shape[0]`` makes it one step longer, as `append` does. Collective.
-
-        Args:
-            index: All ranks name the same new step. One that has nothing to write there selects nothing of it, as
-                ``v[t, 0:0]``.
-            value: As of `File`.
-
-        Raises:
-            ArgumentError, SectionError, StateError, StorageError: As of `File`; the shape is then as it was.
-            DisagreementError: If some ranks name the new step, and others do not.
-        """
-        with self._one_at_a_time:
-            if self._grows and self._is_next_step(index):
-                longer = self._requests.one_longer()
-                self._become(longer, longer.assign(value, index))
-                return
-        super().__setitem__(index, value)
-
-    def _is_next_step(self, index: Any) -> bool:
-        first = index[0] if isinstance(index, tuple) and index else index
-        return isinstance(first, (int, np.integer)) and not isinstance(first, bool) and first == self.shape[0]
-
-    def __repr__(self) -> str:
-        dims = "" if self.dims is None else f" ({', '.join(self.dims)})"
-        return f"<penstock.Variable {self.name!r}: {self.dtype} {self.shape}{dims}>"
+from ._variable import OnFirstUse, Variable
 
 
 class Dataset(Mapping[str, Variable]):
@@ -113,22 +33,23 @@ class Dataset(Mapping[str, Variable]):
 
     path: str  #: as it was given to `penstock.open_dataset`
     mode: str  #: "r", "r+" or "w"
-    container: str  #: "hdf5" or "netcdf"
+    container: str  #: "hdf5", "netcdf" or "zarr"
 
     def __init__(self, given: GivenDataset, comm: int):
         self.path, self.mode, self.container = os.fsdecode(given.name), given.mode, given.container
-        self._hints = given.hints
         self._variables: dict[str, Variable] = {}
         self._open: list[OnFirstUse] = []  # in the order of their first calls
         self._closed = False
-        self._store = StoredVariables(comm, self.path, self.mode, self.container, given.settings, self._publish)
+        self._store: Union[StoredVariables, ZarrVariables] = (
+            ZarrVariables(comm, self.path, self.mode, given.settings) if self.container == "zarr" else
+            StoredVariables(comm, self.path, self.mode, self.container, given.settings, self._publish))
         self._store.open(given.attributes, given.problem)
         self._add(self._store.found, is_new=False)
 
     def _add(self, found: Mapping[str, Found], is_new: bool) -> None:
         for name, one in found.items():
             inner = OnFirstUse(self._opener(one, is_new))
-            self._variables[name] = Variable(name, one, inner, self._store.attributes_of(one))
+            self._variables[name] = Variable(name, one, inner, self._store.attributes_of(one, inner))
 
     def _opener(self, found: Found, is_new: bool) -> Callable[[OnFirstUse], Any]:
         def open_it(variable: OnFirstUse) -> Any:
@@ -186,14 +107,13 @@ class Dataset(Mapping[str, Variable]):
         """The dimensions of the variables by name, in elements; of those in a group as "run/x". One that grows is as
         long as the longest of its variables."""
         found: dict[str, int] = {}
-        for name, variable in self.items():
-            group = name[: name.rfind("/") + 1]
-            for dim, extent in zip(variable.dims or (), variable.shape):
-                found[group + dim] = max(found.get(group + dim, 0), extent)
+        for variable in self.values():
+            for key, extent in zip(variable.keys_of_dims, variable.shape):
+                found[key] = max(found.get(key, 0), extent)
         return found
 
     def create(self, name: str, shape: Any, dtype: Any, dims: Any = None, *, chunks: Any = None,
-               compressors: Any = None, fill_value: Any = None,
+               shards: Any = None, compressors: Any = None, fill_value: Any = None,
                attributes: Optional[Mapping[str, Any]] = None) -> Variable:
         """Makes a new variable. Collective.
 
@@ -206,6 +126,7 @@ class Dataset(Mapping[str, Variable]):
                 name of its only dimension has the coordinates of that dimension. Or a mapping of these names to the
                 coordinates, or to None: these are made and written with it.
             chunks: As in `penstock.open`.
+            shards: As in `penstock.open`, of Zarr.
             compressors: As in `penstock.open`.
             fill_value: Elements that nobody has written. Default: zeros.
             attributes: As in `penstock.open`, e.g. {"units": "K"}.
@@ -222,11 +143,10 @@ class Dataset(Mapping[str, Variable]):
 
         The same class is raised on every rank, and the file is as it was.
         """
-        how = {**NOTHING_MORE, "dataset": name, "dims": dims, "chunks": chunks, "compressors": compressors,
+        how = {**NOTHING_MORE, "dims": dims, "chunks": chunks, "shards": shards, "compressors": compressors,
                "fill_value": fill_value, "attributes": attributes}
         self._require_open()
-        self._add(self._store.create(lambda: given_for(self.path, "r+", shape, dtype, None, 0, self._hints,
-                                                       self.container, how), self.dims), is_new=True)
+        self._add(self._store.create(name, shape, dtype, how, self.dims), is_new=True)
         return self[name]
 
     def sync(self) -> None:
@@ -241,11 +161,11 @@ class Dataset(Mapping[str, Variable]):
 
     def _publish(self) -> None:
         """Collective. The file tells of all that was written to variables in chunks."""
-        changed = [variable for variable in self._open if variable.is_changed]
+        changed = [variable for variable in self._open if variable.is_changed and self.mode != "r"]
         errors = [error for variable in changed if (error := _raised_by(variable.opened.sync)) is not None]
         if errors:
             raise errors[0]
-        if changed:
+        if changed or self._store.must_publish:
             self._store.publish()
         for variable in changed:
             variable.is_changed = False
@@ -272,11 +192,22 @@ class Dataset(Mapping[str, Variable]):
                 raise error
 
     def _calls_to_close(self) -> Iterator[Callable[[], Any]]:
+        if self.container == "zarr" and self.mode != "r":
+            yield from self._steps_that_are_missing()
         for variable in self._open:
             yield variable.opened.close
-        if any(variable.is_changed for variable in self._open):
+        if self.mode != "r" and (self._store.must_publish or any(variable.is_changed for variable in self._open)):
             yield self._store.publish
         yield self._store.anchor.close
+
+    def _steps_that_are_missing(self) -> Iterator[Callable[[], Any]]:
+        """Zarr has no dimensions of their own: arrays are as long as the longest along one that has grown."""
+        grown = {key for variable in self.values() if variable.has_grown for key in variable.keys_of_dims[:1]}
+        lengths = self.dims
+        for variable in self.values():
+            for key in variable.keys_of_dims[:1]:
+                for _ in range(variable.shape[0], lengths[key] if key in grown else 0):
+                    yield partial(variable.append, None, None)
 
     @property
     def closed(self) -> bool:
@@ -318,30 +249,39 @@ class GivenDataset:
     mode: str = "r"
     container: str = "hdf5"
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    hints: Optional[Mapping[str, Any]] = None
     settings: Optional[_core._Settings] = None
     problem: Optional[Exception] = None
 
     @staticmethod
     def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any) -> GivenDataset:
-        given = GivenDataset(path_bytes(path), plain_text(mode, "mode"), hints=hints)
+        given = GivenDataset(path_bytes(path), plain_text(mode, "mode"))
         replaces(False, given.mode)
         given.container = _container_of(path, plain_text(container, "container"))
         if attributes is not None and given.mode != "w":
             raise ArgumentError(f"attributes= is for a file that is made (mode 'w'), not for mode {given.mode!r}: set "
                                 "them by ds.attrs")
-        given.attributes = {name: checked(name, value) for name, value in dict(attributes or {}).items()}
+        check = plain_json if given.container == "zarr" else checked
+        given.attributes = {name: check(name, value) for name, value in dict(attributes or {}).items()}
         given.settings = _core._Settings(dict(hints or {}))
         return given
 
 
+def plain_json(name: Any, value: Any) -> Any:
+    """Of an attribute of a Zarr group."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"names of attributes are texts, not {name!r}")
+    return plain(value, repr(name))
+
+
 def _container_of(path: Any, container: str) -> str:
-    known = sorted(set(CONTAINERS.values()))
+    known = {**CONTAINERS, ".zarr": "zarr"}
     if container == "auto":
-        container = CONTAINERS.get(os.path.splitext(os.fsdecode(path))[1].lower(), "")
-    if container not in known:
+        name = os.fsdecode(path).rstrip("/")
+        container = known.get(os.path.splitext(name)[1].lower(), "zarr" if ".zarr/" in name else "")
+    if container not in known.values():
+        named = " or ".join(map(repr, sorted(set(known.values()))))
         raise ArgumentError(f"'{os.fsdecode(path)}' is no file of several variables: its name would end in "
-                            f"{', '.join(CONTAINERS)}, or container= say {' or '.join(map(repr, known))}")
+                            f"{', '.join(known)}, or container= say {named}")
     return container
 
 
@@ -355,13 +295,13 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
 
     Args:
         path: The file. A name that ends in .h5, .hdf5 or .he5 is that of an HDF5 file, in .nc or .nc4 of a netCDF-4
-            file.
+            file; one that ends in .zarr, or lies in such a folder, of a Zarr group, whose arrays are the variables.
         mode: "r"; "r+" (read and write: the file exists, and takes more variables); or "w" (made anew, its old content
             dropped).
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         attributes: Of a new file: a dictionary of texts, numbers and arrays.
         hints: Settings by name, as of `penstock.open`, for each variable.
-        container: "hdf5", "netcdf", or "auto": by the name.
+        container: "hdf5", "netcdf", "zarr", or "auto": by the name.
 
     Returns:
         The open file. Close it, or use it as a context manager.

@@ -1,4 +1,4 @@
-"""Files of several variables, opened as a whole: HDF5 and netCDF-4, as other programs see them."""
+"""Files of several variables, opened as a whole: HDF5, netCDF-4 and Zarr groups, as other programs see them."""
 
 import os
 import shutil
@@ -21,10 +21,10 @@ from penstock._formats import placing  # noqa: E402
 
 def seen_by_xarray(path):
     """By each of its engines that is installed."""
-    engines = {".nc": ("h5netcdf", "netcdf4")}[path.suffix]
-    for engine in engines:
+    how = {"consolidated": True} if path.suffix == ".zarr" else {}
+    for engine in {".nc": ("h5netcdf", "netcdf4"), ".zarr": ("zarr",), ".h5": ()}[path.suffix]:
         if engine in xarray.backends.list_engines():
-            with xarray.open_dataset(path, engine=engine, decode_times=False) as seen:
+            with xarray.open_dataset(path, engine=engine, decode_times=False, **how) as seen:
                 yield seen
 
 
@@ -41,7 +41,7 @@ with ps.open_dataset(name, "w", comm=comm, attributes={"title": "heat"}) as ds:
     time = ds.create("time", (None,), "f8", ("time",), attributes={"units": "s"})
     ds.create("y", ny, "f8", ("y",))[:] = np.arange(ny) / 2
     ds.create("u", (None, ny, nx), "f4", ("time", "y", "x"), chunks=(1, 5, nx), compressors="zstd", attributes={"units": "K"})
-    ds.create("v", (None, ny, nx), "f4", ("time", "y", "x"), chunks=(2, ny, 3), compressors="shuffle,gzip", fill_value=-1)
+    ds.create("v", (None, ny, nx), "f4", ("time", "y", "x"), chunks=(2, ny, 3), compressors="gzip" if CONTAINER == "zarr" else "shuffle,gzip", fill_value=-1)
     for t in range(3):
         ds["u"][t, rows] = u[t, rows]
         time[t] = t * 0.5
@@ -63,8 +63,11 @@ with ps.open_dataset(name, "w", comm=comm, attributes={"title": "heat"}) as ds:
 assert ds.closed and not ds
 with ps.open_dataset(name, "r+", comm=comm) as ds:
     for t in range(5, 7):
-        ds["u"][t, rows] = u[t, rows]
-        ds["v"][t, rows] = v[t, rows]
+        if CONTAINER == "zarr":  # knows of no dimension that it can grow
+            ds["u"].append(u[t, rows], rows)
+        else:
+            ds["u"][t, rows] = u[t, rows]
+        ds["v"].append(v[t, rows], rows)
         ds["time"].append(np.float64(t * 0.5))
     v[1] = -v[1]
     ds["v"][1, rows] = v[1, rows]
@@ -81,7 +84,7 @@ with ps.open_dataset(name, comm=comm) as ds:
 
 
 def written(path, ranks):
-    container = {".h5": "hdf5", ".nc": "netcdf"}[path.suffix]
+    container = {".h5": "hdf5", ".nc": "netcdf", ".zarr": "zarr"}[path.suffix]
     run_ranks(path.parent, TOGETHER.replace("NAME", repr(path.name)).replace("CONTAINER", repr(container)), ranks)
     u, v = np.random.default_rng(3).random((2, 7, 13, 10)).astype("f4")
     u[0] += 4
@@ -90,19 +93,26 @@ def written(path, ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
-@pytest.mark.parametrize("name", ["t.nc", "t.h5"])
+@pytest.mark.parametrize("name", ["t.nc", "t.h5", "t.zarr"])
 def test_ranks_write_variables_together(tmp_path, name, ranks):
     path = tmp_path / name
     u, v = written(path, ranks)
+    if path.suffix == ".zarr":
+        zarr = pytest.importorskip("zarr")
+        group = zarr.open_group(path, mode="r")
+        assert group.metadata.consolidated_metadata is not None and dict(group.attrs) == {"title": "heat"}
+        assert np.array_equal(group["u"], u) and group["u"].metadata.dimension_names == ("time", "y", "x")
+    for seen in seen_by_xarray(path):
+        assert np.array_equal(seen["v"], v) and seen["u"].dims == ("time", "y", "x") and dict(seen.sizes) == {"time": 7, "y": 13, "x": 10}
+        assert set(seen.coords) == {"time", "y"} and seen["time"].attrs["units"] == "s" and seen.attrs == {"title": "heat"}
+        assert np.array_equal(seen["y"], np.arange(13) / 2) and seen["rank"].max() == ranks - 1
+        assert seen["u"].attrs == {"units": "K", "note": "after seven"}
+        assert path.suffix != ".nc" or seen.encoding["unlimited_dims"] == {"time"}
+    if path.suffix == ".zarr":
+        return
     with h5py.File(path) as file:
         assert np.array_equal(file["v"], v) and file["u"].shape == u.shape and file["u"].maxshape == (None, 13, 10)
         assert np.array_equal(file["time"], np.arange(7) / 2) and file.attrs["title"] == "heat"
-    if path.suffix == ".nc":
-        for seen in seen_by_xarray(path):
-            assert np.array_equal(seen["v"], v) and seen["u"].dims == ("time", "y", "x") and dict(seen.sizes) == {"time": 7, "y": 13, "x": 10}
-            assert set(seen.coords) == {"time", "y"} and seen["time"].attrs["units"] == "s" and seen.attrs == {"title": "heat"}
-            assert np.array_equal(seen["y"], np.arange(13) / 2) and seen.encoding["unlimited_dims"] == {"time"}
-            assert seen["u"].attrs == {"units": "K", "note": "after seven"} and seen["rank"].max() == ranks - 1
 
 
 REWRITTEN = HEAD + """
@@ -205,6 +215,89 @@ def test_files_of_h5netcdf(tmp_path):
                 ds[name][...]
     with h5netcdf.File(path) as file:
         assert np.array_equal(file.variables["u"][...], whole) and file.variables["empty"][1:].tolist() == [2] * 4
+
+
+# ---- Zarr groups
+
+
+def files_in(path):
+    return {name.relative_to(path): name.read_bytes() for name in path.rglob("*") if name.is_file()}
+
+
+def test_arrays_of_a_group(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    path = tmp_path / "g.zarr"
+    with ps.open_dataset(path, "w", attributes={"title": "a", "list": [1, {"b": None}]}) as ds:
+        u = ds.create("u", (None, 3), "f4", ("time", "x"), chunks=(2, 3), shards=(4, 3), attributes={"units": "K"}, fill_value=-1)
+        assert u.chunks == (2, 3) and u.fill_value == -1 and ds.container == "zarr"
+        for t in range(3):
+            u[t] = np.arange(3) + t
+        ds.create("time", (None,), "f8", ("time",)).append(np.float64(5))
+        ds.create("x", (3,), "f8", ("x",))[:] = [1, 2, 4]
+        ds.create("run/w", (4,), ">i2", ("x",))[1:] = 7
+        u.attrs["later"] = [1, 2]
+        ds.attrs.update(n=3)
+        assert ds.dims == {"time": 3, "x": 3, "run/x": 4} and ds["time"].shape == (1,)
+    for seen in seen_by_xarray(path):  # all are as long as their dimensions
+        assert dict(seen.sizes) == {"time": 3, "x": 3} and seen["time"].values.tolist() == [5, 0, 0] and set(seen.coords) == {"time", "x"}
+        assert np.array_equal(seen["u"][2], [2, 3, 4]) and seen["u"].attrs == {"units": "K", "later": [1, 2]}
+        assert seen.attrs == {"title": "a", "list": [1, {"b": None}], "n": 3}
+    zarr.open_group(path, mode="r+").create_array("text", shape=3, dtype=str)
+    with ps.open_dataset(path, "r+") as ds:
+        assert sorted(ds) == ["run/w", "text", "time", "u", "x"] and ds["run/w"].dtype == ">i2"
+        with pytest.raises(ps.FormatError, match="text"):
+            ds["text"][...]
+        with pytest.raises(ps.SectionError):
+            ds["x"][3] = 8
+        for t in range(2):
+            ds["u"].append(np.full(3, 9.0))
+        ds.sync()
+        assert zarr.open_group(path, mode="r", use_consolidated=True)["u"].shape == (5, 3)
+    with ps.open_dataset(path) as ds:
+        assert ds.dims == {"time": 5, "x": 3, "run/x": 4} and ds["time"][...].tolist() == [5, 0, 0, 0, 0]
+    with ps.open_dataset(path / "run") as ds:
+        assert list(ds) == ["w"] and ds["w"][...].tolist() == [0, 7, 7, 7]
+
+
+@pytest.mark.parametrize("how,kind,words", [
+    ({"name": "u"}, ps.ArgumentError, "has u already"), ({"name": "a/../b"}, ps.ArgumentError, "must have a name"),
+    ({"name": "zarr.json"}, ps.ArgumentError, "must have a name"), ({"name": "u/v"}, ps.FormatError, "no array can lie"),
+    ({"shape": (4,)}, ps.FormatError, "'x' has 3 elements, not 4"), ({"dims": {"x": [1.0, 2, 3]}}, ps.ArgumentError, "of their own"),
+    ({"dims": ("x", "y")}, ps.ArgumentError, "dimension"), ({"shape": (0,), "dims": ("t",)}, ps.FormatError, "'t' grows"),
+    ({"compressors": "lzf"}, ps.ArgumentError, "lzf"), ({"attributes": {"a": object()}}, ps.ArgumentError, "JSON")])
+def test_arrays_that_cannot_be_made(tmp_path, how, kind, words):
+    path = tmp_path / "n.zarr"
+    with ps.open_dataset(path, "w") as ds:
+        ds.create("u", (3,), "f8", ("x",))
+        ds.create("t", (None,), "f8", ("t",))
+        before = files_in(path)
+        with pytest.raises(kind, match=words):
+            ds.create(**{"name": "w", "shape": (3,), "dtype": "f8", "dims": ("x",), **how})
+        assert files_in(path) == before and list(ds) == ["u", "t"]
+
+
+def test_groups_that_are_made_anew(tmp_path):
+    path = tmp_path / "w.zarr"
+    with ps.open_dataset(path, "w", attributes={"a": 1}) as ds:
+        ds.create("u", (3,), "f8", ("x",))[:] = 1
+    (path / "notes.txt").write_text("mine")
+    before = files_in(path)
+    with pytest.raises(ps.FormatError, match="notes.txt, nothing of Zarr 3"):
+        ps.open_dataset(path, "w")
+    assert files_in(path) == before
+    (path / "notes.txt").unlink()
+    with ps.open_dataset(path, "w") as ds:
+        assert not list(ds) and not ds.attrs
+    assert sorted(os.listdir(path)) == ["zarr.json"]
+    ps.open(tmp_path / "array.zarr", "w", shape=3, dtype="f8").close()
+    os.mkdir(tmp_path / "empty.zarr")
+    (tmp_path / "file.zarr").write_text("text")
+    for name, words in (("array.zarr", "is a Zarr array, no group"), ("empty.zarr", "has no zarr.json"), ("file.zarr", "is no folder")):
+        for mode in ("w", "r"):
+            with pytest.raises(ps.FormatError, match=words):
+                ps.open_dataset(tmp_path / name, mode)
+    with pytest.raises(FileNotFoundError):
+        ps.open_dataset(tmp_path / "missing.zarr", "r+")
 
 
 # ---- what is refused, before anything changes
@@ -369,6 +462,14 @@ def variables():
         tell(lambda: str(ds["u"][...].tolist()))
         tell(lambda: ds.create("w", (1,), "f8", ("y",)) if last else ds.close())
 @case
+def groups():
+    tell(lambda: make("a.zarr", attributes={"a": int(last)}))
+    with make("a.zarr") as ds:
+        for by_last in ({"name": "w"}, {"shape": (5,)}, {"dims": ("z",)}, {"compressors": "gzip"}, {"dtype": object}):
+            tell(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
+        tell(lambda: ds.attrs.update(a=int(last)))
+        tell(lambda: str(sorted(os.listdir("a.zarr"))))
+@case
 def rights():
     if rank == 0:
         with h5py.File("old.nc", "w") as file:
@@ -396,6 +497,7 @@ def different(tmp_path_factory):
     *((name, ["DisagreementError"]) for name in ("path", "mode", "container", "attributes", "hint")),
     ("bad attributes", ["ArgumentError"]), ("bad mode", ["ArgumentError"]), ("nothing_is_left", [""]),
     ("creates", ["DisagreementError"] * 8 + ["ArgumentError", "DisagreementError", "DisagreementError", ""]),
+    ("groups", ["DisagreementError"] * 5 + ["ArgumentError", "DisagreementError", ""]),
     ("variables", ["DisagreementError", "DisagreementError", "DisagreementError", "", "", "DisagreementError"])])
 def test_ranks_that_differ(different, name, kinds):
     told = different[name]
@@ -404,6 +506,7 @@ def test_ranks_that_differ(different, name, kinds):
 
 def test_what_differing_ranks_leave(different):
     assert different["nothing_is_left"][0] == [["", ""]] and different["creates"][0][-1] == ["", True]
+    assert different["groups"][0][-1][1] == "['zarr.json']"
     assert different["variables"][0][4][1] == str([[0.0, 1.0, 0.0, 0.0]])
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .. import _core
 from .._chunks import NONE, Members
 from .._core import ArgumentError, FormatError
 from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
+from .._open import given_for
 from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
@@ -27,9 +28,6 @@ from .dataset import Opening, kind_of, refused
 from .hdf5 import told_in_words
 from .placing import Placer, WrittenFile
 from .wanted import Found, Wanted, digest
-
-if TYPE_CHECKING:
-    from .._open import Given
 
 
 class StoredVariables:
@@ -41,6 +39,7 @@ class StoredVariables:
         self.path, self.mode, self.container = path, mode, container
         self.attrs: MutableMapping[str, Any] = {}
         self.found: dict[str, Found] = {}
+        self.must_publish = False  #: also where no variable is changed
         self._comm, self._name, self._hints, self._settle = comm, os.fsencode(path), hints, settle
         self._kind = kind_of(container)
         self._written = WrittenFile(path)  # of use on rank 0 alone
@@ -119,13 +118,15 @@ class StoredVariables:
 
     # ---- variables
 
-    def create(self, give: Callable[[], Given], lengths: Mapping[str, int]) -> dict[str, Found]:
+    def create(self, name: Any, shape: Any, dtype: Any, how: Mapping[str, Any],
+               lengths: Mapping[str, int]) -> dict[str, Found]:
         """Collective. What was made, by name: the variable, and coordinates that were given with its dimensions.
-        `lengths`: of the dimensions, by name."""
+        `how`: what else is said of it, as in NOTHING_MORE. `lengths`: of the dimensions, by name."""
         problem, common = None, {"the call": "create"}
         wanted: Any = None
         try:
-            wanted = give().wanted
+            wanted = given_for(self.path, "r+", shape, dtype, None, 0, None, self.container,
+                               {**how, "dataset": name}).wanted
             wanted.check_new()
             if self.container == "netcdf" and wanted.dim_names == (wanted.dataset.rpartition("/")[2],):
                 wanted.steps = lengths.get(wanted.dataset[1:], 0)  # coordinates are as long as their dimension
@@ -189,7 +190,7 @@ class StoredVariables:
         found[wanted.dataset[1:]].dtype = wanted.dtype
         return found
 
-    def attributes_of(self, found: Found) -> MutableMapping[str, Any]:
+    def attributes_of(self, found: Found, inner: Any) -> MutableMapping[str, Any]:
         return Attributes(self.anchor, self.path, dict(found.attrs),
                           Keeper(self._kind, self.path, found.name, self._written), self._settle)
 

@@ -1,0 +1,296 @@
+"""The arrays of a Zarr group that is opened as a whole. The library reads and writes the arrays; what is said of the
+group, and its consolidated metadata, rank 0 writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import _core
+from .._attributes import Attributes, refuse_long_integers
+from .._chunks import NONE, Chunks
+from .._core import ArgumentError, FormatError
+from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
+from .._open import given_for
+from .._values import dtype_of
+from .chunks import StoredChunks
+from .hdf5 import refused_by_system, told_in_words
+from .wanted import Found
+
+TOLD = "zarr.json"
+MOST_TOLD = 16 << 20  # bytes of it
+
+
+class GroupFile:
+    """What zarr.json says of a group: on rank 0."""
+
+    def __init__(self, folder: str):
+        self._folder, self._name = folder, os.path.join(folder, TOLD)
+
+    def read(self) -> dict[str, Any]:
+        """Raises FormatError where it is no group of Zarr 3."""
+        told = metadata_in(self._folder)
+        if told is None:
+            raise FormatError(f"'{self._folder}' is no Zarr group: it has no {TOLD} (Zarr 2 has none: zarr migrate v3)")
+        if told.get("node_type") != "group":
+            raise FormatError(f"'{self._folder}' is a Zarr {told.get('node_type')}, no group: open it with "
+                              "penstock.open")
+        return told
+
+    def write(self, told: Mapping[str, Any]) -> None:
+        """The old one, or the new one, is there at any moment."""
+        new = f"{self._name}.{os.getpid()}.new"
+        try:
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump(told, file, indent=1, ensure_ascii=False, allow_nan=False)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, self._name)
+        except BaseException:
+            if os.path.exists(new):
+                os.unlink(new)
+            raise
+
+
+def metadata_in(folder: str) -> Optional[dict[str, Any]]:
+    """None where there is none."""
+    name = os.path.join(folder, TOLD)
+    if not os.path.isfile(name) or os.path.getsize(name) > MOST_TOLD:
+        return None
+    with open(name, "rb") as file:
+        text = file.read(MOST_TOLD)
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"'{name}' is no JSON: {error}") from None
+    if not isinstance(told, dict):
+        raise FormatError(f"'{name}' holds no JSON object, but {type(told).__name__}")
+    return told
+
+
+def nodes_in(folder: str, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Arrays and groups below a group, by name, with their metadata."""
+    with os.scandir(folder) as entries:
+        folders = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    for name in folders:
+        below = os.path.join(folder, name)
+        told = metadata_in(below)
+        if told is None:
+            continue
+        yield prefix + name, told
+        if told.get("node_type") == "group":
+            yield from nodes_in(below, f"{prefix}{name}/")
+
+
+class GroupAttributes:
+    """Sets the attributes of a group, in the place of an open array's."""
+
+    def __init__(self, anchor: Any, folder: str):
+        self._anchor, self._folder = anchor, folder
+
+    def set_attributes(self, text: str, problem: Optional[str]) -> None:
+        """Collective."""
+        def work() -> None:
+            with told_in_words(self._folder, "change an attribute of"):
+                file = GroupFile(self._folder)
+                file.write({**file.read(), "attributes": json.loads(text)})
+
+        ask_first_rank_of(self._anchor, {"the attributes": text}, work, True,
+                          None if problem is None else ArgumentError(problem))
+
+
+class ZarrVariables:
+    """Of one group, on every rank. The same as StoredVariables."""
+
+    container = "zarr"
+
+    def __init__(self, comm: int, path: str, mode: str, hints: Optional[_core._Settings]):
+        self.path, self.mode = path, mode
+        self.attrs: MutableMapping[str, Any] = {}
+        self.found: dict[str, Found] = {}
+        self.must_publish = False
+        self._comm, self._hints = comm, hints
+        self._made = False  # on rank 0: whether the folder was not there before
+
+    # ---- opening
+
+    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> None:
+        """Collective. `problem`: what this rank has found wrong with the arguments."""
+        common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
+                  "attributes": json.dumps(attributes, sort_keys=True)}
+        seen = ask_first_rank(self._comm, os.fsencode(self.path), common,
+                              self._in_words(lambda: self._look(attributes)), self.mode != "r",
+                              problem)
+        try:
+            self.anchor = _core._open(self._comm, os.fsencode(os.path.join(self.path, TOLD)),
+                                      "r" if self.mode == "r" else "r+", [0], "|u1", 1, "C", 0, "raw", None, NONE, None,
+                                      None)
+            if seen is None:
+                seen = ask_first_rank_of(self.anchor, {"the call": "open_dataset"},
+                                         self._in_words(lambda: self._make_anew(attributes)), True)
+        except Exception:
+            if self._made:
+                shutil.rmtree(self.path)
+            raise
+        values, self.found = seen
+        self.must_publish = self.mode == "w"
+        self.attrs = Attributes(GroupAttributes(self.anchor, self.path), self.path, json.dumps(values))
+
+    def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
+        def in_words() -> Any:
+            with told_in_words(self.path, doing):
+                return work()
+
+        return in_words
+
+    def _look(self, attributes: Mapping[str, Any]) -> Any:
+        """On rank 0. None: a group is there, and has to be made anew."""
+        there = os.path.lexists(self.path)
+        if there and not os.path.isdir(self.path):
+            raise FormatError(f"'{self.path}' is no folder, and so no Zarr group")
+        if self.mode != "w":
+            if not there:
+                raise refused_by_system(self.path, 2, "open")
+            return self._described()
+        if there:
+            GroupFile(self.path).read()
+            self._check_nothing_else()
+            return None
+        os.mkdir(self.path)
+        self._made = True
+        try:
+            return self._make(attributes)
+        except Exception:
+            self._made = False
+            shutil.rmtree(self.path)
+            raise
+
+    def _check_nothing_else(self) -> None:
+        nodes = {name for name, _ in nodes_in(self.path)}
+        others = sorted(name for name in os.listdir(self.path) if name != TOLD and name not in nodes)
+        if others:
+            raise FormatError(f"'{self.path}' holds {', '.join(others[:5])}, nothing of Zarr 3, which would be lost: "
+                              "choose another folder, or remove that")
+
+    def _make_anew(self, attributes: Mapping[str, Any]) -> Any:
+        for name in [name for name, _ in nodes_in(self.path) if "/" not in name]:
+            shutil.rmtree(os.path.join(self.path, name))
+        return self._make(attributes)
+
+    def _make(self, attributes: Mapping[str, Any]) -> Any:
+        GroupFile(self.path).write({"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)})
+        return dict(attributes), {}
+
+    def _described(self) -> Any:
+        values = GroupFile(self.path).read().get("attributes", {})
+        return values, {name: self._found(name) for name, told in nodes_in(self.path) if told["node_type"] == "array"}
+
+    def _found(self, name: str) -> Found:
+        """On this process alone."""
+        try:
+            inner = self._open_alone(name)
+        except FormatError as error:
+            return Found(name, (), np.dtype(object), 0, refused=str(error))
+        found = self._found_in(name, inner)
+        inner.close()
+        return found
+
+    def _open_alone(self, name: str) -> Any:
+        return _core._open(0, self._path_of(name), "r", [], "", 0, "", 0, "zarr", None, NONE, None, None)
+
+    def _path_of(self, name: str) -> bytes:
+        return os.fsencode(os.path.join(self.path, name))
+
+    @staticmethod
+    def _found_in(name: str, inner: Any, grows: bool = False) -> Found:
+        dtype = dtype_of(inner, name)
+        how = Chunks(inner.chunks, dtype)
+        dims = how.dimension_names
+        return Found(name, inner.shape, dtype, 0, None if dims is None or None in dims else dims,  # type: ignore[arg-type]
+                     json.loads(how.attributes_text or "{}"), grows=grows,
+                     chunks=StoredChunks(how.chunks or (), (), np.array(how.fill_value, dtype).tobytes(), b""))
+
+    # ---- variables
+
+    def create(self, name: Any, shape: Any, dtype: Any, how: Mapping[str, Any],
+               lengths: Mapping[str, int]) -> dict[str, Found]:
+        """As StoredVariables.create."""
+        problem, given = None, None
+        try:
+            key = checked_name(name)
+            dims = tuple(how["dims"] or ())
+            given = given_for(os.path.join(self.path, key), "w", shape, dtype, None, 0, None, "zarr",
+                              {**how, "dims": None, "dimension_names": dims or None})
+            if isinstance(how["dims"], Mapping) and any(values is not None for values in how["dims"].values()):
+                raise ArgumentError("dims: coordinates are a variable of their own in a Zarr group: create one with "
+                                    "the name of the dimension")
+            self._check_dims(key, dims, given.extents, lengths)
+        except Exception as error:  # the other ranks must hear of it
+            problem, key = as_problem(error), ""
+        ask_first_rank_of(self.anchor, {"the call": "create", "name": repr(name)}, lambda: self._check_new(key), True,
+                          problem)
+        assert given is not None
+        inner = _core._open(self._comm, given.name, "w", given.extents, given.descr, given.element_size, given.order, 0,
+                            "zarr", self._hints, given.chunks, None, None)
+        found = {key: self._found_in(key, inner, given.extents[:1] == [_core.unlimited])}
+        inner.close()
+        self.must_publish = True
+        self.found.update(found)
+        return found
+
+    def _check_new(self, name: str) -> None:
+        if os.path.lexists(os.path.join(self.path, name)):
+            raise ArgumentError(f"'{self.path}' has {name} already; choose another name")
+
+    def _check_dims(self, name: str, dims: tuple[str, ...], extents: list[int], lengths: Mapping[str, int]) -> None:
+        """As netCDF does; what grows agrees with whatever is there."""
+        group = name[: name.rfind("/") + 1]
+        growing = {group + found.dims[0] for found in self.found.values() if found.grows and found.dims}
+        for dim, extent in zip(dims, extents):
+            there = lengths.get(group + dim, extent)
+            if extent not in (there, _core.unlimited) or extent == there and group + dim in growing:
+                raise FormatError(f"'{self.path}': dimension {dim!r} "
+                                  + ("grows: the shape of its variables must have None there"
+                                     if group + dim in growing else f"has {there} elements, not {extent}"))
+
+    def attributes_of(self, found: Found, inner: Any) -> MutableMapping[str, Any]:
+        return Attributes(inner, os.path.join(self.path, found.name), json.dumps(found.attrs), refuse_long_integers)
+
+    def open_variable(self, found: Found, is_new: bool) -> Any:
+        """As StoredVariables.open_variable. One that may be written can grow."""
+        ask_first_rank_of(self.anchor, {"variable": found.name}, lambda: None)
+        if found.refused:
+            raise FormatError(found.refused)
+        extents = [] if self.mode == "r" else [_core.unlimited, *found.shape[1:]]
+        return _core._open(self._comm, self._path_of(found.name), "r" if self.mode == "r" else "r+", extents, "", 0, "",
+                           0, "zarr", self._hints, NONE, None, None)
+
+    # ---- the group as a whole
+
+    def publish(self) -> None:
+        """Collective: the group's consolidated metadata say what its arrays say."""
+        ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(self._consolidate, "write"), True)
+        self.must_publish = False
+
+    def _consolidate(self) -> None:
+        file = GroupFile(self.path)
+        below = {name: {key: value for key, value in told.items() if key != "consolidated_metadata"}
+                 for name, told in nodes_in(self.path)}
+        file.write({**file.read(), "consolidated_metadata": {"kind": "inline", "must_understand": False,
+                                                             "metadata": below}})
+
+    def leave(self) -> None:
+        """Nothing is held."""
+
+
+def checked_name(name: Any) -> str:
+    """Without slashes around it. Raises ArgumentError for what is no name in a group."""
+    parts = name.strip("/").split("/") if isinstance(name, str) else []
+    if not parts or any(part.strip(".") == "" or part == TOLD or "\0" in part for part in parts):
+        raise ArgumentError(f"a variable must have a name, with its groups as 'run/u', not {name!r}")
+    return "/".join(parts)
