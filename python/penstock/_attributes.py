@@ -31,8 +31,8 @@ def plain(value: Any, name: str) -> Any:
                 raise ArgumentError(f"attribute {name} has the key {key!r}; keys in JSON are text")
         return {key: plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
-    raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot represent; it has text, numbers, True and False, "
-                        "None, lists and dictionaries of these")
+    raise ArgumentError(f"attribute {name} is {kind}, which JSON cannot represent; it has text, numbers, True and "
+                        "False, None, lists and dictionaries of these")
 
 
 def refuse_long_integers(values: Any, name: str = "") -> None:

@@ -46,8 +46,8 @@ def codec_of(codec: Any) -> Any:
             raise ArgumentError(f"compressors: level {level!r} of {codec!r} is not a whole number") from None
         return {"name": name, "configuration": {"clevel" if name == "blosc" else "level": number}}
     if not isinstance(codec, Mapping):
-        raise ArgumentError(f"compressors: {codec!r} is not a codec; give a name, as in 'zstd:3', or a dictionary with name "
-                            "and configuration")
+        raise ArgumentError(f"compressors: {codec!r} is not a codec; give a name, as in 'zstd:3', or a dictionary with "
+                            "name and configuration")
     return _without_none(codec)
 
 

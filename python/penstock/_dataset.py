@@ -108,7 +108,7 @@ class Dataset(Mapping[str, Variable]):
         long as the longest of its variables."""
         found: dict[str, int] = {}
         for variable in self.values():
-            for key, extent in zip(variable.keys_of_dims, variable.shape):
+            for key, extent in zip(variable._dim_keys, variable.shape):
                 found[key] = max(found.get(key, 0), extent)
         return found
 
@@ -202,10 +202,10 @@ class Dataset(Mapping[str, Variable]):
 
     def _steps_that_are_missing(self) -> Iterator[Callable[[], Any]]:
         """Zarr has no dimensions of their own: arrays are as long as the longest along one that has grown."""
-        grown = {key for variable in self.values() if variable.has_grown for key in variable.keys_of_dims[:1]}
+        grown = {key for variable in self.values() if variable._has_grown for key in variable._dim_keys[:1]}
         lengths = self.dims
         for variable in self.values():
-            for key in variable.keys_of_dims[:1]:
+            for key in variable._dim_keys[:1]:
                 for _ in range(variable.shape[0], lengths[key] if key in grown else 0):
                     yield partial(variable.append, None, None)
 

@@ -172,7 +172,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
             the name of a new file and by the content of others.
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
             name that is not there it is made beside the others. May be left out where a file has one only. It is in
-            chunks where ``chunks``, ``compressors`` or a shape that grows ask for that.
+            chunks where ``chunks``, ``compressors``, ``fill_value`` or a shape that grows ask for that.
         dims: Names of the dimensions of a dataset or Zarr array, as ("z", "y", "x"). A netCDF-4 file needs them. In
             HDF5 and netCDF-4 also a mapping of these names to the coordinates, or to None. In Zarr a name may be None.
         decode: What to do about a dataset that Penstock cannot read (virtual, with filters that it has not...).

@@ -63,13 +63,13 @@ class Variable(Growing):
         return self._attrs
 
     @property
-    def keys_of_dims(self) -> list[str]:
+    def _dim_keys(self) -> list[str]:
         """Those of `Dataset.dims`."""
         group = self.name[: self.name.rfind("/") + 1]
         return [group + dim for dim in self.dims or ()]
 
     @property
-    def has_grown(self) -> bool:
+    def _has_grown(self) -> bool:
         """Since it was opened."""
         return self.shape != self._first_shape
 

@@ -249,8 +249,8 @@ def test_arrays_of_a_group(tmp_path):
             ds["text"][...]
         with pytest.raises(ps.SectionError):
             ds["x"][3] = 8
-        for t in range(2):
-            ds["u"].append(np.full(3, 9.0))
+        ds["u"].append(np.full(3, 8.0))
+        ds["u"].append(np.full(3, 9.0))
         ds.sync()
         assert zarr.open_group(path, mode="r", use_consolidated=True)["u"].shape == (5, 3)
     with ps.open_dataset(path) as ds:

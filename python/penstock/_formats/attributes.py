@@ -38,9 +38,11 @@ def checked(name: Any, value: Any = 0) -> Any:
     if array.dtype.kind == "U":
         return np.array(array.tolist(), dtype=object)
     if array.dtype.kind not in "biufcS":
-        raise ArgumentError(f"attribute {name!r}: {value!r} ({array.dtype}) is not text, a number, or an array of these")
+        raise ArgumentError(f"attribute {name!r}: {value!r} ({array.dtype}) is not text, a number, or an array "
+                            "of these")
     if array.nbytes > 60000:
-        raise ArgumentError(f"attribute {name!r} has {array.nbytes} bytes, and at most 60000 fit; write it as a dataset")
+        raise ArgumentError(f"attribute {name!r} has {array.nbytes} bytes, and at most 60000 fit; write it as a "
+                            "dataset")
     return array[()]
 
 

@@ -210,7 +210,7 @@ class ZarrVariables:
     def _found_in(name: str, inner: Any, grows: bool = False) -> Found:
         dtype = dtype_of(inner, name)
         how = Chunks(inner.chunks, dtype)
-        dims = how.dimension_names
+        dims = how.dims
         return Found(name, inner.shape, dtype, 0, None if dims is None or None in dims else dims,  # type: ignore[arg-type]
                      json.loads(how.attributes_text or "{}"), grows=grows,
                      chunks=StoredChunks(how.chunks or (), (), np.array(how.fill_value, dtype).tobytes(), b""))
@@ -225,7 +225,7 @@ class ZarrVariables:
             key = checked_name(name)
             dims = tuple(how["dims"] or ())
             given = given_for(os.path.join(self.path, key), "w", shape, dtype, None, 0, None, "zarr",
-                              {**how, "dims": None, "dimension_names": dims or None})
+                              {**how, "dims": dims or None})
             if isinstance(how["dims"], Mapping) and any(values is not None for values in how["dims"].values()):
                 raise ArgumentError("dims: coordinates are a variable of their own in a Zarr group: create one with "
                                     "the name of the dimension")

@@ -60,8 +60,8 @@ def written(told: str, metadata: Mapping[str, str]) -> bytes:
 def length_of(prefix: bytes, file_size: int, path: str) -> int:
     """Of the JSON, by the file's first bytes. Raises FormatError."""
     if file_size < LENGTH_BYTES:
-        raise FormatError(f"'{path}' is not a safetensors file: it has {file_size} bytes, the length of the header alone "
-                          f"has {LENGTH_BYTES}")
+        raise FormatError(f"'{path}' is not a safetensors file: it has {file_size} bytes, the length of the header "
+                          f"alone has {LENGTH_BYTES}")
     length = int.from_bytes(prefix[:LENGTH_BYTES], "little")
     if length > MOST:
         raise FormatError(f"'{path}' is not a safetensors file: its header would have {length} bytes, more than {MOST}")
