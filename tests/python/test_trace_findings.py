@@ -155,7 +155,7 @@ def test_nor_is_one_of_several_ranks(tmp_path: Path, rows_of: "Callable[[int], l
                                      where: str) -> None:
     found = found_in(tmp_path, rows_of)
     assert list(found) == ["not known"] and where in found["not known"].text and found["not known"].advice
-    assert f"  - The cause is not known. Where the time of a rank is: {where}" in FORMATS["text"](summarise(load(tmp_path)))
+    assert f"  - The cause is not known. Where the time of a rank went: {where}" in FORMATS["text"](summarise(load(tmp_path)))
 
 
 @pytest.mark.parametrize("collective, size, name", [

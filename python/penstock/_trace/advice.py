@@ -277,7 +277,7 @@ def not_known(evidence: Evidence, explained: float) -> list[Finding]:
     shown = [part for part in evidence.parts[:3] if part is most or part.share >= 0.1]
     where = ", ".join(f"{part.share:.0%} {'' if part.name == OUTSIDE else 'in '}{part.name} ({part.seconds:.3f} s)"
                       for part in shown)
-    text = f"The cause is not known. Where the time of a rank is: {where}."
+    text = f"The cause is not known. Where the time of a rank went: {where}."
     advice = WHERE_TO_LOOK.get(most.name, "`penstock trace view` shows when, and in which calls.")
     return [Finding("not known", most.seconds, text, advice)]
 
