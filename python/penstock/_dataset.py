@@ -39,7 +39,7 @@ class Dataset(Mapping[str, Variable]):
         self.path, self.mode, self.container = os.fsdecode(given.name), given.mode, given.container
         self._variables: dict[str, Variable] = {}
         self._open: list[OnFirstUse] = []  # in the order of their first calls
-        self._closed = False
+        self._closed = self._name_is_synced = False
         self._store: Union[StoredVariables, ZarrVariables] = (
             ZarrVariables(comm, self.path, self.mode, given.settings) if self.container == "zarr" else
             StoredVariables(comm, self.path, self.mode, self.container, given.settings, self._publish))
@@ -157,6 +157,9 @@ class Dataset(Mapping[str, Variable]):
         """
         self._require_open()
         self._publish()
+        if self.mode == "w" and not self._name_is_synced:
+            self._store.sync_name()
+            self._name_is_synced = True
         self._store.anchor.sync()
 
     def _publish(self) -> None:

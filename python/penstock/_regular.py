@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from os import PathLike
@@ -15,6 +16,18 @@ def kind_of(mode: int) -> str:
     kinds = {stat.S_IFREG: "a regular file", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe",
              stat.S_IFSOCK: "a socket"}
     return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def sync_folder_of(path: str) -> None:
+    """The name of a new file is on the device, or where the file system has no such call, when that has written it."""
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(folder)
 
 
 def open_regular(path: Union[str, PathLike[str]], what: str) -> BinaryIO:

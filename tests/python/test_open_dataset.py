@@ -1,5 +1,7 @@
 """Files of several variables, opened as a whole: HDF5, netCDF-4 and Zarr groups, as other programs see them."""
 
+import errno
+import io
 import os
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ import pytest
 import penstock as ps
 from conftest import run_ranks, tell_cases
 from scripts import CASES, HEAD
+from test_hdf5_killed import Steps
 
 pytestmark = pytest.mark.ranks
 
@@ -345,6 +348,17 @@ def test_opens_that_fail(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["old.h5", "text.nc"] and (tmp_path / "old.h5").read_bytes() == before
 
 
+@pytest.mark.parametrize("name,kind", [("new.h5", "hdf5.Hdf5.make_file"), ("new.nc", "netcdf.NetCdf.make_file"), ("new.zarr", "zarr.GroupFile.write")])
+def test_a_new_file_for_which_there_is_no_space(tmp_path, monkeypatch, name, kind):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(f"penstock._formats.{kind}", full)
+    with pytest.raises(ps.StorageError, match=f"{name}.*No space left"):
+        ps.open_dataset(tmp_path / name, "w")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_is_open_for_writing(tmp_path):
     path, how = tmp_path / "l.h5", {"shape": (None, 4), "dtype": "f8"}
     with h5py.File(path, "w"), pytest.raises(ps.StorageError, match="open in another program"):
@@ -538,3 +552,50 @@ def test_what_was_synced_survives_a_kill(tmp_path):
         for name in "uv":
             assert np.array_equal(file[name], np.broadcast_to(np.arange(3.0)[:, None, None], (3, 40, 40)))
         assert file.attrs["a"] == 1
+
+
+class Watched(Steps):
+    """With the number of the sync before which each look was taken."""
+
+    turn = 0
+
+    def look(self):
+        self.seen.append((self.turn, self.path.read_bytes()))
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v110"])
+def test_files_at_each_step_of_a_sync(tmp_path, monkeypatch, libver):
+    """Each chunk of each variable is as it was at the last sync, or as at the next one."""
+    path, random = tmp_path / "s.h5", np.random.default_rng(9)
+    states = [{name: random.integers(0, 4, (20, 6, 40)).astype("f8") for name in "uv"}]
+    with h5py.File(path, "w", libver=(libver, "latest")) as file:
+        for name in "uv":
+            file.create_dataset(name, data=states[0][name], chunks=(1, 3, 40), maxshape=(None, 6, 40), compression="gzip")
+    steps = Watched(path)
+    monkeypatch.setattr(placing, "os", steps)
+    for name in ("place", "publish"):
+        monkeypatch.setattr(placing.Placer, name, steps.stepping(getattr(placing.Placer, name)))
+    with ps.open_dataset(path, "r+") as ds:
+        for turn in range(3):
+            now = {}
+            for name in "uv":
+                more = np.full((15, 6, 40), turn + 1.0)
+                now[name] = np.concatenate([states[-1][name], more])
+                now[name][turn : turn + 2] = random.integers(0, 9 + 90 * turn, (2, 6, 40))
+                ds[name][turn : turn + 2] = now[name][turn : turn + 2]
+                for step in more:
+                    ds[name].append(step)
+            states.append(now)
+            ds["v"][0] = now["v"][0]  # again, with other chunks placed since
+            ds.sync()
+            steps.turn += 1
+    steps.look()
+    assert len(steps.seen) > 100 and steps.seen[-1][0] == 3
+    for turn, content in steps.seen:
+        with h5py.File(io.BytesIO(content)) as file:
+            for name in "uv":
+                there, around = file[name][()], [state[name] for state in states[turn : turn + 2]]
+                assert len(there) in [len(state) for state in around]
+                for t, r in np.ndindex(len(there), 2):
+                    chunk = (t, slice(3 * r, 3 * r + 3))
+                    assert any(t < len(state) and np.array_equal(there[chunk], state[chunk]) for state in around), (turn, name, t, r)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -21,6 +21,7 @@ from .._chunks import NONE, Members
 from .._core import ArgumentError, FormatError
 from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
 from .._open import given_for
+from .._regular import sync_folder_of
 from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
@@ -39,6 +40,7 @@ class StoredVariables:
         self.path, self.mode, self.container = path, mode, container
         self.attrs: MutableMapping[str, Any] = {}
         self.found: dict[str, Found] = {}
+        self.anchor: Any = None  #: the open file itself, by which the ranks meet
         self.must_publish = False  #: also where no variable is changed
         self._comm, self._name, self._hints, self._settle = comm, os.fsencode(path), hints, settle
         self._kind = kind_of(container)
@@ -60,6 +62,8 @@ class StoredVariables:
                 seen = ask_first_rank_of(self.anchor, {"the call": "open_dataset"},
                                          self._in_words(lambda: self._make_anew(attributes)), True)
         except Exception:
+            if self.anchor is not None:
+                self.anchor.abandon()
             self._take_away()
             raise
         values, self.found = seen
@@ -114,7 +118,8 @@ class StoredVariables:
         self._written.leave()
         if self._made:
             self._made = False
-            os.unlink(self.path)
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
 
     # ---- variables
 
@@ -239,6 +244,11 @@ class StoredVariables:
     def publish(self) -> None:
         """Collective: the file tells of all that its variables have got, which is on the device."""
         ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(self._written.publish, "write"), True)
+
+    def sync_name(self) -> None:
+        """Collective: of a file that is made anew, that there is one."""
+        ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(lambda: sync_folder_of(self.path), "sync"),
+                          True)
 
     def leave(self) -> None:
         self._written.leave()

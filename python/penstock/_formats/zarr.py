@@ -17,6 +17,7 @@ from .._chunks import NONE, Chunks
 from .._core import ArgumentError, FormatError
 from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
 from .._open import given_for
+from .._regular import sync_folder_of
 from .._values import dtype_of
 from .chunks import StoredChunks
 from .hdf5 import refused_by_system, told_in_words
@@ -51,6 +52,7 @@ class GroupFile:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(new, self._name)
+            sync_folder_of(self._name)
         except BaseException:
             if os.path.exists(new):
                 os.unlink(new)
@@ -113,6 +115,7 @@ class ZarrVariables:
         self.path, self.mode = path, mode
         self.attrs: MutableMapping[str, Any] = {}
         self.found: dict[str, Found] = {}
+        self.anchor: Any = None  #: zarr.json, open, by which the ranks meet
         self.must_publish = False
         self._comm, self._hints = comm, hints
         self._made = False  # on rank 0: whether the folder was not there before
@@ -134,6 +137,8 @@ class ZarrVariables:
                 seen = ask_first_rank_of(self.anchor, {"the call": "open_dataset"},
                                          self._in_words(lambda: self._make_anew(attributes)), True)
         except Exception:
+            if self.anchor is not None:
+                self.anchor.abandon()
             if self._made:
                 shutil.rmtree(self.path)
             raise
@@ -283,6 +288,11 @@ class ZarrVariables:
                  for name, told in nodes_in(self.path)}
         file.write({**file.read(), "consolidated_metadata": {"kind": "inline", "must_understand": False,
                                                              "metadata": below}})
+
+    def sync_name(self) -> None:
+        """As StoredVariables.sync_name."""
+        work = self._in_words(lambda: sync_folder_of(self.path.rstrip("/")), "sync")
+        ask_first_rank_of(self.anchor, {"the call": "sync"}, work, True)
 
     def leave(self) -> None:
         """Nothing is held."""
