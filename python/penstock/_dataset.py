@@ -17,7 +17,7 @@ from ._formats.variables import StoredVariables
 from ._formats.wanted import CONTAINERS, Found
 from ._formats.zarr import ZarrVariables
 from ._hints import plain_text
-from ._open import NOTHING_MORE, name_of, replaces
+from ._open import NOTHING_MORE, name_of
 from ._types import Comm, Path
 from ._values import comm_address, path_bytes
 from ._variable import OnFirstUse, Variable
@@ -258,7 +258,8 @@ class GivenDataset:
     @staticmethod
     def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any) -> GivenDataset:
         given = GivenDataset(path_bytes(path), plain_text(mode, "mode"))
-        replaces(False, given.mode)
+        if given.mode not in ("r", "r+", "w"):
+            raise ArgumentError(f"mode {given.mode!r} is none of a file of several variables, which are r, r+, w")
         given.container = _container_of(path, plain_text(container, "container"))
         if attributes is not None and given.mode != "w":
             raise ArgumentError(f"attributes= is for a file that is made (mode 'w'), not for mode {given.mode!r}: set "

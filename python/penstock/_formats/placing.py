@@ -19,12 +19,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .._core import StorageError
+from .plug import Plug
 
 if TYPE_CHECKING:
     import h5py
 
 MARK = 64  # bytes that tell what is written for a chunk from metadata
-PLUG = 1 << 30  # bytes of a chunk that is never stored as it is
 
 
 class Overlay(io.RawIOBase):
@@ -284,6 +284,7 @@ class Placer:
         self._told = dict(zip(there[:, 0].tolist(), zip(there[:, 1].tolist(), there[:, 2].tolist())))
         self._new: dict[int, tuple[int, int]] = {}  # of those that have got a place since it was published
         self.is_awaited = False  #: chunks have got places, and are not known to be there
+        self._shape: Optional[list[int]] = None  # to which its scales have been made long enough
         self._file, self._alone = file or WrittenFile(path), file is None
         self._file.add(self)
 
@@ -327,7 +328,7 @@ class Placer:
     def forget(self) -> None:
         """What has got a place, and was not published."""
         self._new.clear()
-        self.is_awaited = False
+        self.is_awaited, self._shape = False, None
 
     def _resized(self, shape: list[int]) -> h5py.Dataset:
         """Longer, as a rule: as the scale of another one it may have become so before."""
@@ -335,7 +336,9 @@ class Placer:
         longer = tuple(map(max, shape, dataset.shape))
         if longer != dataset.shape:
             dataset.resize(longer)
-        self._resize_scales(dataset, shape)
+        if shape != self._shape:
+            self._resize_scales(dataset, shape)
+            self._shape = shape
         return dataset
 
     @staticmethod
@@ -353,48 +356,3 @@ class Placer:
     def leave(self) -> None:
         """The whole file, which is as it was published last."""
         self._file.leave()
-
-
-class Plug:
-    """Takes up space of a file that is free to HDF5 and must not be written yet: chunks of a dataset without a name,
-    which is gone when it is closed. Its space is lost then, as HDF5 loses what is free in a file that it closes."""
-
-    TRIES = 100_000
-
-    def __init__(self, file: h5py.File, register: Any):
-        from h5py import h5d, h5p, h5s, h5t
-
-        properties = h5p.create(h5p.DATASET_CREATE)
-        properties.set_chunk((PLUG,))
-        properties.set_shuffle()
-        self._dataset = h5d.create(file.id, None, h5t.NATIVE_UINT8, h5s.create_simple((PLUG << 20,), (h5s.UNLIMITED,)),
-                                   properties)
-        self._register, self._chunks = register, 0
-        self.is_last = False  #: something of it is behind all that the file tells of
-
-    def be_last(self, end: int) -> None:
-        """What is freed at the end of a file makes it shorter, and cannot be taken up. `end`: of the last chunk."""
-        size = 1
-        while self._take(size) < end:
-            size *= 2
-        self.is_last = True
-
-    def _take(self, size: int) -> int:
-        place = self._register(self._dataset, (self._chunks * PLUG,), size)
-        self._chunks += 1
-        return place
-
-    def fill(self, begin: int, end: int) -> None:
-        """HDF5 takes what fits best. As a rule that is all of it, and the first try is enough; else each one takes up
-        something that would have fitted, too."""
-        left = [(begin, end)]
-        for _ in range(self.TRIES):
-            size = max(high - low for low, high in left)
-            place = self._take(size)
-            left = [part for low, high in left
-                    for part in ((low, min(high, place)), (max(low, place + size), high)) if part[0] < part[1]]
-            if not left:
-                return
-
-    def close(self) -> None:
-        self._dataset._close()
