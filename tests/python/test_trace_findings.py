@@ -1,4 +1,4 @@
-"""What a trace says held a program up: runs that show it, and runs that do not."""
+"""Findings of a trace about what delayed a program: runs with and without the delay."""
 
 from pathlib import Path
 
