@@ -1,25 +1,25 @@
 # Penstock. Two commands for a fresh clone on a fresh machine: make demo, make test.
 #
 #   make demo [MPI=...]     the demo on 4 ranks; leaves its files in penstock-demo/
-#   make test [MPI=...]     all tests, with the MPI of that flavour
-#   make test ONLY=plan     those of one module (a folder of src/), or ONLY=python; several: ONLY="plan engine"
+#   make test [MPI=...]     all tests, with that MPI library
+#   make test ONLY=plan     tests of one module (a folder of src/), or ONLY=python; several: ONLY="plan engine"
 #   make test SAN=address,undefined, make test SAN=thread
 #                           the C++ tests under sanitizers, models with fewer cases
-#   make test-slow          what takes too long for every day
+#   make test-slow          tests that take too long for daily use
 #   make fuzz [SAN=address,undefined]
 #                           each fuzzer of tests/fuzz, millions of inputs
-#   make gate               what a commit must pass; make nightly [STAGES="lint soak"] everything: docs/nightly.md
-#   make lint               formatters, warnings, clang-tidy, ruff, mypy; make format lays out anew
+#   make gate               the checks of a commit; make nightly [STAGES="lint soak"] all of them: docs/nightly.md
+#   make lint               formatters, warnings, clang-tidy, ruff, mypy; make format formats the code
 #   make soak [MINUTES=30] [RANKS="5 9"]
 #                           random models with fresh seeds, on a machine kept busy
-#   make test-hosts [MPI=...]  programs over several hosts, which are made on this machine
-#   make test-dropin [MPI=...] [ARGS="-k h5py"]  programs of others with Penstock's MPI-IO preloaded, beside the
-#                           MPI library's own; installs their Debian packages
-#   make test-judges [MPI=...] [ARGS="-k pnetcdf"]  test suites of others, as they are, without and with Penstock's MPI-IO:
-#                           their sources are fetched; build/.../judges.txt says what passed either way
-#   make test-wheel         the wheel in environments of its own
+#   make test-hosts [MPI=...]  programs over several simulated hosts on this machine
+#   make test-dropin [MPI=...] [ARGS="-k h5py"]  third-party programs with Penstock's MPI-IO preloaded,
+#                           compared with the MPI library's own; installs their Debian packages
+#   make test-judges [MPI=...] [ARGS="-k pnetcdf"]  third-party test suites, unchanged, without and with Penstock's
+#                           MPI-IO: their sources are fetched; results in build/.../judges.txt
+#   make test-wheel         the wheel in separate environments
 #   make test-setup         make setup and make demo with an active environment, another mpicc on PATH, interrupted
-#   make evaluation [MPI=...] [ARGS="peers --ranks 4,16"]  the experiments of five papers, and what measures the library:
+#   make evaluation [MPI=...] [ARGS="peers --ranks 4,16"]  the experiments of five papers, and benchmarks of the library:
 #                           ARGS=--help lists them, ARGS="all --small" tries all; make test-evaluation tests them
 #   make dropin MPICC=mpicc.mpich   the drop-in MPI-IO for one MPI library, and build/dropin/penstock run, which needs no
 #                           Python; without MPICC for that of the flavour

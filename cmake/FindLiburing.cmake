@@ -1,5 +1,5 @@
-# Liburing::Liburing, the library of the kernel's io_uring. Also installed: a static penstock needs
-# it wherever it is linked.
+# Liburing::Liburing, the library for the kernel's io_uring. Also installed: programs that link a static penstock
+# need it.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(PC_LIBURING QUIET liburing)

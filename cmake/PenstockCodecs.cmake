@@ -1,5 +1,5 @@
-# What Zarr arrays need, as far as it is there: nlohmann-json for their metadata, zstd, zlib and c-blosc for their
-# chunks. Without one of these the library says so when it is asked for.
+# Optional libraries for Zarr arrays: nlohmann-json for their metadata, zstd, zlib and c-blosc for their chunks. If one
+# is missing, the library reports that when it is needed.
 option(PENSTOCK_USE_CODECS "Zarr arrays and their codecs, where their libraries are found" ON)
 set(penstock_codec_libraries)
 if(PENSTOCK_USE_CODECS)
@@ -21,7 +21,7 @@ if(PENSTOCK_USE_CODECS)
   endforeach()
 endif()
 
-# A codec of Zarr arrays, where its library is there.
+# A codec for Zarr arrays, if its library is found.
 function(penstock_codec name source)
   if(NOT penstock_codec_${name})
     return()

@@ -1,5 +1,5 @@
 # HDF5 and netCDF-C, for the tests and examples of <penstock/hdf5.h> and <penstock/netcdf.h>: serial builds. A parallel
-# one brings an MPI library, which may be another one than ours. Where they are found, there is the target penstock_foreign_formats.
+# one brings an MPI library, which may differ from ours. If they are found, the target penstock_foreign_formats exists.
 enable_language(C)
 set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 QUIET COMPONENTS C)
@@ -15,7 +15,7 @@ else()
   message(STATUS "Tests and examples of HDF5 and netCDF-C are left out: no serial builds of both")
 endif()
 
-# HDF5's Fortran, where its modules are those of this compiler: a module of another one cannot be read.
+# HDF5's Fortran, if its modules were made by this compiler: those of another one cannot be read.
 if(TARGET penstock_foreign_formats AND PENSTOCK_FORTRAN)
   find_path(HDF5_FORTRAN_MODULES hdf5.mod PATHS ${HDF5_INCLUDE_DIRS})
   find_library(HDF5_FORTRAN_LIBRARY NAMES hdf5_serial_fortran hdf5_fortran)
@@ -35,12 +35,12 @@ if(TARGET penstock_foreign_formats AND PENSTOCK_FORTRAN)
   endif()
 endif()
 
-# netCDF's Fortran, alike. The examples find the offset of a variable by HDF5's.
+# netCDF's Fortran, likewise. The examples need HDF5's to find the offset of a variable.
 if(TARGET penstock_hdf5_fortran)
   pkg_check_modules(netcdff QUIET IMPORTED_TARGET netcdf-fortran)
   find_path(NETCDF_FORTRAN_MODULES netcdf.mod HINTS ${netcdff_INCLUDE_DIRS} ${netcdff_INCLUDEDIR})
   if(netcdff_FOUND AND NETCDF_FORTRAN_MODULES)
-    # Compilers of Fortran do not look for modules in the folders that CMake takes for known, as /usr/include.
+    # Fortran compilers do not search CMake's implicit include folders, such as /usr/include, for modules.
     set(netcdff_flags -I${NETCDF_FORTRAN_MODULES})
     set(CMAKE_REQUIRED_FLAGS ${netcdff_flags})
     set(CMAKE_REQUIRED_LIBRARIES PkgConfig::netcdff)

@@ -9,7 +9,7 @@ elseif(PENSTOCK_BUILD_FORTRAN)
 endif()
 if(PENSTOCK_FORTRAN)
   enable_language(Fortran)
-  # The descriptors of Fortran's arrays are those of its own C compiler; gfortran has them right since 12.
+  # The C compiler must be that of the Fortran compiler, for array descriptors; gfortran's are correct since 12.
   include(CheckIncludeFile)
   check_include_file(ISO_Fortran_binding.h PENSTOCK_HAVE_ISO_FORTRAN_BINDING)
   if(NOT PENSTOCK_HAVE_ISO_FORTRAN_BINDING OR NOT CMAKE_Fortran_COMPILER_ID STREQUAL CMAKE_C_COMPILER_ID OR

@@ -1,10 +1,10 @@
-# What cmake --install leaves: the library, its headers, a package for find_package and one for pkg-config.
+# Installs the library, its headers, a package for find_package and one for pkg-config.
 include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)
 install(TARGETS penstock EXPORT penstockTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/penstock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT penstockTargets NAMESPACE penstock:: DESTINATION ${config_dir})
-# A shared library brings its own along; whoever links a static one needs all of that.
+# A shared library records its dependencies; programs that link a static one need all of them.
 get_target_property(penstock_type penstock TYPE)
 set(penstock_needs_liburing OFF)
 set(penstock_pc_needs " -pthread")
@@ -30,7 +30,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/penstockConfigVersi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/penstockConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/PenstockMpi.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/penstockConfigVersion.cmake DESTINATION ${config_dir})
 
-# Paths from the folder of the .pc file, which moves with the prefix.
+# Paths relative to the .pc file, so that the prefix can be moved.
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH penstock_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(kind IN ITEMS LIBDIR INCLUDEDIR)

@@ -2,8 +2,8 @@
 # include path enforces the order of the modules (docs/architecture.md).
 
 # penstock_module(NAME [FOLDER bindings/c] SOURCES a.cpp ... USES module ... [LINK target ...] [BINDING | NAMES])
-# Its files are in FOLDER, default src/NAME. BINDING: what uses the library without being in it. NAMES: the same, with
-# names of MPI.
+# Its files are in FOLDER, default src/NAME. BINDING: uses the library without being part of it. NAMES: the same, and
+# defines MPI functions.
 function(penstock_module name)
   cmake_parse_arguments(MODULE "BINDING;NAMES" "FOLDER" "SOURCES;USES;LINK" ${ARGN})
   if(NOT MODULE_FOLDER)
@@ -12,7 +12,7 @@ function(penstock_module name)
   set_property(GLOBAL PROPERTY PENSTOCK_FOLDER_${name} ${PROJECT_SOURCE_DIR}/${MODULE_FOLDER})
   list(TRANSFORM MODULE_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/${MODULE_FOLDER}/)
   add_library(penstock_${name} OBJECT ${MODULE_SOURCES})
-  # A module includes its own files as "module/file.hpp"; the view has a link to each allowed module.
+  # Headers are included as "module/file.hpp"; the include folder has a link to each allowed module.
   set(view ${CMAKE_BINARY_DIR}/modules/${name})
   file(MAKE_DIRECTORY ${view})
   foreach(visible IN ITEMS ${name} ${MODULE_USES})

@@ -1,5 +1,5 @@
-# Which MPI library a compiler has, by the macros of its mpi.h. Also installed: find_package(penstock)
-# compares with the one that Penstock was built with.
+# Detects the MPI library of a compiler by the macros of its mpi.h. Also installed: find_package(penstock)
+# compares it with the one that Penstock was built with.
 
 # penstock_find_mpi_library(NAME VERSION COMPILER [INCLUDE_FOLDER ...]) sets the variables NAME ("MPICH", "Open MPI",
 # "MPI ABI", "unknown") and VERSION.

@@ -1,6 +1,6 @@
-"""Runs the example of five formats on 4 ranks; each format's own programs open what it has written.
+"""Runs the example of five formats on 4 ranks; each format's own programs open its files.
 
-    check_formats.py MPIEXEC PROGRAM [ARGUMENT...]     ends with 77 where a package or program of a format is missing
+    check_formats.py MPIEXEC PROGRAM [ARGUMENT...]     exits with 77 if a package or program of a format is missing
 """
 
 import importlib.util

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Configures (where something changed) and builds one flavour; prints only what went wrong, and the seconds.
+# Configures (if something changed) and builds one flavour; prints only errors, and the seconds.
 #   [SAN=...] [WERROR=ON] [UNITY=OFF] scripts/build.sh [FLAVOUR [TARGET...]]     default: everything
-# Leaves it in build/FLAVOUR, under sanitizers (SAN=address,undefined or thread) in build/FLAVOUR-SAN, file by file
-# (UNITY=OFF) in build/FLAVOUR-files. WERROR=ON stays so until it is OFF. _core alone is configured without the tests.
+# The result is in build/FLAVOUR, under sanitizers (SAN=address,undefined or thread) in build/FLAVOUR-SAN, file by file
+# (UNITY=OFF) in build/FLAVOUR-files. WERROR=ON stays set until OFF. _core alone is configured without the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
@@ -24,12 +24,12 @@ mkdir -p "$build"
 [ -z "${WERROR:-}" ] || options+=(-DPENSTOCK_WERROR="$WERROR")
 generator=(-G "Unix Makefiles")
 command -v ninja >/dev/null && generator=(-G Ninja)
-# What another clone has compiled is not compiled again: paths count from here.
+# Relative paths, so that ccache shares objects between clones.
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
-# One whose configuring was interrupted is configured anew, and so is one that is older than its MPI.
+# Reconfigure a build whose configuration was interrupted, or that is older than its MPI.
 [ -e "$build/build.ninja" ] || [ -e "$build/Makefile" ] || rm -rf "$build/CMakeCache.txt"
 [ "$build/CMakeCache.txt" -nt "build/$flavour/env.sh" ] || rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
 

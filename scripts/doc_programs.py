@@ -1,8 +1,8 @@
-"""Writes the Python programs of documents into a folder, a file each: lint.sh has mypy read them.
+"""Writes the Python programs of documents into a folder, one file each: lint.sh has mypy read them.
 
     python scripts/doc_programs.py FOLDER README.md...
 
-A block that imports nothing is a piece of a program: what it takes for given stands before it.
+A block that imports nothing is a piece of a program: it is preceded by what it assumes.
 """
 
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/ that come from the library's own: hints and statistics.
+"""Writes the tables of docs/ that are generated from the library: hints and statistics.
 
     python scripts/doc_tables.py [--check]      penstock must be importable
 
---check: changes nothing, and ends with 1 where a table is not what the library says.
+--check: changes nothing, and exits with 1 if a table is out of date.
 """
 
 import re
@@ -29,7 +29,7 @@ def hint_values(hint: ps.Hint) -> str:
 
 
 def hint_help(hint: ps.Hint) -> str:
-    """With the values of the hint and other hints' names as code, where they are meant as such."""
+    """With the values of the hint and other hints' names in code font."""
     names = "|".join(f"{re.escape(choice)}(?=:)" for choice in ("auto", *hint.choices))
     return re.sub(rf"\b({names})", r"`\1`", hint.help)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the documentation of one flavour's build: build/docs/html, to be read from a folder or a server.
+# Builds the documentation with one flavour: build/docs/html, readable from a folder or a server.
 #   scripts/docs.sh FLAVOUR      the flavour's extension module must have been built
-# Sphinx and its extensions live in .venv-docs, as requirements-docs.txt has them; doxygen is the system's.
+# Sphinx and its extensions (requirements-docs.txt) are in .venv-docs; doxygen is the system's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
@@ -16,7 +16,7 @@ prepare() {
   stamp=$(cat requirements-docs.txt | cksum)" $(readlink -f "$(command -v python)")"
   [ "$(cat $tools/stamp 2>/dev/null)" = "$stamp" ] && return
   echo "Preparing $tools (once)"
-  # Of the flavour's own Python: its extension module is read for what it documents.
+  # Uses the flavour's Python, since the extension module is imported for its documentation.
   python -m venv --clear $tools &&
     $tools/bin/python -m pip install -q --disable-pip-version-check -r requirements-docs.txt &&
     echo "$stamp" >$tools/stamp

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the drop-in MPI-IO for the MPI library of MPICC, and nothing else: with cmake and a C++ compiler there, nothing is
-# installed. Leaves build/dropin/NAME, which may be copied anywhere, and build/dropin/penstock: `penstock run` finds it.
+# Builds only the drop-in MPI-IO for the MPI library of MPICC; needs cmake and a C++ compiler, and installs nothing. The
+# result is build/dropin/NAME, which may be copied anywhere, and build/dropin/penstock, where `penstock run` finds it.
 #   scripts/dropin.sh MPICC           for example mpicc.mpich, /opt/mpi/bin/mpicc, mpicc_abi
-#   scripts/dropin.sh --of FLAVOUR    the mpicc of a flavour of the build, which is set up where that has not been done
+#   scripts/dropin.sh --of FLAVOUR    the mpicc of a flavour of the build, which is set up if needed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 usage="usage: scripts/dropin.sh MPICC | --of FLAVOUR"

@@ -3,8 +3,8 @@
     python scripts/join_wheels.py FOLDER INTERFACE=WHEEL ...
 
 penstock/_core.cpython-....so of each becomes penstock/_core.INTERFACE.cpython-....so, which penstock/_variants.py looks
-for, and penstock/dropin becomes penstock/dropin/INTERFACE (bindings/mpi_io/penstock-run). The wheel that comes of it
-requires no particular MPI.
+for, and penstock/dropin becomes penstock/dropin/INTERFACE (bindings/mpi_io/penstock-run). The result requires no
+particular MPI.
 """
 
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Looks at the code without running it: one line per tool when all is fine.
-#   [SINCE=COMMIT] scripts/lint.sh FLAVOUR      with SINCE, clang-tidy reads what has changed since then
-#   scripts/lint.sh --format     lays C++ and Python imports out anew, and checks nothing
-# The tools' versions are pinned in requirements-lint.txt; they live in .venv-lint.
+# Static checks: one line per tool if there are no findings.
+#   [SINCE=COMMIT] scripts/lint.sh FLAVOUR      with SINCE, clang-tidy reads only files changed since then
+#   scripts/lint.sh --format     only formats C++ and Python imports
+# The tools' versions are pinned in requirements-lint.txt; they are in .venv-lint.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tools=.venv-lint
@@ -29,7 +29,7 @@ build=build/$flavour
 . "$build/env.sh"
 report=$build/lint.xml
 status=0 cases=
-# Runs one tool quietly; shows what it says only where it found something.
+# Runs one tool; shows its output only if it has findings.
 tool() {
   local name=$1 about=$2 begin=$SECONDS failure= output
   shift 2
@@ -41,9 +41,9 @@ tool() {
   fi
   cases+="<testcase classname=\"lint\" name=\"$name\" time=\"$((SECONDS - begin))\">$failure</testcase>"
 }
-# clang-tidy reads file by file: a configuration of its own says how each is compiled.
+# clang-tidy reads file by file, so it needs a build configuration without unity files.
 compiled_sources() { git ls-files 'src/*.cpp' 'bindings/*.cpp' | grep -F -f <(grep -oE '(src|bindings)/[^"]*\.cpp' "$build-tidy/compile_commands.json" | sort -u); }
-# Of a header that has changed, the file of the same name is read. A file that was only moved has not changed.
+# For a changed header, the source file of the same name is read. A file that was only moved has not changed.
 tidied_sources() {
   if [ -n "${SINCE:-}" ] && git merge-base --is-ancestor "$SINCE" HEAD 2>/dev/null; then
     compiled_sources | grep -F -x -f <(git diff --name-only -M90% --diff-filter=AM "$SINCE" -- src bindings | sed 's/\.hpp$/.cpp/' | sort -u)
@@ -55,14 +55,14 @@ tidy() {
   tidied_sources | xargs -r -P "${JOBS:-$(nproc)}" -n 3 $tools/bin/clang-tidy -p "$build-tidy" --quiet 2>&1 | grep -v -e '^$' -e ' Processing file '
   return "${PIPESTATUS[1]}"
 }
-# The types of the extension module are those of its generated stub.
+# The extension module's types come from its generated stub.
 types() {
   local view=$build/mypy
   rm -rf "$view" && mkdir -p "$view" && cp -r python/penstock "$view/" && cp "$build/python/_core.pyi" "$view/penstock/" &&
     (cd "$view" && MYPYPATH=. "$OLDPWD/$tools/bin/mypy" --config-file "$OLDPWD/pyproject.toml" \
       --python-executable "$(command -v python)" -p penstock)
 }
-# The programs of the README and of docs/arrays.md, as strictly as a user may have his read. After types.
+# The programs of the README and of docs/arrays.md, with the strictness that users may have. Needs the stub.
 documented() {
   local view=$build/mypy
   python scripts/doc_programs.py "$view/programs" README.md docs/arrays.md docs/out-of-core.md &&

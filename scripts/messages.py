@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints a table of every message of the product, to be read aloud: place, kind, words.
+"""Prints a table of every message of the product, for review: place, kind, text.
 
     python scripts/messages.py [WORD]
 
-A message is a string of two words or more in src/, bindings/ and python/penstock, with what stands beside it in the
-same statement; values are in braces. The kind is `error` (raised or thrown), `stderr` (a warning or notice), or `text`
+A message is a string of two words or more in src/, bindings/ and python/penstock, with other strings of the same
+statement; values are in braces. The kind is `error` (raised or thrown), `stderr` (a warning or notice), or `text`
 (all others: helps of commands, hints, and parts of messages that a function returns). With WORD, a regular expression,
 only messages that contain it.
 """

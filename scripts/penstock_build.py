@@ -1,6 +1,6 @@
 """scikit-build-core, and the choice of an MPI around it.
 
-Built is with $MPICC, else the mpicc on PATH, else that of the running Python's environment, else
+Builds with $MPICC, else the mpicc on PATH, else that of the running Python's environment, else
 PyPI's MPICH, which the build then brings itself. A wheel built with an MPI from PyPI requires
 that MPI.
 """

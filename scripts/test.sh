@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the C++ and the Python tests of one flavour:
 #   [SAN=...] [UNITY=OFF] [ONLY="..."] scripts/test.sh FLAVOUR [--slow | --fuzz]
-# SAN: the sanitized build, UNITY=OFF: the one of single files, both C++ only. ONLY: modules (folders of src/), examples,
-# python, and ranks: those of python in which it matters which MPI library runs the ranks.
+# SAN: the sanitized build, UNITY=OFF: the build file by file, both C++ only. ONLY: modules (folders of src/), examples,
+# python, and ranks: the Python tests that depend on the MPI library.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 flavour=${1:-default}
@@ -33,13 +33,13 @@ fi
 [ "$build" = "build/$flavour" ] || python=
 status=0
 rm -f "$build/ctest.xml" "$build/pytest.xml"
-# Only what failed, and the summary: there are hundreds of small C++ tests.
+# Print only failures and the summary: there are hundreds of small C++ tests.
 run_ctest() {
   (cd "$build" && ctest --output-on-failure --no-tests=error -j "${JOBS:-$(nproc)}" "${labels[@]}" \
     --output-junit ctest.xml >ctest.log 2>&1) || { status=1; grep -vE ' Passed |^ +Start ' "$build/ctest.log"; }
   grep -E 'tests passed' "$build/ctest.log"
 }
-# Most tests wait for paced devices and for ranks that sleep: more of them at a time than there are cores.
+# Most tests wait for modelled devices and sleeping ranks: run more of them at a time than there are cores.
 run_pytest() {
   PYTHONPATH=$PWD/$build/python python -m pytest -q -n "$((2 * ${JOBS:-$(nproc)}))" --dist worksteal -m "$marks" \
     --junitxml="$build/pytest.xml" tests/python

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs programs that nobody here wrote with Penstock's MPI-IO preloaded (tests/dropin), with the MPI of one flavour.
-# Further words go to pytest:
+# Runs third-party programs with Penstock's MPI-IO preloaded (tests/dropin), with the MPI of one flavour.
+# Further arguments go to pytest:
 #   scripts/test_dropin.sh FLAVOUR [-k h5py]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the evaluation (evaluation/tests, and those of the gas code) with one flavour. Further words go to pytest:
+# Runs the tests of the evaluation (evaluation/tests, and those of the gas code) with one flavour. Further arguments
+# go to pytest:
 #   scripts/test_evaluation.sh FLAVOUR [-k jeans]
 set -uo pipefail
 cd "$(dirname "$0")/.."

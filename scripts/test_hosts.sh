@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests on several hosts (tests/hosts) with one flavour. Further words go to pytest:
+# Runs the tests on several hosts (tests/hosts) with one flavour. Further arguments go to pytest:
 #   scripts/test_hosts.sh FLAVOUR [-m "not slow"]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ build=build/$flavour
 . "$build/env.sh"
 . scripts/mpi_env.sh
 rm -f "$build/hosts.xml"
-# For a test that only the whole run has; without it that is skipped.
+# For a test that only runs in the whole suite, and is skipped without it.
 if [ $# -le 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v glusterd >/dev/null; then
   (apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends glusterfs-server \
     glusterfs-client) >/dev/null 2>&1 || echo "going on without GlusterFS"

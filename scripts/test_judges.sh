@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs test suites of others (tests/judges) with the MPI library's own MPI-IO and with Penstock's, with the MPI of one
-# flavour, and leaves build/FLAVOUR/judges.txt, which says what passed either way. Further words go to pytest:
+# Runs third-party test suites (tests/judges) with the MPI library's own MPI-IO and with Penstock's, with the MPI of one
+# flavour, and writes the results to build/FLAVOUR/judges.txt. Further arguments go to pytest:
 #   scripts/test_judges.sh FLAVOUR [-k pnetcdf]
 set -euo pipefail
 cd "$(dirname "$0")/.."

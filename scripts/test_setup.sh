@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries scripts/setup.sh and make demo in copies of this tree (tests/setup), with the tools of the wheel. Further words go
-# to pytest:
+# Tests scripts/setup.sh and make demo in copies of this tree (tests/setup), with the tools of the wheel. Further
+# arguments go to pytest:
 #   scripts/test_setup.sh [-k interrupted]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries the wheel in dist/ in environments of its own (tests/wheel). Further words go to pytest:
+# Tests the wheel in dist/ in separate environments (tests/wheel). Further arguments go to pytest:
 #   scripts/test_wheel.sh [-k mpi4py]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds a wheel that needs no compiler where it is installed, dist/penstock-*.whl. It has the extension module once for
-# each binary interface of MPI libraries, and the one for the MPI library at hand is imported (penstock/_variants.py).
+# Builds a wheel that can be installed without a compiler, dist/penstock-*.whl. It has an extension module for each
+# binary interface of MPI libraries, of which penstock/_variants.py imports the one that fits.
 #   scripts/wheel.sh [INTERFACE ...]     default: mpich openmpi
 #   scripts/wheel.sh --prepare           only the tools
-# mpich: libmpi.so.12; openmpi: libmpi.so.40. These are mpi4py's, with which it has to work in one process. Not the standard
+# mpich: libmpi.so.12; openmpi: libmpi.so.40. The same as mpi4py's, which is used in the same process. Not the standard
 # ABI of MPI 5 (libmpi_abi.so.1): mpi4py's wheels have no build for it, and PyPI's Open MPI has no such library.
 # Tools and MPI libraries are PyPI's, in .venv-wheel and build/wheel.
 set -euo pipefail
@@ -38,7 +38,7 @@ fetch_mpi() {
   quietly $tools/bin/python -m pip install --disable-pip-version-check --no-deps --prefix "$folder" "$package>=5"
   touch "$folder/complete"
 }
-# liburing becomes a part of the module: where the wheel goes there may be none.
+# liburing is linked statically: the target machine may not have it.
 uring=$(${CXX:-c++} -print-file-name=liburing.a)
 build_for() {
   local interface=$1 settings=()
@@ -64,7 +64,7 @@ for interface in "$@"; do
 done
 rm -rf $out/joined dist/penstock-*.whl
 quietly env PATH="$root/$tools/bin:$PATH" $tools/bin/python scripts/join_wheels.py $out/joined "${built[@]}"
-# Which versions of glibc it runs with is found from the symbols that it uses; the MPI library stays outside.
+# The minimal glibc version is determined from the symbols used; the MPI library is not included.
 quietly env PATH="$root/$tools/bin:$PATH" $tools/bin/auditwheel repair -w dist \
   --exclude 'libmpi.so.*' $out/joined/*.whl
 echo "dist/$(basename dist/penstock-*.whl)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks for words that scripts/words.txt replaces by plain ones, and ends with 1 where it finds any.
+"""Finds words that scripts/words.txt replaces by plain ones, and exits with 1 if there are any.
 
     python scripts/words.py
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed library as users of C++, C and Fortran meet it: cmake --install, find_package(penstock) or pkg-config, run.
+# The installed library as C++, C and Fortran users get it: cmake --install, find_package(penstock) or pkg-config, run.
 #   install_test.sh SOURCE BUILD MPICC MPIEXEC
 set -euo pipefail
 source=$1 build=$2 mpicc=$3 mpiexec=$4
@@ -24,7 +24,7 @@ cmake --install "$build" --prefix "$folder/first" >/dev/null
 mv "$folder/first" "$prefix"  # an installed tree may be moved
 cd "$folder"
 languages=(cxx c)
-# Fortran where it was built, and where this MPI library has it.
+# Fortran, if it was built and this MPI library has it.
 mpifort=${mpicc%/*}/$(basename "$mpicc" | sed 's/^mpicc/mpifort/')
 if [ -n "$(find "$prefix" -name penstock.mod)" ] && [ -x "$mpifort" ]; then languages+=(fortran); fi
 for language in "${languages[@]}"; do
@@ -33,7 +33,7 @@ for language in "${languages[@]}"; do
   run_blocks "$folder/$language/blocks"
 done
 
-# A program of some size.
+# A larger program.
 quietly configure evaluation/jeans -DJEANS_BUILD_TESTS=OFF
 quietly cmake --build "$folder/jeans" --parallel 2
 quietly timeout 60 "$mpiexec" -n 3 "$folder/jeans/jeans" --cells 16,16,16 --iterations 1 --dump-every 1
@@ -60,7 +60,7 @@ else
   echo "there is no pkg-config: penstock.pc is not tested"
 fi
 
-# Another MPI library than the one that Penstock was built with is refused, in words.
+# Another MPI library than the one that Penstock was built with must be refused with a message.
 config=$(find "$prefix" -name penstockConfig.cmake)
 sed -i 's/STREQUAL "[^"]*"/STREQUAL "Another MPI"/; s/was built with [^,]*,/was built with Another MPI,/' "$config"
 rm -rf "$folder/c"

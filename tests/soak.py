@@ -1,4 +1,4 @@
-"""The random models with fresh seeds, at odd rank counts, while strangers burn the cores.
+"""The random models with fresh seeds, at odd rank counts, on cores kept busy by other processes.
 
     python tests/soak.py build/FLAVOUR [--minutes 30] [--ranks 5 9] [--seed N] [--strangers N]
 
@@ -95,7 +95,7 @@ def report(round_: Round, build: Path, status: int, output: str) -> None:
 
 
 def write_report(build: Path, done: list[Round], failed: Optional[Round]) -> None:
-    """As JUnit has it: a test for each run."""
+    """In JUnit's format: a test for each run."""
     cases = [f'<testcase classname="soak" name="{round_}"/>' for round_ in done]
     if failed:
         cases.append(f'<testcase classname="soak" name="{failed}"><failure/></testcase>')

@@ -1,4 +1,4 @@
-// Distributions, from the form "block,cyclic(3),*".
+// Distributions from the notation "block,cyclic(3),*".
 #include <penstock/distribution.hpp>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ void copy_pieces(const Share& share, penstock_share& to) {
   }
 }
 
-/// Bytes between neighbours in dense memory of this shape.
+/// Strides in bytes of dense memory of this shape.
 std::vector<std::int64_t> dense_strides(const ArraySpec& spec, const int64_t* local_shape) {
   const std::size_t dimensions = spec.shape.size();
   std::vector<std::int64_t> strides(dimensions);
@@ -75,7 +75,7 @@ std::vector<std::int64_t> dense_strides(const ArraySpec& spec, const int64_t* lo
   return strides;
 }
 
-/// All of the share's local memory, which begins at `data`.
+/// The share's local memory, which begins at `data`, as parts.
 std::vector<penstock_part> parts_of(const penstock_share& share, void* data,
                                     const std::vector<std::int64_t>& strides) {
   const bool has_pieces = share.piece_count > 0;
@@ -108,13 +108,13 @@ int penstock_distribute(int dimensions, const int64_t* shape, const char* kinds,
     const Distribution distribution(listed(shape), ranks, kinds_of(kinds, dimensions), listed(grid),
                                     halo_of(halo, dimensions));
     const Share found = distribution.share(rank);
-    penstock_share& told = given(share, "share");
-    told = {};
-    copy_ranges(found.section, told.section);
-    copy_ranges(found.with_halo, told.with_halo);
-    std::copy(found.local_shape.begin(), found.local_shape.end(), told.local_shape);
-    std::copy(found.halo_before.begin(), found.halo_before.end(), told.halo_before);
-    if (halo != nullptr) copy_pieces(found, told);
+    penstock_share& result = given(share, "share");
+    result = {};
+    copy_ranges(found.section, result.section);
+    copy_ranges(found.with_halo, result.with_halo);
+    std::copy(found.local_shape.begin(), found.local_shape.end(), result.local_shape);
+    std::copy(found.halo_before.begin(), found.halo_before.end(), result.halo_before);
+    if (halo != nullptr) copy_pieces(found, result);
   });
 }
 

@@ -1,4 +1,4 @@
-// Codes and texts of errors.
+// Error codes and texts.
 #include <exception>
 #include <new>
 
@@ -27,7 +27,7 @@ int keep_error(ErrorClass cls, const char* text) noexcept {
   try {
     last_text = text;
   } catch (...) {
-    last_text.clear();  // no memory for the text: the code says what can be said
+    last_text.clear();  // no memory for the text: only the code is available
   }
   return static_cast<int>(cls);
 }

@@ -1,4 +1,4 @@
-// OpenRequest and closing files, and what is to be known of them.
+// Opening, closing and describing files.
 #include <algorithm>
 
 #include "c/guard.hpp"
@@ -31,7 +31,7 @@ penstock_file::penstock_file(ArrayFile opened)
 
 namespace {
 
-/// What an open asks for, in the terms of the library.
+/// The arguments of an open, as library types.
 struct OpenRequest {
   std::string path;
   Mode mode = Mode::read;
@@ -170,16 +170,16 @@ int penstock_truncate(penstock_file* file, int64_t bytes) {
 int penstock_describe(const penstock_file* file, penstock_array* array) {
   return guarded([&] {
     const ArraySpec& spec = given(file, "file").array.spec();
-    penstock_array& told = given(array, "array");
-    told = {};
-    told.dimensions = static_cast<int>(spec.shape.size());
-    std::copy(spec.shape.begin(), spec.shape.end(), told.shape);
-    told.dtype = spec.dtype.c_str();
-    told.element_size = spec.element_size;
-    told.order = file->order.c_str();
-    told.offset = spec.offset;
-    told.container = file->container.c_str();
-    told.chunks = spec.chunks.chunks.empty() ? nullptr : &file->chunks;
+    penstock_array& description = given(array, "array");
+    description = {};
+    description.dimensions = static_cast<int>(spec.shape.size());
+    std::copy(spec.shape.begin(), spec.shape.end(), description.shape);
+    description.dtype = spec.dtype.c_str();
+    description.element_size = spec.element_size;
+    description.order = file->order.c_str();
+    description.offset = spec.offset;
+    description.container = file->container.c_str();
+    description.chunks = spec.chunks.chunks.empty() ? nullptr : &file->chunks;
   });
 }
 

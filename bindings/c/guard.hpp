@@ -1,4 +1,5 @@
-// Where C++ ends: every function of the C interface runs in guarded(), which no exception leaves.
+// The boundary of C++: every function of the C interface runs in guarded(), which catches all
+// exceptions.
 #pragma once
 
 #include <penstock/penstock.h>
@@ -10,13 +11,13 @@
 
 namespace penstock::c {
 
-/// Keeps the text for penstock_error_text, and gives the code of its class.
+/// Keeps the text for penstock_error_text, and returns the code of its class.
 int keep_error(ErrorClass cls, const char* text) noexcept;
 
 /// The exception that is being handled, as an Error.
 Error current_error();
 
-/// What `work` threw, as an Error; nothing where it threw nothing.
+/// The exception of `work`, as an Error; nothing if it threw none.
 template <class Work>
 std::optional<Error> fault_of(Work&& work) {
   try {
@@ -38,14 +39,14 @@ int guarded(Work&& work) noexcept {
   }
 }
 
-/// A pointer that must not be NULL: *pointer, or Error(argument).
+/// Checks a pointer that must not be NULL: returns *pointer, or throws Error(argument).
 template <class T>
 T& given(T* pointer, const char* name) {
   if (pointer == nullptr) throw Error(ErrorClass::argument, std::string(name) + " is NULL");
   return *pointer;
 }
 
-/// The text of an argument, or what stands for NULL.
+/// The text of an argument, or a default for NULL.
 inline std::string text_or(const char* text, const char* otherwise) {
   return text != nullptr ? text : otherwise;
 }

@@ -1,4 +1,4 @@
-// What the pointers of the C interface point at.
+// The objects behind the pointers of the C interface.
 #pragma once
 
 #include <penstock/penstock.h>
@@ -13,12 +13,12 @@ struct penstock_file {
   explicit penstock_file(penstock::ArrayFile opened);
 
   penstock::ArrayFile array;
-  std::string order, container;                      // what penstock_describe points at
-  mutable std::map<std::string, std::string> hints;  // what penstock_hint points at
-  penstock_chunks chunks{};                          // of a Zarr array; and what it points at:
+  std::string order, container;                      // referenced by penstock_describe
+  mutable std::map<std::string, std::string> hints;  // referenced by penstock_hint
+  penstock_chunks chunks{};                          // of a Zarr array; references:
   penstock::ChunkSpec chunk_spec;
   std::vector<const char*> dimension_names;
-  std::string attributes;  // what penstock_attributes points at
+  std::string attributes;  // referenced by penstock_attributes
 };
 
 struct penstock_handle {

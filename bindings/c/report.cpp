@@ -1,4 +1,4 @@
-// What a rank did: methods in words, statistics by name.
+// Method names and statistics.
 #include <algorithm>
 #include <string_view>
 

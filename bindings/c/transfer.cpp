@@ -1,4 +1,4 @@
-// Reads and writes, at once or in two halves. What is wrong on this rank is brought to the
+// Reads and writes, blocking or with begin and wait. An error on this rank is passed to the
 // collective call, so that all ranks return it.
 #include <optional>
 #include <span>
@@ -24,11 +24,10 @@ using penstock::c::guarded;
 
 namespace {
 
-/// Dense memory whose size nobody knows: it is as large as the section needs.
+/// Dense memory of unknown size: assumed to be as large as the section needs.
 constexpr std::size_t any_size = PTRDIFF_MAX;
 
-/// What a call is given, as it was passed. `in_step`: parts are of one step, without the slowest
-/// dimension.
+/// The arguments as passed. `in_step`: parts are of one step, without the slowest dimension.
 struct PassedArguments {
   int count;
   const penstock_part* parts;
@@ -36,8 +35,7 @@ struct PassedArguments {
   bool in_step = false;
 };
 
-/// The same in the terms of the library; or what is wrong with it. `early`: what is already known
-/// to be.
+/// The same as library types, or their error. `early`: an error found before.
 template <class View>
 struct CheckedArguments {
   CheckedArguments(const ArrayFile& file, const PassedArguments& passed,
@@ -85,7 +83,7 @@ struct CheckedArguments {
     parts.push_back({Section(std::move(indices)), std::move(memory)});
   }
 
-  /// The slowest dimension, in which a step is one element.
+  /// Adds the slowest dimension, in which a step is one element.
   static void add_step(const penstock::ArraySpec& spec, std::vector<penstock::Indices>& indices,
                        View& memory) {
     const bool last = spec.order == penstock::Order::fortran;
@@ -134,7 +132,7 @@ int begin(penstock_file* file, const PassedArguments& passed, const char* backgr
   return guarded([&] {
     Handle half = begun<View>(given(file, "file").array, passed, background, handle != nullptr);
     if (handle != nullptr) *handle = new penstock_handle{std::move(half)};
-    else half.wait();  // with "all" the error comes here
+    else half.wait();  // with "all" the error is thrown here
   });
 }
 
@@ -142,7 +140,7 @@ int begin(penstock_file* file, const PassedArguments& passed, const char* backgr
 penstock_part dense(const penstock_range* section, const void* data) {
   penstock_part part{};
   part.section = section;
-  part.data = const_cast<void*>(data);  // a write does not store through it
+  part.data = const_cast<void*>(data);  // a write does not modify it
   return part;
 }
 

@@ -9,7 +9,7 @@ static int ends_in_npy(const char* path) {
   return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-/* As the library finds out. */
+/* The same rule as in the library. */
 static int is_zarr(const char* path, const char* container) {
   const char* found = path;
   if (container != NULL && strcmp(container, "auto") != 0) return strcmp(container, "zarr") == 0;
@@ -20,7 +20,7 @@ static int is_zarr(const char* path, const char* container) {
   return 0;
 }
 
-/* Fortran's order, but where the file tells its own, or has C's alone. */
+/* Fortran's order, unless the file has its own, or only allows C's. */
 static const char* default_order(const char* path, const char* mode, const penstock_array* array) {
   const int raw = array->container != NULL && strcmp(array->container, "raw") == 0;
   if (is_zarr(path, array->container)) return NULL;
@@ -28,12 +28,12 @@ static const char* default_order(const char* path, const char* mode, const penst
   return array->dimensions > 0 && (raw || !ends_in_npy(path)) ? "F" : NULL;
 }
 
-/* An array that is not allocated comes with a descriptor all the same. */
+/* An unallocated array has a descriptor, too. */
 static int is_given(const CFI_cdesc_t* array) {
   return array != NULL && array->base_addr != NULL;
 }
 
-/* Texts between commas. */
+/* Splits at commas. */
 static void split(const char* names, char* buffer, size_t size,
                   const char* to[PENSTOCK_MAX_DIMENSIONS]) {
   int d = 0;
@@ -45,7 +45,7 @@ static void split(const char* names, char* buffer, size_t size,
   }
 }
 
-/* Extents of chunks; a wrong number of them goes into `fault`. */
+/* Extents of chunks; a wrong number of them is reported in `fault`. */
 static void put_extents(const CFI_cdesc_t* given, const char* what, int dimensions, int64_t* to,
                         char* fault) {
   int d;
@@ -64,7 +64,7 @@ struct chunk_memory {
   char fault[PENSTOCK_FORTRAN_FAULT_SIZE];
 };
 
-/* The bytes of an element are counted: C takes as many as the type has. */
+/* Checks the number of bytes: the C interface reads as many as the type has. */
 static void put_fill(const CFI_cdesc_t* fill, const char* dtype, struct chunk_memory* to) {
   const long size = dtype != NULL && strlen(dtype) > 2 ? strtol(dtype + 2, NULL, 10) : 0;
   if (!is_given(fill)) return;

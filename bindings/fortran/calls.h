@@ -1,11 +1,11 @@
-/* What the module penstock calls, in the words of its interfaces: descriptors of Fortran's arrays,
-   texts that end with a NUL, optional ones NULL. */
+/* The functions called by the Fortran module penstock: with descriptors of Fortran arrays, and
+   strings that end with a NUL; omitted optional ones are NULL. */
 #ifndef PENSTOCK_FORTRAN_CALLS_H
 #define PENSTOCK_FORTRAN_CALLS_H
 
 #include "section.h"
 
-/* Of a new Zarr array; NULL: not given. */
+/* For a new Zarr array; NULL: not given. */
 struct fortran_chunks {
   const CFI_cdesc_t *chunks, *shards;
   const char* compressors;
@@ -30,13 +30,13 @@ int penstock_fortran_begin(penstock_file* file, int reading, const CFI_cdesc_t* 
                            const CFI_cdesc_t* lower, const CFI_cdesc_t* upper,
                            const CFI_cdesc_t* stride, const CFI_cdesc_t* block,
                            const char* background, const char* hints, penstock_handle** handle);
-/* Of a call in two halves. */
+/* For a call with begin and wait. */
 struct fortran_half {
   const char* background;
   penstock_handle** handle;
 };
 
-/* A record of a part: so many words of 64 bits. */
+/* Size of a part's record in words of 64 bits. */
 int penstock_fortran_part_words(void);
 void penstock_fortran_put_part(int64_t* record, const CFI_cdesc_t* data, const CFI_cdesc_t* lower,
                                const CFI_cdesc_t* upper, const CFI_cdesc_t* stride,
@@ -58,7 +58,7 @@ int penstock_fortran_distribute(const CFI_cdesc_t* shape, const char* kinds, int
 int penstock_fortran_read_share(penstock_file* file, const CFI_cdesc_t* data, const char* kinds,
                                 int64_t ranks, int64_t rank, const CFI_cdesc_t* width,
                                 const CFI_cdesc_t* periodic, int frame);
-/* Texts of Fortran are filled up with blanks. */
+/* Fortran strings are padded with blanks. */
 void penstock_fortran_put_text(char* to, int size, const char* text);
 void penstock_fortran_error_text(char text[], int size);
 void penstock_fortran_dtype_of(const CFI_cdesc_t* data, char text[PENSTOCK_FORTRAN_DTYPE_SIZE]);

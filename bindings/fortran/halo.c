@@ -5,7 +5,7 @@
 
 #include "calls.h"
 
-/* Numbers of a Fortran array, as many as there are dimensions at most. */
+/* Copies the numbers of a Fortran array, at most one per dimension. */
 static int take(const CFI_cdesc_t* numbers, int64_t to[PENSTOCK_MAX_DIMENSIONS]) {
   const int count = (int)numbers->dim[0].extent;
   int d;
@@ -21,7 +21,7 @@ struct dealing {
   int64_t ranks, rank;
 };
 
-/* What is wrong with the halo itself goes into `fault`. */
+/* Errors in the halo itself are reported in `fault`. */
 static penstock_halo halo_of(int dimensions, const struct fortran_halo* given, char* fault) {
   penstock_halo halo;
   int64_t periodic[PENSTOCK_MAX_DIMENSIONS] = {0};
@@ -78,7 +78,7 @@ int penstock_fortran_distribute(const CFI_cdesc_t* shape, const char* kinds, int
   return code;
 }
 
-/* Whether the local array is as large as the share. */
+/* Checks that the local array has the shape of the share. */
 static void compare_shapes(const CFI_cdesc_t* data, const penstock_share* share, int dimensions,
                            char* fault) {
   char array[110], local[110];

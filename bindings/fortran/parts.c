@@ -1,4 +1,4 @@
-/* Several sections in one call: records of parts in memory of the program, which may be copied. */
+/* Several sections in one call: records of parts in the program's memory, which it may copy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int transfer(penstock_file* file, int reading, int count, const penstock_
                                           half->handle);
 }
 
-/* Where there is no memory for the list, the call reports it on all ranks. */
+/* If there is no memory for the list, the call reports that on all ranks. */
 static int transfer_records(penstock_file* file, int reading, int count, int64_t* records,
                             const struct fortran_half* half, const char* hints) {
   const int words = penstock_fortran_part_words();

@@ -32,14 +32,14 @@ module penstock
     procedure :: read_share
   end type
 
-  !> The share of a rank (from 0) of an array that is distributed as "block,cyclic(3),*" says.
+  !> The share of a rank (from 0) of an array with the distribution "block,cyclic(3),*".
   interface penstock_distribute
     module procedure distribute_32, distribute_64
   end interface
 
 contains
 
-  !> The type of an array's elements as NumPy writes it: "<f8" of double precision.
+  !> The NumPy name of an array's type: "<f8" for double precision.
   function penstock_dtype(data) result(dtype)
     type(*), dimension(..), intent(in) :: data
     character(:), allocatable :: dtype
@@ -87,7 +87,7 @@ contains
     call self%write_64(data, int(lower, c_int64_t), int(upper, c_int64_t), strides, blocks, hints, ierror, message)
   end subroutine
 
-  !> Collective: begins what write does; handle%wait() ends it. Until then `data` stays as it is, and is asynchronous.
+  !> Collective: begins a write; handle%wait() ends it. Until then `data` must not change, and is asynchronous.
   subroutine write_begin_64(self, handle, data, lower, upper, stride, block, background, hints, ierror, message)
     class(penstock_file), intent(in) :: self
     type(penstock_handle), intent(out) :: handle
@@ -172,7 +172,7 @@ contains
     call self%read_64(data, int(lower, c_int64_t), int(upper, c_int64_t), strides, blocks, hints, ierror, message)
   end subroutine
 
-  !> Collective: begins what read does; handle%wait() ends it. Until then `data` stays as it is, and is asynchronous.
+  !> Collective: begins a read; handle%wait() ends it. Until then `data` must not be used, and is asynchronous.
   subroutine read_begin_64(self, handle, data, lower, upper, stride, block, background, hints, ierror, message)
     class(penstock_file), intent(in) :: self
     type(penstock_handle), intent(out) :: handle
@@ -218,7 +218,7 @@ contains
                         handle=handle%pointer), ierror, message)
   end subroutine
 
-  !> Collective: the array becomes one step longer, of which this rank has nothing.
+  !> Collective: extends the array by one step, without data of this rank.
   subroutine append_nothing(self, hints, ierror, message)
     class(penstock_file), intent(in) :: self
     character(*), intent(in), optional :: hints
@@ -229,7 +229,7 @@ contains
     call finish(c_append(self%pointer, hints=hint_text), ierror, message)
   end subroutine
 
-  !> Collective: the array becomes one step longer along its slowest dimension. Bounds are those of the other ones.
+  !> Collective: extends the array by one step along its slowest dimension. Bounds are those of the other dimensions.
   subroutine append_64(self, data, lower, upper, stride, block, hints, ierror, message)
     class(penstock_file), intent(in) :: self
     type(*), dimension(..), intent(in), asynchronous :: data
@@ -257,7 +257,7 @@ contains
     call self%append_64(data, int(lower, c_int64_t), int(upper, c_int64_t), strides, blocks, hints, ierror, message)
   end subroutine
 
-  !> Collective: this rank's block of the array and the halo around it into all of `data`, as penstock_distribute has it.
+  !> Collective: this rank's block of the array and the halo around it into all of `data`, see penstock_distribute.
   subroutine read_share(self, data, kinds, ranks, rank, halo, periodic, frame, ierror, message)
     class(penstock_file), intent(in) :: self
     type(*), dimension(..), intent(inout) :: data
@@ -271,7 +271,7 @@ contains
                              widths(halo), flags(periodic), flag(frame)), ierror, message)
   end subroutine
 
-  !> Of a halo, as C has them; of no elements where there are none.
+  !> A halo's values for C; empty if there are none.
   function widths(halo)
     integer, intent(in), optional :: halo(:)
     integer(c_int64_t), allocatable :: widths(:)
@@ -292,7 +292,7 @@ contains
     if (present(value)) flag = merge(1_c_int, 0_c_int, value)
   end function
 
-  !> `before`, `after`: halo cells on both sides, so that local(lower - before:upper + after) has all.
+  !> `before`, `after`: halo cells on both sides, so that local(lower - before:upper + after) has everything.
   subroutine distribute_64(shape, kinds, ranks, rank, lower, upper, stride, block, halo, periodic, frame, before, after, &
                            ierror, message)
     integer(c_int64_t), intent(in) :: shape(:)

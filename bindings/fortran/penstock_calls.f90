@@ -1,4 +1,4 @@
-!> What the module penstock stands on: the functions in calls.c and penstock/penstock.h, texts and errors.
+!> Basis of the module penstock: the functions in calls.c and penstock/penstock.h, strings and errors.
 module penstock_calls
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
                                          c_ptr, c_size_t
@@ -226,21 +226,21 @@ module penstock_calls
 
 contains
 
-  !> Ends the text with a NUL, without its trailing blanks; not allocated where there is none, which C sees as NULL.
+  !> Strips trailing blanks and appends a NUL; not allocated if the text is absent, which is NULL in C.
   subroutine terminate(text, terminated)
     character(*), intent(in), optional :: text
     character(:, c_char), allocatable, intent(out) :: terminated
     if (present(text)) terminated = trim(text) // c_null_char
   end subroutine
 
-  !> Numbers as the C interface has them; not allocated where there are none.
+  !> Converts numbers for the C interface; not allocated if absent.
   subroutine widen(numbers, widened)
     integer(c_int32_t), intent(in), optional :: numbers(:)
     integer(c_int64_t), allocatable, intent(out) :: widened(:)
     if (present(numbers)) widened = int(numbers, c_int64_t)
   end subroutine
 
-  !> A text of C.
+  !> Converts a C string.
   function text_at(pointer) result(text)
     type(c_ptr), intent(in) :: pointer
     character(:), allocatable :: text
@@ -253,7 +253,7 @@ contains
     end do
   end function
 
-  !> `refusal`: what was wrong already before the call; blank: nothing.
+  !> `refusal`: an error found before the call; blank: none.
   subroutine finish(code, ierror, message, refusal)
     integer(c_int), intent(in) :: code
     character(*), intent(in), optional :: refusal

@@ -1,4 +1,4 @@
-!> What the type penstock_file of the module penstock extends: opening and closing, what the array is, and its attributes.
+!> Base type of penstock_file in the module penstock: opening and closing, the array's description, and its attributes.
 module penstock_files
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_int8_t, c_int32_t, c_int64_t, c_null_char, &
                                          c_null_ptr, c_ptr
@@ -8,11 +8,11 @@ module penstock_files
   private
   public :: penstock_chunks, penstock_opened
 
-  !> Of the slowest dimension in an array's shape (the last in order F, the first in order C, which Zarr arrays have): as long
-  !> as the file has it, 0 in a new one, and longer by each append.
+  !> For the slowest dimension in an array's shape (the last in order F, the first in order C, which Zarr arrays have): its
+  !> length in the file, 0 in a new one; each append increases it.
   integer, parameter, public :: penstock_unlimited = -1
 
-  !> How a Zarr array is divided into chunks, and how these are stored. What is not allocated is chosen, or not there.
+  !> How a Zarr array is divided into chunks, and how these are stored. Unallocated components are chosen, or absent.
   type :: penstock_chunks
     integer(c_int64_t), allocatable :: chunks(:), shards(:)  !< extents of a chunk, and of a file of several chunks
     character(:), allocatable :: compressors                 !< names with levels, "zstd:3" or "blosc:5,crc32c"
@@ -21,7 +21,7 @@ module penstock_files
     character(:), allocatable :: attributes                  !< a JSON object
   end type
 
-  !> An open file, as far as it is no matter of reading and writing.
+  !> An open file, except for reading and writing.
   type :: penstock_opened
     type(c_ptr) :: pointer = c_null_ptr  !< a penstock_file of C; null: closed
   contains
@@ -33,7 +33,7 @@ module penstock_files
 
 contains
 
-  !> The file tells what the array is (.npy).
+  !> The file describes the array (.npy).
   subroutine open_existing(self, comm, path, mode, hints, ierror, message)
     class(penstock_opened), intent(inout) :: self
     integer, intent(in) :: comm
@@ -87,7 +87,7 @@ contains
     call self%open_64(comm, path, mode, int(shape, c_int64_t), dtype, order, offset, container, hints, chunks, ierror, message)
   end subroutine
 
-  !> Collective: the bytes are on the device.
+  !> Collective: on return, the bytes are on the device.
   subroutine sync(self, ierror, message)
     class(penstock_opened), intent(in) :: self
     integer, intent(out), optional :: ierror
@@ -95,7 +95,7 @@ contains
     call finish(c_sync(self%pointer), ierror, message)
   end subroutine
 
-  !> Collective: what was written is in the file.
+  !> Collective: on return, everything written is in the file.
   subroutine close_file(self, ierror, message)
     class(penstock_opened), intent(inout) :: self
     integer, intent(out), optional :: ierror
@@ -103,7 +103,7 @@ contains
     call finish(c_close(self%pointer), ierror, message)
   end subroutine
 
-  !> Collective: bytes of the file, with all that was written.
+  !> Collective: the size of the file in bytes, including everything written.
   subroutine file_size(self, bytes, ierror, message)
     class(penstock_opened), intent(in) :: self
     integer(c_int64_t), intent(out) :: bytes
@@ -112,7 +112,7 @@ contains
     call finish(c_file_size(self%pointer, bytes), ierror, message)
   end subroutine
 
-  !> Collective: sets the size of the file; what is new holds zeros.
+  !> Collective: sets the size of the file; new bytes are zeros.
   subroutine truncate(self, bytes, ierror, message)
     class(penstock_opened), intent(in) :: self
     integer(c_int64_t), intent(in) :: bytes
@@ -121,7 +121,7 @@ contains
     call finish(c_truncate(self%pointer, bytes), ierror, message)
   end subroutine
 
-  !> What the array is.
+  !> Description of the array.
   subroutine describe(self, shape, dtype, element_size, order, ierror, message)
     class(penstock_opened), intent(in) :: self
     integer(c_int64_t), allocatable, intent(out), optional :: shape(:)
@@ -157,7 +157,7 @@ contains
     call finish(c_statistic(self%pointer, trim(name) // c_null_char, value), ierror, message)
   end subroutine
 
-  !> The same of its last read or write alone.
+  !> The same for its last read or write alone.
   subroutine last_call(self, name, value, ierror, message)
     class(penstock_opened), intent(in) :: self
     character(*), intent(in) :: name
@@ -168,7 +168,7 @@ contains
     call finish(c_last_call(self%pointer, trim(name) // c_null_char, value), ierror, message)
   end subroutine
 
-  !> The method of its last read or write, which is what "auto" chose.
+  !> The method of its last read or write, as chosen by "auto".
   subroutine last_method(self, method, ierror, message)
     class(penstock_opened), intent(in) :: self
     character(*), intent(out) :: method
@@ -177,7 +177,7 @@ contains
     call finish(c_last_method(self%pointer, method, len(method)), ierror, message)
   end subroutine
 
-  !> Collective: the attributes of the array, a JSON object; "" where it has none.
+  !> Collective: the attributes of the array, a JSON object; "" if it has none.
   subroutine attributes(self, json, ierror, message)
     class(penstock_opened), intent(in) :: self
     character(:), allocatable, intent(out) :: json

@@ -1,4 +1,4 @@
-!> What has begun and what has several parts: handles, closing in two halves, and calls of several sections.
+!> Handles, close with begin and wait, and calls with several sections.
 module penstock_several
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int32_t, c_int64_t, c_null_ptr, c_ptr
   use penstock_calls, only: c_begin_parts, c_close_begin, c_free, c_part_words, c_put_part, c_test, c_transfer_parts, c_wait, &
@@ -15,8 +15,8 @@ module penstock_several
     procedure :: wait => handle_wait, test => handle_test, free => handle_free
   end type
 
-  !> Several sections with their memory, for one call. The arrays are targets, and stay until the call (of one in two
-  !> halves: handle%wait) is over.
+  !> Several sections with their memory, for one call. The arrays are targets, and must exist until the end of the call (or
+  !> of handle%wait).
   type :: penstock_parts
     private
     integer :: count = 0
@@ -27,7 +27,7 @@ module penstock_several
     procedure :: clear
   end type
 
-  !> An open file, as far as calls of several parts and closing in two halves go.
+  !> An open file, with calls for several parts, and close with begin and wait.
   type, extends(penstock_opened) :: penstock_in_parts
   contains
     procedure :: write_parts, read_parts, write_parts_begin, read_parts_begin, close_begin
@@ -35,8 +35,8 @@ module penstock_several
 
 contains
 
-  !> One more: lower(d):upper(d):stride(d) in each dimension, block(d) neighbours at every step. What is wrong with it
-  !> the call finds.
+  !> One more: lower(d):upper(d):stride(d) in each dimension, block(d) neighbours at every step. Errors in it are
+  !> reported by the call.
   subroutine add_64(self, data, lower, upper, stride, block)
     class(penstock_parts), intent(inout) :: self
     type(*), dimension(..), intent(in), target, asynchronous :: data
@@ -63,7 +63,7 @@ contains
     call self%add_64(data, int(lower, c_int64_t), int(upper, c_int64_t), strides, blocks)
   end subroutine
 
-  !> There are none any more.
+  !> Removes all parts.
   subroutine clear(self)
     class(penstock_parts), intent(inout) :: self
     self%count = 0
@@ -90,7 +90,7 @@ contains
     call finish(transferred(self, 1_c_int, parts, hints), ierror, message)
   end subroutine
 
-  !> Collective: begins what write_parts does; handle%wait() ends it.
+  !> Collective: begins write_parts; handle%wait() ends it.
   subroutine write_parts_begin(self, handle, parts, background, hints, ierror, message)
     class(penstock_in_parts), intent(in) :: self
     type(penstock_handle), intent(out) :: handle
@@ -101,7 +101,7 @@ contains
     call finish(begun(self, 0_c_int, parts, background, hints, handle), ierror, message)
   end subroutine
 
-  !> Collective: begins what read_parts does; handle%wait() ends it.
+  !> Collective: begins read_parts; handle%wait() ends it.
   subroutine read_parts_begin(self, handle, parts, background, hints, ierror, message)
     class(penstock_in_parts), intent(in) :: self
     type(penstock_handle), intent(out) :: handle
@@ -138,7 +138,7 @@ contains
     begun = c_begin_parts(self%pointer, reading, int(parts%count, c_int), records, background_text, hint_text, handle%pointer)
   end function
 
-  !> For the call, which fills in what they point at.
+  !> For the call, which fills in the pointers.
   subroutine copy_records(parts, records)
     type(penstock_parts), intent(in) :: parts
     integer(c_int64_t), allocatable, intent(out) :: records(:)
@@ -155,7 +155,7 @@ contains
     call finish(c_close_begin(self%pointer, handle%pointer), ierror, message)
   end subroutine
 
-  !> Collective: ends what has begun. A handle that has ended does nothing.
+  !> Collective: ends the operation. Does nothing if it has ended.
   subroutine handle_wait(self, ierror, message)
     class(penstock_handle), intent(inout) :: self
     integer, intent(out), optional :: ierror
@@ -163,7 +163,7 @@ contains
     call finish(c_wait(self%pointer), ierror, message)
   end subroutine
 
-  !> Not collective. done: this rank's part is in the file (of a read: wait would only copy).
+  !> Not collective. done: this rank's part is in the file (for a read: wait would only copy).
   subroutine handle_test(self, done, ierror, message)
     class(penstock_handle), intent(in) :: self
     logical, intent(out) :: done
@@ -176,7 +176,7 @@ contains
     call finish(code, ierror, message)
   end subroutine
 
-  !> Not collective: lets go of the handle; what has begun goes on, and close ends it.
+  !> Not collective: releases the handle; the operation continues, and close ends it.
   subroutine handle_free(self, ierror, message)
     class(penstock_handle), intent(inout) :: self
     integer, intent(out), optional :: ierror

@@ -12,7 +12,7 @@ static char byte_order(void) {
   return *(const char*)&one == 1 ? '<' : '>';
 }
 
-/* The letter of a type's kind in NumPy; 0 for what NumPy does not have. */
+/* NumPy's letter for a type's kind; 0 if NumPy does not have the type. */
 static char kind_letter(const CFI_cdesc_t* data) {
   const int kind = data->type >> CFI_type_kind_shift;
   switch (data->type & CFI_type_mask) {
@@ -32,8 +32,8 @@ void penstock_fortran_dtype(const CFI_cdesc_t* data, char text[PENSTOCK_FORTRAN_
            letter != 0 ? letter : 'V', data->elem_len);
 }
 
-/* Whether the array's type is another than the file's, where both are numbers. Fortran has no
-   unsigned integers: they are read as signed ones. */
+/* Whether the array's numeric type differs from the file's. Fortran has no unsigned integers: they
+   are read as signed ones. */
 static int is_other_type(const char* memory, const char* file) {
   const char* numbers = "iufcb";
   const char order = file[0], kind = file[0] != 0 ? file[1] : 0;
@@ -95,8 +95,8 @@ static void say_shapes_differ(struct fortran_part* to, const CFI_cdesc_t* data) 
            section);
 }
 
-/* The array's dimensions are the section's, in order; those of one element may be left out or be
-   there in addition. Of a section without elements, no memory is looked at. */
+/* The array's dimensions are the section's, in order; dimensions of one element may be omitted or
+   added. For a section without elements the memory is ignored. */
 static void fill_memory(struct fortran_part* to, const CFI_cdesc_t* data) {
   int d, of_data = 0, same = 1, empty = 0;
   for (d = 0; d < to->part.dimensions; ++d) {

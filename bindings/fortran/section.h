@@ -1,4 +1,4 @@
-/* A Fortran array and a section as the C interface takes them. */
+/* Converts a Fortran array and a section for the C interface. */
 #ifndef PENSTOCK_FORTRAN_SECTION_H
 #define PENSTOCK_FORTRAN_SECTION_H
 
@@ -6,14 +6,14 @@
 #include <penstock/penstock.h>
 #include <stddef.h>
 
-/* A section as the papers have it: 1-based, upper bounds included. stride and block may be NULL.
-   in_step: of a step that is appended, without the slowest dimension. */
+/* A section as in the papers: 1-based, upper bounds included. stride and block may be NULL.
+   in_step: within a step to append, without the slowest dimension. */
 struct fortran_section {
   const CFI_cdesc_t *lower, *upper, *stride, *block;
   int in_step;
 };
 
-/* Of a distribution; arrays of no elements: nothing is given. */
+/* For a distribution; empty arrays: not given. */
 struct fortran_halo {
   const CFI_cdesc_t *width, *periodic;
   int frame;

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-/// Native, and internal, which is the same here.
+/// "native", and "internal", which is the same here.
 class AsInMemory : public DataRepresentation {
  public:
   explicit AsInMemory(std::string name) : DataRepresentation(std::move(name)) {}
@@ -41,7 +41,7 @@ class External32 : public DataRepresentation {
   External32() : DataRepresentation("external32") {}
   bool converts() const noexcept override { return true; }
   std::shared_ptr<const TypeLayout> layout_in_file(MPI_Datatype type) const override {
-    static_cast<void>(layout_of(type));  // throws for what is no type
+    static_cast<void>(layout_of(type));  // throws for invalid types
     return std::make_shared<const TypeLayout>(decode(type, Representation::external32));
   }
   std::int64_t bytes_in_file(MPI_Datatype type, std::int64_t count) const override {
@@ -54,7 +54,7 @@ class External32 : public DataRepresentation {
   }
 };
 
-/// What a program has registered.
+/// The functions registered by a program.
 struct Functions {
   ConversionFunction read, write;
   MPI_Datarep_extent_function* extent;
@@ -101,7 +101,7 @@ class ByFunctions : public Conversion {
   std::int64_t size_in_memory_;
 };
 
-/// Types of a file are supported where they are dense, or as large in the file as in memory.
+/// Supported for file types that are dense, or as large in the file as in memory.
 class Registered : public DataRepresentation {
  public:
   Registered(std::string name, const Functions& functions)
@@ -125,14 +125,14 @@ class Registered : public DataRepresentation {
   }
   std::unique_ptr<Conversion> convert(bool writes, void* buffer, std::int64_t count,
                                       MPI_Datatype type) const override {
-    // The program's own function, or none: then bytes are as in memory.
+    // The program's own function, or none: then the bytes are the same as in memory.
     if (!(writes ? functions_.write : functions_.read)) return nullptr;
     return std::make_unique<ByFunctions>(functions_, name(), bytes_in_file(type, count), writes,
                                          buffer, count, type);
   }
 
  private:
-  /// The function tells it of predefined types; of others it is that of their elements.
+  /// The extent function handles predefined types; that of others is computed from their elements.
   std::int64_t extent_of(MPI_Datatype type) const {
     const std::shared_ptr<const TypeLayout> layout = layout_of(type);
     const std::int64_t elements = layout->elements.totals().count;
@@ -142,7 +142,7 @@ class Registered : public DataRepresentation {
     require_success(functions_.extent(element, &extent, functions_.extra), "extent", name());
     return is_predefined(type) ? extent : extent * elements;
   }
-  /// Of a type made of one predefined type.
+  /// For a type made of one predefined type.
   static MPI_Datatype element_of(MPI_Datatype type) {
     const TypeContents contents(type);
     if (contents.types().size() != 1)
@@ -199,7 +199,7 @@ void DataRepresentation::add(const std::string& name, ConversionFunction read,
   if (name.empty() || name.size() >= MPI_MAX_DATAREP_STRING || extent == nullptr)
     throw_mpi(MPI_ERR_ARG, "a data representation needs a name of at most " +
                                std::to_string(MPI_MAX_DATAREP_STRING - 1) +
-                               " characters and a function that tells extents");
+                               " characters and a function for extents");
   const Functions functions{std::move(read), std::move(write), extent, extra};
   if (!Registry::of_process().add(name, std::make_shared<Registered>(name, functions)))
     throw_mpi(MPI_ERR_DUP_DATAREP, "there is a data representation '" + name + "' already");

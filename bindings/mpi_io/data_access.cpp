@@ -15,7 +15,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 }  // namespace
 
-/// A request, and what it takes to bring it to its end.
+/// A request, and what is needed to complete it.
 struct MpiFile::AccessToBegin {
   ByteRequest request;
   PendingAccess transfer;
@@ -69,7 +69,7 @@ void MpiFile::require_no_split(const char* what) const {
                               split_->name + " has begun and not ended");
 }
 
-/// Where it begins, in etypes of the view; pointers are moved on.
+/// The etype of the view at which it begins; advances file pointers.
 std::int64_t MpiFile::take_offset(const DataAccess& access, std::int64_t etypes) {
   switch (access.at) {
     case DataAccess::At::explicit_offset: return access.offset;
@@ -80,12 +80,11 @@ std::int64_t MpiFile::take_offset(const DataAccess& access, std::int64_t etypes)
 }
 
 /// Ranks follow each other from the shared pointer on. Nobody moves it meanwhile: all ranks are
-/// here before the last one sets it, and the call that follows does not end before all have met
-/// again.
+/// here before the last one sets it, and the following call does not end before all have met again.
 std::int64_t MpiFile::take_ordered(std::int64_t etypes) {
   const Communicator& comm = bytes_->comm();
   if (comm.alone()) return shared_->add(etypes);
-  std::int64_t before[2] = {0, 0};  // etypes of lower ranks; where rank 0 begins
+  std::int64_t before[2] = {0, 0};  // etypes of lower ranks; start of rank 0
   std::int64_t mine = etypes;
   MPI_Request request;
   Communicator::check(
@@ -146,12 +145,12 @@ void MpiFile::fill_in(AccessToBegin& prepared, const DataAccess& access, std::in
   prepared.transfer.conversion_ = std::move(conversion);
 }
 
-/// Of which `bytes` have something: the last one may have been cut off by the end of the file.
+/// The etypes in `bytes`: the last one may have been cut by the end of the file.
 std::int64_t MpiFile::etypes_of(std::int64_t bytes) const noexcept {
   return (bytes + view_.etype_size() - 1) / view_.etype_size();
 }
 
-/// One run of bytes in memory and in the file, for this process alone: as quick as without a plan.
+/// Moves one contiguous run, of this process alone: as fast as without a plan.
 bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
   if (access.company != Company::independent || access.count <= 0 || atomic_ ||
       !view_.contiguous() || representation_->converts() || access.type == MPI_DATATYPE_NULL ||
@@ -175,7 +174,7 @@ bool MpiFile::move_simply(const DataAccess& access, MPI_Status* status) {
   if (individual) position_ += etypes_of(*moved);
   report_.count_simple(access.direction, *moved,
                        std::chrono::duration<double>(end - begin).count());
-  bytes_->tell_moved(access.direction, {offset, offset + *moved}, begin, end);
+  bytes_->report_transfer(access.direction, {offset, offset + *moved}, begin, end);
   set_status(status, *moved);
   return true;
 }
@@ -189,7 +188,7 @@ void MpiFile::access(const DataAccess& access, MPI_Status* status) {
   prepared.transfer.begun = bytes_->transfer(std::move(prepared.request));
   const Operation& operation = *prepared.transfer.begun;
   const std::int64_t bytes = prepared.transfer.finish();
-  // The pointer is behind what was read.
+  // Set the pointer behind what was read.
   if (access.at == DataAccess::At::individual && !access.writes() && view_.etype_size() > 0)
     position_ -= prepared.etypes - etypes_of(operation.bytes());
   report_.count(operation, access.company, seconds_since(began));
@@ -217,12 +216,12 @@ bool MpiFile::test(PendingAccess& transfer) {
 std::int64_t MpiFile::end(PendingAccess& transfer) {
   const auto began = std::chrono::steady_clock::now();
   const auto finish = [&] {
-    // Of others the program is in a call that waits for requests.
+    // For other operations the program is in a call that waits for requests.
     const double seconds = transfer.is_split_ ? seconds_since(began) : 0;
     report_.count_request(*transfer.begun, transfer.company_, transfer.seconds_ + seconds);
     return transfer.finish();
   };
-  // What goes wrong with it is told by a later call.
+  // Its errors are reported by a later call.
   if (!transfer.begun->has_ended() && transfer.is_as_good_as_written()) return finish();
   bytes_->end(*transfer.begun);
   return finish();

@@ -25,7 +25,7 @@ struct Predefined {
   Shared layout;
 };
 
-/// Never destroyed: I/O may still go on while the process ends.
+/// Never destroyed: I/O may still be running while the process ends.
 const std::vector<Predefined>& predefined_layouts() {
   static const auto* const layouts = [] {
     auto* const made = new std::vector<Predefined>;
@@ -40,15 +40,14 @@ const std::vector<Predefined>& predefined_layouts() {
   return *layouts;
 }
 
-/// Null: it is none of these.
+/// Null: not one of these.
 const Predefined* find_predefined(MPI_Datatype type) {
   const std::vector<Predefined>& known = predefined_layouts();
   const auto found = std::ranges::lower_bound(known, type, std::less<>(), &Predefined::type);
   return found != known.end() && found->type == type ? &*found : nullptr;
 }
 
-/// Layouts of the types that programs have made, until they free them: a handle that is here is not
-/// one that was freed.
+/// Layouts of the program's types until they are freed, so a handle found here is valid.
 class KnownTypes {
  public:
   Shared find(MPI_Datatype type) const {
@@ -83,7 +82,7 @@ class KnownTypes {
   mutable std::shared_mutex mutex_;
   struct Known {
     Shared layout;
-    bool committed = false;  // as far as anybody has asked
+    bool committed = false;  // as far as it was checked
   };
   std::unordered_map<MPI_Datatype, Known> all_;
 };
@@ -93,7 +92,7 @@ int forget(MPI_Datatype type, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// An attribute with this key has MPI tell when its type is freed.
+/// MPI reports when a type with this attribute is freed.
 int attribute_key() {
   static const int key = [] {
     int made = MPI_KEYVAL_INVALID;
@@ -104,7 +103,7 @@ int attribute_key() {
   return key;
 }
 
-/// One thread at a time: setting the attribute again would forget what another one has just found.
+/// One thread at a time: setting the attribute again would delete what another one has just stored.
 Shared decode_and_keep(MPI_Datatype type) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -113,7 +112,7 @@ Shared decode_and_keep(MPI_Datatype type) {
   if (!is_datatype(type))
     throw_mpi(MPI_ERR_TYPE, "this is no datatype: its handle was freed, or never made");
   auto made = std::make_shared<const TypeLayout>(decode(type, Representation::native));
-  if (is_predefined(type)) return made;  // nobody frees it
+  if (is_predefined(type)) return made;  // never freed
   Communicator::check(MPI_Type_set_attr(type, attribute_key(), nullptr), "MPI_Type_set_attr");
   known.add(type, made);
   return made;
@@ -132,7 +131,7 @@ std::shared_ptr<const TypeLayout> layout_of(MPI_Datatype type) {
 void require_committed(MPI_Datatype type) {
   KnownTypes& known = KnownTypes::of_process();
   if (find_predefined(type) != nullptr || known.is_committed(type)) return;
-  static_cast<void>(layout_of(type));  // throws for what is no type
+  static_cast<void>(layout_of(type));  // throws for invalid types
   if (is_predefined(type)) return;
   if (!is_committed(type))
     throw_mpi(MPI_ERR_TYPE, "the datatype was not committed (MPI_Type_commit)");
@@ -140,7 +139,7 @@ void require_committed(MPI_Datatype type) {
 }
 
 std::byte* memory_at(void* buffer, std::int64_t place) {
-  constexpr std::intptr_t first_page = 4096;  // never a program's; MPI_IN_PLACE is there or below
+  constexpr std::intptr_t first_page = 4096;  // no program memory; MPI_IN_PLACE is in this range
   const auto base = buffer == MPI_BOTTOM ? std::intptr_t{0} : std::bit_cast<std::intptr_t>(buffer);
   const auto address = static_cast<std::intptr_t>(base + place);
   if (address < first_page)

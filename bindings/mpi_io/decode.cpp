@@ -14,13 +14,13 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Numbers of a constructor, in their order.
+/// The numbers of a constructor, in order.
 class Arguments {
  public:
   explicit Arguments(const Numbers& numbers) : numbers_(numbers) {}
   std::int64_t next() {
     if (at_ == numbers_.size())
-      throw Error(ErrorClass::internal, "the MPI library tells too little of how a type was made");
+      throw Error(ErrorClass::internal, "the MPI library does not return how a type was made");
     return numbers_[at_++];
   }
   Numbers next(std::int64_t count) {
@@ -34,13 +34,13 @@ class Arguments {
   std::size_t at_ = 0;
 };
 
-/// Displacements in elements, as bytes.
+/// Converts displacements from elements to bytes.
 Numbers scaled(Numbers places, std::int64_t extent) {
   for (std::int64_t& place : places) place = checked_multiply(place, extent, place_words);
   return places;
 }
 
-/// Dimensions come as the program has them; layouts take the fastest first.
+/// Dimensions come in the program's order; layouts take the fastest first.
 void put_fastest_first(std::vector<ArrayDimension>& dimensions, std::int64_t order) {
   if (order == MPI_ORDER_C) std::reverse(dimensions.begin(), dimensions.end());
 }
@@ -72,7 +72,7 @@ TypeLayout subarray(const TypeLayout& child, Arguments from) {
   return array_layout(child, dimensions);
 }
 
-/// One dimension of MPI_Type_create_darray for process `part` of `of` in it.
+/// One dimension of MPI_Type_create_darray, for process `part` of `of` in it.
 ArrayDimension distributed(std::int64_t size, std::int64_t distribution, std::int64_t argument,
                            std::int64_t part, std::int64_t of) {
   if (distribution == MPI_DISTRIBUTE_NONE) return {.size = size, .first = 0, .count = size};
@@ -84,13 +84,13 @@ ArrayDimension distributed(std::int64_t size, std::int64_t distribution, std::in
 }
 
 TypeLayout darray(const TypeLayout& child, Arguments from) {
-  from.next();  // the number of processes is the product of the grid
+  from.next();  // skips the number of processes: it is the product of the grid
   std::int64_t process = from.next();
   const std::int64_t rank = from.next();
   const Numbers sizes = from.next(rank), distributions = from.next(rank);
   const Numbers arguments = from.next(rank), grid = from.next(rank);
   std::vector<ArrayDimension> dimensions(sizes.size());
-  // The last dimension of the grid is the fastest, in both orders of the array.
+  // The last dimension of the grid is the fastest, whichever order the array has.
   for (std::size_t d = sizes.size(); d-- > 0; process /= grid[d])
     dimensions[d] =
         distributed(sizes[d], distributions[d], arguments[d], process % grid[d], grid[d]);
@@ -110,7 +110,7 @@ TypeLayout pair(const TypeLayout& value, const TypeLayout& index, bool aligned) 
 
 using Child = const TypeLayout*;
 
-/// What a type is made of: types with the same are the same.
+/// The definition of a type: types with equal definitions are equal.
 struct Made {
   int combiner;
   Numbers numbers;
@@ -123,12 +123,13 @@ class Decoder {
   explicit Decoder(Representation representation)
       : native_(representation == Representation::native) {}
 
-  /// Open MPI returns a new handle for each part of a type, so that parts which are the same are
-  /// found by what they are made of.
+  /// Open MPI returns a new handle for each part of a type, so equal parts are recognised by their
+  /// definitions.
   Child layout(MPI_Datatype type) {
     const auto known = known_.find(type);
     if (known != known_.end()) return known->second;
-    const TypeContents& contents = contents_.emplace_back(type);  // keeps the handles of parts
+    // Keeps the handles of parts alive.
+    const TypeContents& contents = contents_.emplace_back(type);
     Made made{contents.combiner(), contents.numbers(), {}};
     for (const MPI_Datatype part : contents.types()) made.children.push_back(layout(part));
     const auto same = same_.find(made);
@@ -141,7 +142,7 @@ class Decoder {
   }
 
  private:
-  /// Whether they are marked says the type map alone.
+  /// Whether they are marked is determined by the type map, not by the library.
   static void take_bounds(TypeLayout& layout, const TypeBounds& own) {
     if (!layout.bounds && own.lower == 0 && own.extent == 0) return;
     if (!layout.bounds) layout.bounds.emplace();

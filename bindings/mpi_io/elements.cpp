@@ -20,7 +20,7 @@ Totals times(const Totals& one, std::int64_t count) {
           checked_multiply(one.external, count, what)};
 }
 
-/// Within totals that have been found to fit.
+/// Totals are known to fit.
 Totals times_within(const Totals& one, std::int64_t count) noexcept {
   return {one.count * count, one.native * count, one.external * count};
 }
@@ -33,13 +33,13 @@ Totals plus(const Totals& a, const Totals& b) {
 
 }  // namespace
 
-/// `copies` of a basic type, or of parts that differ.
+/// `copies` of a basic type, or of a sequence of different parts.
 struct Elements::Node {
   std::int64_t copies = 1;
   Totals one;  // of a copy
   BasicType type;
   std::vector<Ref> parts;      // empty: copies of `type`
-  std::vector<Totals> before;  // what of a copy comes before each part
+  std::vector<Totals> before;  // totals of a copy before each part
 
   Totals totals() const noexcept { return times_within(one, copies); }
   Totals within(std::int64_t bytes, Unit unit) const noexcept;
@@ -101,7 +101,7 @@ Elements Elements::repeat(const Elements& child, std::int64_t count) {
   return Elements(std::make_shared<const Node>(std::move(node)));
 }
 
-/// Neighbours that are the same one, or of one basic type, become one part.
+/// Equal neighbours, or neighbours of one basic type, become one part.
 Elements Elements::sequence(const std::vector<Elements>& parts) {
   Node node;
   std::vector<Elements> merged;

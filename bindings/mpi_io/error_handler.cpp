@@ -18,14 +18,14 @@ Key key_of(MPI_Errhandler handler) {
   return {reinterpret_cast<const char*>(&handler), sizeof handler};
 }
 
-/// A handle that is made anew may be one that was freed: the last function counts.
+/// A new handle may have the value of a freed one: the last function recorded is valid.
 class Functions {
  public:
   void note(MPI_Errhandler handler, const ErrorHandler::Function& function) {
     const std::lock_guard guard(mutex_);
     all_[key_of(handler)] = function;
   }
-  /// Empty: there is none.
+  /// Empty: none is recorded.
   ErrorHandler::Function find(MPI_Errhandler handler) {
     const std::lock_guard guard(mutex_);
     const auto found = all_.find(key_of(handler));
@@ -41,10 +41,10 @@ class Functions {
   std::map<Key, ErrorHandler::Function> all_;
 };
 
-/// The library's handles need a function. It has no file that it could call it for.
+/// Placeholder: the library needs a function for a handle, but never has a file to call it for.
 void never_called(MPI_File*, int*, ...) {}
 
-/// Freed with the last of the files that have it.
+/// Freed with the last file that uses it.
 std::shared_ptr<const MPI_Errhandler> hold(MPI_Errhandler handler) {
   MPI_Errhandler held = MPI_ERRHANDLER_NULL;
   if (library::file_hold_errhandler(handler, &held) != MPI_SUCCESS)
@@ -104,12 +104,12 @@ MPI_Errhandler ErrorHandler::get() const {
 
 int ErrorHandler::call(MPI_File file, MPI_Comm ranks, int code, const std::string& text) const {
   if (kind_ == Kind::calls) {
-    const Function function = function_;  // it may set another handler
+    const Function function = function_;  // copied: it may set another handler
     function(file, code);
   } else if (kind_ != Kind::returns) {
     std::fprintf(stderr, "penstock: %s\n", text.c_str());
     MPI_Abort(kind_ == Kind::ends ? MPI_COMM_WORLD : ranks, code);
-    std::_Exit(EXIT_FAILURE);  // MPICH's MPI_Abort returns where the launcher is to end the ranks
+    std::_Exit(EXIT_FAILURE);  // MPICH's MPI_Abort returns if the launcher is to end the ranks
   }
   return code;
 }

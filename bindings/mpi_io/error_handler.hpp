@@ -1,5 +1,5 @@
 // The error handler of a file (MPI 4.1, section 9.3.3). Handlers belong to the MPI library, which
-// counts their references, but does not say what function is behind one: it is noted when the
+// counts references to them but does not return the function behind one: it is recorded when the
 // handler is made.
 #pragma once
 
@@ -15,26 +15,26 @@ namespace penstock {
 
 class ErrorHandler {
  public:
-  /// What a handler of a program does. It may change both.
+  /// The function of a program's handler. It may change both arguments.
   using Function = std::function<void(MPI_File& file, int& code)>;
 
-  /// MPI_ERRORS_RETURN, as for every file that is not told otherwise.
+  /// MPI_ERRORS_RETURN, the default for files.
   ErrorHandler() = default;
 
-  /// Keeps the handler, also when the program frees its handle. Throws an Error of class
-  /// MPI_ERR_ARG for one that is not of files.
+  /// Keeps the handler, even if the program frees its handle. Throws an Error of class MPI_ERR_ARG
+  /// for one that is not a file error handler.
   void set(MPI_Errhandler handler);
-  /// The handle that was set, once more: the caller frees it.
+  /// A new reference to the handle: the caller frees it.
   MPI_Errhandler get() const;
-  /// What the handler does about `code`; `text` is said where it ends the program, or `ranks` of
-  /// it. Returns what the MPI function returns.
+  /// Calls the handler for `code`; `text` is printed if it ends the program, or `ranks` of it.
+  /// Returns the result of the MPI function.
   int call(MPI_File file, MPI_Comm ranks, int code, const std::string& text) const;
 
-  /// A new handle of the MPI library. Returns its error code.
+  /// Creates a handle of the MPI library. Returns its error code.
   static int create(const Function& function, MPI_Errhandler* handler);
-  /// `handler` is one of files, and does this.
+  /// Records that `handler` is one of files, with this function.
   static void note(MPI_Errhandler handler, const Function& function);
-  /// Of files that are opened from now on, and of what goes wrong without one (MPI_FILE_NULL).
+  /// For files that are opened from now on, and for errors without a file (MPI_FILE_NULL).
   static ErrorHandler& of_null_file();
 
  private:

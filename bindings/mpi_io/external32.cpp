@@ -10,16 +10,16 @@ namespace {
 
 using Totals = Elements::Totals;
 
-constexpr std::int64_t chunk_bytes = 64 << 10;  // more than the largest element
+constexpr std::int64_t chunk_bytes = 64 << 10;  // must exceed the largest element
 
-/// Between memory and a buffer that holds its bytes one after the other.
+/// Copies between memory and a buffer with its packed bytes.
 void copy_native(const MemoryMap& memory, const Totals& from, const Totals& to, std::byte* packed,
                  Direction direction) {
   const FilePattern stream = FilePattern::run({0, memory.size()});
   copy_packed(stream, memory, from.native, to.native, packed, direction);
 }
 
-/// Calls visit(from, to) for whole elements up to `end`, a chunk at a time.
+/// Calls visit(from, to) for complete elements up to `end`, in chunks.
 template <class Visit>
 void for_each_chunk(const Elements& stream, const Totals& end, Visit&& visit) {
   for (Totals from; from.count < end.count;) {

@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// A mutex that its owner, too, may ask for without waiting: a thread that waits in a call on the
-/// file goes on with requests of other files, and finds its own among them.
+/// A mutex that its owner, too, may try to lock without waiting: a thread that waits in a call on
+/// the file progresses requests of other files, and finds its own among them.
 class FileMutex {
  public:
   void lock() {

@@ -1,9 +1,9 @@
-// Whether a thread is in Penstock: the MPI functions that it calls there are the library's alone.
+// Whether a thread is in Penstock: MPI functions that it calls there go to the MPI library.
 #pragma once
 
 namespace penstock {
 
-/// While one exists, this thread's calls of MPI go straight to the library.
+/// While one exists, this thread's MPI calls go directly to the library.
 class Inside {
  public:
   Inside() noexcept { ++depth; }

@@ -1,4 +1,4 @@
-// What can be asked of an open file, and set (MPI 4.1, sections 14.2, 14.3 and 14.6).
+// Queries and settings of an open file (MPI 4.1, sections 14.2, 14.3 and 14.6).
 #include <utility>
 
 #include "mpi_io/mpi_error.hpp"
@@ -20,8 +20,8 @@ void free_type(MPI_Datatype& type) {
     MPI_Type_free(&type);
 }
 
-/// Hints without a value are left out: Open MPI 4.1 refuses an empty one, by the communicator's
-/// error handler.
+/// Hints without a value are left out: Open MPI 4.1 refuses an empty one, through the
+/// communicator's error handler.
 MPI_Info info_of(const InfoText& text) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
@@ -59,7 +59,7 @@ void MpiFile::require_not_sequential(const char* what) const {
                                                  "', which was opened with MPI_MODE_SEQUENTIAL");
 }
 
-/// What is wrong with changing the size.
+/// The error in changing the size, if any.
 std::optional<Error> MpiFile::check_resize(const char* what, MPI_Offset bytes) const {
   return attempt([&] {
     require_no_split(what);
@@ -79,8 +79,7 @@ void MpiFile::preallocate(MPI_Offset bytes) {
   bytes_->allocate(bytes, check_resize("preallocation", bytes));
 }
 
-/// Requests that are under way keep the view that they began with: their operations have its
-/// patterns.
+/// Requests in flight keep the view that they began with: their operations have its patterns.
 void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
                        const std::string& representation, MPI_Info info) {
   View view;
@@ -116,7 +115,7 @@ void MpiFile::set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype
   filetype_ = types[1];
   position_ = 0;
   take_hints(std::move(hints));
-  // All are here: nobody uses it with the view of before.
+  // All ranks are here: nobody uses it with the previous view.
   if (bytes_->comm().rank() == 0) shared_->set(0);
   bytes_->agree(CallKind::set_view, {}, std::nullopt);
 }
@@ -147,7 +146,7 @@ void MpiFile::set_info(MPI_Info info) {
 MPI_Info MpiFile::info() const {
   const Hints hints =
       resolve_hints(call_hints_[may_write(amode_)][0], bytes_->machine(), /*grain=*/1);
-  Demand much;  // who would touch a file as long as it takes
+  Demand much;  // a request large enough that all aggregators would take part
   much.begin = 0;
   much.end = much.bytes = std::int64_t{1} << 40;
   much.runs = 1 << 20;
@@ -156,7 +155,7 @@ MPI_Info MpiFile::info() const {
   const Plan plan = make_plan({}, much, collective, bytes_->machine());
   std::vector<int> ranks;
   for (std::int64_t a = 0; a < plan.domains.aggregators(); ++a) ranks.push_back(plan.rank_of(a));
-  return info_of(hints_.told(hints, ranks));
+  return info_of(hints_.in_effect(hints, ranks));
 }
 
 void MpiFile::set_atomicity(bool atomic) {

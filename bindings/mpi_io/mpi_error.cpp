@@ -15,7 +15,7 @@ struct NamedClass {
   std::string_view name;
 };
 
-/// Not constants: in some libraries these are known only when they are loaded.
+/// Not constants: in some libraries they are known only at load time.
 const std::vector<NamedClass>& named_classes() {
   static const std::vector<NamedClass> classes{
       {MPI_ERR_ACCESS, "MPI_ERR_ACCESS"},
@@ -67,8 +67,8 @@ int class_of_errno(int number) {
   }
 }
 
-/// Codes are never freed before MPI ends, so each class has some that take turns. Their texts are
-/// kept here, too: MPICH 4.0 has other ones for codes of its own classes.
+/// Codes are never freed before MPI ends, so each class has a limited number that are reused in
+/// turn. Their texts are kept here: MPICH 4.0 returns other texts for codes of its own classes.
 class Codes {
  public:
   int take(int mpi_class, const std::string& text) {
@@ -118,7 +118,7 @@ void throw_mpi(int mpi_class, const std::string& text) {
 
 int mpi_class_of(const Error& error) {
   const std::string_view text = error.what();
-  // Before the name of the class a text may have the rank, the file and the call.
+  // The name of the class may be preceded by the rank, the file and the call.
   const std::size_t last = 96 + error.path().size();
   for (const NamedClass& named : named_classes()) {
     const std::size_t at = text.find(named.name);

@@ -1,9 +1,9 @@
-// MpiFile: an open file as MPI has it (MPI 4.1, chapter 14): a file of bytes, this process's view
-// of it, its file pointers and its error handler. open.cpp opens and closes one, manage.cpp is what
-// can be asked and set, data_access.cpp reads and writes.
+// MpiFile: an open MPI file (MPI 4.1, chapter 14): a file of bytes, this process's view of it, its
+// file pointers and its error handler. open.cpp opens and closes one, manage.cpp has queries and
+// settings, data_access.cpp reads and writes.
 //
-// Its functions throw Error; dropin/guard.hpp brings that to the error handler. Those of one file
-// wait for each other where threads call them at the same time.
+// Its functions throw Error, which names/guard.hpp passes to the error handler. Concurrent calls on
+// one file are serialised.
 #pragma once
 
 #include <mpi.h>
@@ -32,7 +32,7 @@ struct DataAccess {
   Direction direction = Direction::read;
   At at = At::explicit_offset;
   Company company = Company::independent;
-  MPI_Offset offset = 0;  // in etypes, where it is explicit
+  MPI_Offset offset = 0;  // in etypes, if explicit
   void* buffer = nullptr;
   std::int64_t count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -40,29 +40,29 @@ struct DataAccess {
   bool writes() const noexcept { return direction == Direction::write; }
 };
 
-/// One that is under way.
+/// An access in flight.
 class PendingAccess {
  public:
   std::shared_ptr<ByteFile::Begun> begun;
-  /// After the end: brings what was read into the program's buffer. Bytes there that were moved, as
-  /// a status counts them.
+  /// After the end: converts what was read into the program's buffer. Returns the bytes moved
+  /// there, as a status counts them.
   std::int64_t finish();
   Company company() const noexcept { return company_; }
-  /// Grows while it goes on.
+  /// Grows as the operation progresses.
   std::int64_t steps() const noexcept { return begun->steps(); }
-  /// Number of the call that began it; 0: it is this rank's alone.
+  /// Number of the call that began it; 0: a call of this rank alone.
   std::int64_t call() const noexcept { return begun->call(); }
 
  private:
   friend class MpiFile;
-  std::unique_ptr<Conversion> conversion_;  // null: bytes are moved as they are
-  std::int64_t moved_ = 0;                  // of a write, in the program's buffer
+  std::unique_ptr<Conversion> conversion_;  // null: no conversion
+  std::int64_t moved_ = 0;                  // by a write, in the program's buffer
   Company company_ = Company::independent;
   double seconds_ = 0;  // in the call that began it
   bool is_split_ = false;
-  /// The program may go on although the operation has not ended: the bytes of an independent write
-  /// are on their way, and this process and others of its node wait for them where they read them.
-  /// Those of a collective write may be with a rank that has not gone on with it.
+  /// The program may continue although the operation has not ended: the bytes of an independent
+  /// write are buffered, and this process and others of its node wait for them where they read
+  /// them. Those of a collective write may still be with a rank that has not resumed it.
   bool is_as_good_as_written() const;
 };
 
@@ -77,15 +77,15 @@ class MpiFile {
 
   FileMutex& mutex() noexcept { return mutex_; }
   ErrorHandler& error_handler() noexcept { return error_handler_; }
-  /// What its error handler does about an error. Returns what the MPI function returns.
+  /// Calls its error handler. Returns the result of the MPI function.
   int raise(MPI_File handle, const Error& error);
-  /// Those that MPI_ERRORS_ABORT ends (MPI 4.1, section 9.3).
+  /// The ranks that MPI_ERRORS_ABORT ends (MPI 4.1, section 9.3).
   MPI_Comm ranks_to_end() const noexcept;
   const std::string& path() const noexcept { return bytes_->path(); }
   const Communicator& comm() const noexcept { return bytes_->comm(); }
   int amode() const noexcept { return amode_; }
   MPI_Group group() const;
-  /// What goes on with its operations calls no MPI, as long as they need no messages.
+  /// Its operations make no MPI calls, unless they need messages.
   bool is_within_node() const noexcept;
 
   // Collective.
@@ -110,18 +110,18 @@ class MpiFile {
   MPI_Offset byte_offset(MPI_Offset offset) const;
   MPI_Aint type_extent(MPI_Datatype type) const;
 
-  /// Until it is done.
+  /// Returns when it is done.
   void access(const DataAccess& access, MPI_Status* status);
-  /// Begins it; whether it has ended tells test().
+  /// Begins it; test() returns whether it has ended.
   PendingAccess begin(const DataAccess& access);
   bool test(PendingAccess& transfer);
-  /// That the program was in a call that waits for requests, this one among them.
+  /// Counts time that the program spent in a call that waits for requests including this one.
   void count_wait(const PendingAccess& transfer, std::chrono::nanoseconds time) {
     report_.count_wait(*transfer.begun, transfer.company_, time);
   }
-  /// Waits for its end, and throws what went wrong. Bytes that were moved.
+  /// Waits for its end, and throws its error. Returns the bytes moved.
   std::int64_t end(PendingAccess& transfer);
-  /// Of a split collective call, whose buffer is that of its begin.
+  /// For a split collective call, whose buffer is that of its begin.
   void begin_split(const char* name, const DataAccess& access);
   void end_split(const char* name, MPI_Status* status);
 
@@ -160,14 +160,14 @@ class MpiFile {
   std::unique_ptr<SharedPointer> shared_;
   View view_;
   std::shared_ptr<const DataRepresentation> representation_;
-  MPI_Datatype etype_ = MPI_BYTE, filetype_ = MPI_BYTE;  // of the program, as it gave them
-  std::int64_t position_ = 0;  // of the individual file pointer, in etypes
+  MPI_Datatype etype_ = MPI_BYTE, filetype_ = MPI_BYTE;  // the program's handles
+  std::int64_t position_ = 0;                            // the individual file pointer, in etypes
   bool atomic_ = false;
   std::optional<Split> split_;
   FileReport report_;
 };
 
-/// Sets what MPI_Get_count and MPI_Get_elements say.
+/// Sets the results of MPI_Get_count and MPI_Get_elements.
 void set_status(MPI_Status* status, std::int64_t bytes);
 
 }  // namespace penstock

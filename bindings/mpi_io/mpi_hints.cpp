@@ -20,20 +20,20 @@ namespace {
 
 constexpr std::string_view own_prefix = "penstock_";
 
-/// Names of others for hints that Penstock has.
+/// Other libraries' names for hints that Penstock has.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"cb_nodes", "aggregators"},
     {"cb_buffer_size", "buffer_size"},
     {"striping_unit", "stripe_size"},
 };
 
-/// Of reads, and of writes.
+/// For reads, and for writes.
 constexpr const char* collective_names[] = {"romio_cb_read", "romio_cb_write"};
 constexpr const char* sieving_names[] = {"romio_ds_read", "romio_ds_write"};
 constexpr const char* buffer_names[] = {"ind_rd_buffer_size", "ind_wr_buffer_size"};
 constexpr const char* no_independent_name = "romio_no_indep_rw";
 
-/// Whatever the file system. A name that is close to one of these is a slip.
+/// For any file system. A name similar to one of these is assumed to be misspelt.
 constexpr std::string_view romio_prefix = "romio_";
 constexpr std::string_view romio_names[] = {"romio_aggregator_list",
                                             "romio_cb_alltoall",
@@ -52,8 +52,8 @@ constexpr std::string_view romio_names[] = {"romio_aggregator_list",
                                             "romio_synchronized_flush",
                                             "romio_visibility_immediate"};
 
-/// Hints of the standard and of other libraries, which programs pass on to whatever MPI they run
-/// with; those that Penstock does not follow are ignored without a word.
+/// Hints of the standard and of other libraries, which programs set for whatever MPI they run with;
+/// those that Penstock does not use are silently ignored.
 constexpr std::string_view names_of_others[] = {"access_style",
                                                 "cb_block_size",
                                                 "cb_config_list",
@@ -91,7 +91,7 @@ constexpr std::string_view prefixes_of_others[] = {
     "h5_",    "hdf5_",  "cray_",   "ibm_",  "IBM_",   "bg_", "panfs_",
     "pvfs_",  "pvfs2_", "lustre_", "gpfs_", "daos_",  "e10_"};
 
-/// Set by nobody: what MPI_File_get_info reports.
+/// Not settable: reported by MPI_File_get_info.
 constexpr std::string_view reported_name = "penstock_aggregator_ranks";
 
 bool has_prefix_of_others(std::string_view name) {
@@ -118,7 +118,7 @@ bool is_own(std::string_view name) {
          (name.starts_with(own_prefix) && find_hint(name.substr(own_prefix.size())) != nullptr);
 }
 
-/// Of a name that nobody knows.
+/// For an unknown name.
 std::string advice_on(std::string_view name) {
   std::vector<std::string_view> known;
   for (const HintRow& row : hint_table()) known.push_back(row.name);
@@ -136,7 +136,7 @@ std::string advice_on(std::string_view name) {
          " (docs/hints.md and docs/mpi-io.md list all)";
 }
 
-/// Names without "penstock_" are Penstock's own, unless somebody else has them.
+/// Names without "penstock_" are Penstock's own, unless another library has them.
 InfoText from_environment() {
   const char* const text = std::getenv("PENSTOCK_HINTS");
   if (text == nullptr) return {};
@@ -154,7 +154,7 @@ InfoText from_environment() {
   return hints;
 }
 
-/// Once in a process.
+/// Once per process.
 bool is_first_time(const std::string& name) {
   static std::mutex mutex;
   static std::set<std::string> seen;
@@ -162,7 +162,7 @@ bool is_first_time(const std::string& name) {
   return seen.insert(name).second;
 }
 
-/// "ENABLE" is meant as "enable", as ROMIO has it.
+/// "ENABLE" is accepted as "enable", as in ROMIO.
 std::string lower(std::string text) {
   for (char& letter : text)
     if (letter >= 'A' && letter <= 'Z') letter += 'a' - 'A';
@@ -208,8 +208,7 @@ void MpiHints::set_from_environment(int ranks) {
   set(all, ranks);
 }
 
-/// Each process reads it, as it does the environment. What ROMIO passes over in silence is
-/// reported.
+/// Each process reads it, like the environment. What ROMIO silently ignores is reported.
 InfoText MpiHints::from_romio_file() {
   const char* const path = std::getenv("ROMIO_HINTS");
   if (path == nullptr || *path == '\0') return {};
@@ -265,7 +264,7 @@ void MpiHints::set_one(const std::string& name, const std::string& value) {
     others_[name] = value;
 }
 
-/// A program that makes no independent calls wants the collective ones to be just that.
+/// A program without independent calls wants collective ones to use a collective method.
 const std::string& MpiHints::collective(Direction direction) const noexcept {
   static const std::string enabled = "enable";
   return no_independent_ ? enabled : collective_[index(direction)];
@@ -289,24 +288,24 @@ Hints MpiHints::of_call(Direction direction, Company company) const {
   return hints;
 }
 
-InfoText MpiHints::told(const Hints& effective, const std::vector<int>& aggregators) const {
-  InfoText told = others_;
-  for (const auto& [name, value] : effective.text()) told[std::string(own_prefix) + name] = value;
+InfoText MpiHints::in_effect(const Hints& effective, const std::vector<int>& aggregators) const {
+  InfoText info = others_;
+  for (const auto& [name, value] : effective.text()) info[std::string(own_prefix) + name] = value;
   std::string ranks;
   for (const int rank : aggregators) ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
-  told[std::string(reported_name)] = ranks;
-  told["cb_nodes"] = std::to_string(aggregators.size());
-  told["cb_buffer_size"] = std::to_string(effective.buffer_size);
-  told["striping_unit"] = std::to_string(effective.stripe_size);
-  told[no_independent_name] = no_independent_ ? "true" : "false";
+  info[std::string(reported_name)] = ranks;
+  info["cb_nodes"] = std::to_string(aggregators.size());
+  info["cb_buffer_size"] = std::to_string(effective.buffer_size);
+  info["striping_unit"] = std::to_string(effective.stripe_size);
+  info[no_independent_name] = no_independent_ ? "true" : "false";
   for (const Direction direction : {Direction::read, Direction::write}) {
     const std::size_t i = index(direction);
-    told[collective_names[i]] = collective(direction);
-    told[sieving_names[i]] = sieving_[i];
-    told[buffer_names[i]] = std::to_string(
+    info[collective_names[i]] = collective(direction);
+    info[sieving_names[i]] = sieving_[i];
+    info[buffer_names[i]] = std::to_string(
         independent_buffer_[i] > 0 ? independent_buffer_[i] : effective.buffer_size.value());
   }
-  return told;
+  return info;
 }
 
 }  // namespace penstock

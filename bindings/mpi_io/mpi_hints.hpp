@@ -1,5 +1,5 @@
-// Hints as MPI_Info has them: the standard's (MPI 4.1, section 14.2.8), ROMIO's, and Penstock's own
-// with "penstock_" in front.
+// Hints in MPI_Info: the standard's (MPI 4.1, section 14.2.8), ROMIO's, and Penstock's own prefixed
+// by "penstock_".
 #pragma once
 
 #include <mpi.h>
@@ -17,32 +17,32 @@ namespace penstock {
 
 using InfoText = std::map<std::string, std::string>;
 
-/// All pairs; none of MPI_INFO_NULL.
+/// All pairs; none for MPI_INFO_NULL.
 InfoText text_of_info(MPI_Info info);
 
 /// The hints of a file. Reads and writes, collective and independent, have some of their own.
 class MpiHints {
  public:
-  /// What `info` has in place of the same names. Throws an Error of class MPI_ERR_INFO for a value
-  /// of a penstock_ hint that cannot be read; of others what cannot be done is left out, as the
-  /// standard has it. `ranks`: of the file.
+  /// Overrides hints by those in `info`. Throws an Error of class MPI_ERR_INFO for a malformed
+  /// value of a penstock_ hint; other invalid hints are ignored, as the standard says. `ranks`: of
+  /// the file.
   void set(const InfoText& info, int ranks);
-  /// Before `info` of open, which overrides them: those of the file that ROMIO_HINTS names, lines
-  /// of a name and a value, and above them those of PENSTOCK_HINTS="name=value;name=value". There a
-  /// name that nobody knows is an error of class MPI_ERR_INFO, too.
+  /// To be called before `info` of open, which takes precedence. Reads the file that ROMIO_HINTS
+  /// names, with lines of a name and a value, and then PENSTOCK_HINTS="name=value;name=value".
+  /// There an unknown name is an error of class MPI_ERR_INFO, too.
   void set_from_environment(int ranks);
-  /// What is set in `info`, and what it means for a call.
+  /// What the settings mean for a call.
   Hints of_call(Direction direction, Company company) const;
-  /// Of the file as a whole.
+  /// For the whole file.
   const Hints& of_file() const noexcept { return hints_; }
-  /// Ranks on several nodes: they cannot see what others have buffered.
+  /// For ranks on several nodes: they cannot see what others have buffered.
   void without_buffer() noexcept {
     if (!hints_.active_buffer_size.is_given()) hints_.active_buffer_size = 0;
   }
-  /// What is in force, as MPI_File_get_info tells it; of hints in `effective`, that of the file.
-  InfoText told(const Hints& effective, const std::vector<int>& aggregators) const;
-  /// What is to be said of what was ignored, of each once in a process: names that nobody knows,
-  /// and what cannot be read of the file of ROMIO_HINTS.
+  /// The hints in effect, as returned by MPI_File_get_info; `effective` has those of the file.
+  InfoText in_effect(const Hints& effective, const std::vector<int>& aggregators) const;
+  /// Messages about ignored hints, each once per process: unknown names, and malformed lines of the
+  /// file of ROMIO_HINTS.
   std::vector<std::string> take_ignored() noexcept { return std::exchange(ignored_, {}); }
 
  private:
@@ -56,7 +56,7 @@ class MpiHints {
   bool no_independent_ = false;                             // romio_no_indep_rw
   std::string sieving_[2] = {"automatic", "automatic"};     // romio_ds_read, romio_ds_write
   std::int64_t independent_buffer_[2] = {0, 0};             // ind_rd_buffer_size, ind_wr_...
-  InfoText others_;                                         // of the standard, kept as they are
+  InfoText others_;                                         // of the standard, kept unchanged
   std::vector<std::string> ignored_;
 };
 

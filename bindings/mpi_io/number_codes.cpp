@@ -38,7 +38,7 @@ void swap_words(std::int64_t count, const std::byte* from, std::byte* to) noexce
     store(to + i * size, swapped(load<Word>(from + i * size)));
 }
 
-/// Between this machine's order of bytes and the most significant first.
+/// Converts between this machine's byte order and big-endian.
 void to_or_from_big(std::int64_t size, std::int64_t count, const std::byte* from, std::byte* to) {
   if (size == 1 || std::endian::native == std::endian::big) {
     std::memcpy(to, from, static_cast<std::size_t>(size * count));
@@ -54,7 +54,7 @@ void to_or_from_big(std::int64_t size, std::int64_t count, const std::byte* from
     std::reverse_copy(from + i * size, from + (i + 1) * size, to + i * size);
 }
 
-/// `size` bytes, the most significant first; up to 8.
+/// `size` bytes, big-endian; up to 8.
 std::uint64_t load_big(const std::byte* from, int size) noexcept {
   std::uint64_t value = 0;
   for (int i = 0; i < size; ++i) value = value << 8 | std::to_integer<std::uint64_t>(from[i]);
@@ -81,7 +81,7 @@ void store_native(std::byte* to, int size, std::uint64_t value) noexcept {
   }
 }
 
-/// The value of `from` bytes, for `to` bytes. Throws where these do not hold it.
+/// Converts a value of `from` bytes to `to` bytes. Throws if it does not fit.
 std::uint64_t resized(std::uint64_t value, int from, int to, bool has_sign, const char* where) {
   const int unused = 64 - 8 * from;
   const auto with_sign = static_cast<std::int64_t>(value << unused) >> unused;
@@ -108,9 +108,9 @@ bool is_true(const std::byte* number, int size) noexcept {
   return std::any_of(number, number + size, [](std::byte b) { return b != std::byte{0}; });
 }
 
-// binary128 is a sign, 15 bits of exponent and 112 of fraction. The x87 format has the same sign
-// and exponent, then the leading bit, which binary128 leaves out, and 63 bits of fraction; in
-// memory these are 10 bytes, the least significant first, in 16.
+// binary128 has a sign, 15 bits of exponent and 112 of fraction. The x87 format has the same sign
+// and exponent, then the leading bit, which is implicit in binary128, and 63 bits of fraction; in
+// memory these are 10 bytes, little-endian, in 16.
 constexpr int fraction_bits = 63;
 constexpr int dropped_bits = 112 - fraction_bits;
 constexpr std::uint64_t leading_bit = std::uint64_t{1} << fraction_bits;
@@ -121,7 +121,7 @@ void extended_to_quad(const std::byte* native, std::byte* external) noexcept {
   const auto mantissa = load<std::uint64_t>(native);
   std::uint64_t sign_exponent = load<std::uint16_t>(native + 8);
   const std::uint64_t fraction = mantissa & ~leading_bit;
-  // A leading bit beside exponent 0 is the smallest normal exponent.
+  // With exponent 0, a set leading bit means the smallest normal exponent.
   if ((sign_exponent & largest_exponent) == 0 && (mantissa & leading_bit) != 0) ++sign_exponent;
   store_big(external, 8, sign_exponent << high_bits | fraction >> (fraction_bits - high_bits));
   store_big(external + 8, 8, fraction << dropped_bits);
@@ -135,7 +135,7 @@ void quad_to_extended(const std::byte* external, std::byte* native) noexcept {
   std::uint64_t fraction = all << (fraction_bits - high_bits) | low >> dropped_bits;
   const std::uint64_t rest = low & ((std::uint64_t{1} << dropped_bits) - 1);
   if (exponent == largest_exponent) {
-    // What is no number stays none, whichever bits of it are lost.
+    // A NaN stays a NaN, whichever bits of it are lost.
     if ((all | low) != 0) fraction |= leading_bit >> 1;
   } else {
     constexpr std::uint64_t half = std::uint64_t{1} << (dropped_bits - 1);
@@ -147,7 +147,7 @@ void quad_to_extended(const std::byte* external, std::byte* native) noexcept {
   }
   const bool is_normal = (sign_exponent & largest_exponent) != 0;
   store(native, fraction | (is_normal ? leading_bit : 0));
-  store(native + 8, sign_exponent);  // and zeros in the bytes that the format does not use
+  store(native + 8, sign_exponent);  // and zeros in unused bytes
   static_assert(sizeof sign_exponent == 8);
 }
 

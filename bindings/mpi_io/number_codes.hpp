@@ -1,5 +1,5 @@
-// Numbers of basic types, as they are in memory and in external32 (MPI 4.1, section 14.5.2): two's
-// complement and IEEE, the most significant byte first, without alignment.
+// Conversion of basic types between memory and external32 (MPI 4.1, section 14.5.2): two's
+// complement and IEEE, big-endian, unaligned.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class ConversionError : public Error {
       : Error(ErrorClass::argument, "MPI_ERR_CONVERSION: " + message) {}
 };
 
-/// `count` elements, one after the other on both sides, which do not overlap. Integers that do not
-/// fit, and types that external32 does not have, throw ConversionError. Of a long double,
-/// external32 keeps every bit; the other way it is rounded to the nearest, ties to even.
+/// `count` contiguous elements on both sides, which must not overlap. Throws ConversionError for
+/// integers that do not fit, and types that external32 does not have. external32 keeps every bit of
+/// a long double; in the other direction it is rounded to nearest, ties to even.
 void to_external32(const BasicType& type, std::int64_t count, const std::byte* native,
                    std::byte* external);
 void from_external32(const BasicType& type, std::int64_t count, const std::byte* external,

@@ -1,4 +1,4 @@
-// How a file is opened and closed.
+// Opening and closing a file.
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Bytes of any meaning; reads end where they end.
+/// Uninterpreted bytes; reads end at the end of the file.
 class Plain : public Contents {
  public:
   Plain(int amode, std::optional<Error> error) : amode_(amode), error_(std::move(error)) {}
@@ -79,16 +79,16 @@ void MpiFile::close() {
   std::optional<Error> error;
   if ((amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0) error = delete_file();
   if (FileReport::is_wanted()) {
-    bytes_->drain();  // what is buffered is a part of it
-    report_.tell(*bytes_, amode_text(amode_));
+    bytes_->drain();  // a written file includes what is buffered
+    report_.publish(*bytes_, amode_text(amode_));
   }
   shared_->release();
   const std::optional<Error> closing = attempt([&] { bytes_->close(); });
   if (closing || error) throw Error(closing ? *closing : *error);
 }
 
-/// Collective. Rank 0 deletes its name while the file is open; what went wrong, on all ranks.
-/// Throws where ranks are in other calls: then the name stays.
+/// Collective. Rank 0 deletes the name while the file is open; returns its error on all ranks.
+/// Throws if ranks are in different calls: then the name stays.
 std::optional<Error> MpiFile::delete_file() {
   bytes_->agree(CallKind::close, {}, std::nullopt);
   return attempt([&] {
@@ -104,7 +104,7 @@ void MpiFile::report_ignored_hints() {
     if (bytes_->comm().rank() == 0) std::fprintf(stderr, "penstock: ignored: %s\n", words.c_str());
 }
 
-/// Hints of the file as a whole stay what they are.
+/// Hints of the whole file are not changed.
 void MpiFile::update_call_hints() {
   for (const Direction direction : {Direction::read, Direction::write})
     for (const Company company : {Company::collective, Company::independent}) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between two looks at jobs that do not move. Messages of a round in between take about as long.
+/// Between two polls of jobs that do not progress; about the time of a round's messages.
 constexpr std::chrono::nanoseconds shortest_pause = 20us, longest_pause = 1ms;
 
 }  // namespace
@@ -69,14 +69,14 @@ void ProgressThread::wake() {
   woken_.notify_one();
 }
 
-/// Whether any is wanted.
-bool ProgressThread::go_on(bool& moved) {
+/// Returns whether any job is wanted.
+bool ProgressThread::resume_all(bool& moved) {
   const std::lock_guard guard(jobs_mutex_);
   bool wanted = false;
   for (const Job& job : jobs_) {
     if (!Communicator::mpi_is_running() || !job.is_wanted()) continue;
     wanted = true;
-    moved = job.go_on() || moved;
+    moved = job.resume() || moved;
   }
   return wanted;
 }
@@ -97,7 +97,7 @@ void ProgressThread::run(const std::stop_token& stop) {
   if (!may_call_mpi()) without.emplace();
   while (!stop.stop_requested()) {
     bool moved = false;
-    const bool wanted = go_on(moved);
+    const bool wanted = resume_all(moved);
     sleep(stop, wanted, moved);
   }
 }

@@ -1,7 +1,7 @@
-// ProgressThread: one thread of the process that goes on with what other ranks wait for while the
-// program computes, or is blocked in a call of MPI that is not for files (the rule of progress,
-// MPI 4.1, section 2.9). Where MPI runs without MPI_THREAD_MULTIPLE it calls no MPI, and goes on
-// with what needs none: operations within a node.
+// ProgressThread: one thread per process that progresses what other ranks wait for while the
+// program computes, or is blocked in an MPI call not for files (the rule of progress, MPI 4.1,
+// section 2.9). If MPI runs without MPI_THREAD_MULTIPLE, it makes no MPI calls, and progresses only
+// what needs none: operations within a node.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class ProgressThread {
  public:
   struct Job {
     std::function<bool()> is_wanted;
-    /// Does not wait. Whether anything moved.
-    std::function<bool()> go_on;
+    /// Does not wait. Returns whether anything progressed.
+    std::function<bool()> resume;
   };
   using Id = std::list<Job>::iterator;
 
@@ -26,16 +26,16 @@ class ProgressThread {
   static ProgressThread& of_process();
 
   Id add(Job job);
-  /// Nothing of it runs when this returns.
+  /// On return the job is not running.
   void remove(Id id);
-  /// A job has become one that is wanted. Waits for nothing.
+  /// A job has become wanted. Does not block.
   void wake();
 
  private:
   ProgressThread() = default;
   ~ProgressThread();
   void run(const std::stop_token& stop);
-  bool go_on(bool& moved);
+  bool resume_all(bool& moved);
   void sleep(const std::stop_token& stop, bool wanted, bool moved);
 
   std::mutex jobs_mutex_;  // held while jobs run
@@ -44,7 +44,7 @@ class ProgressThread {
   std::condition_variable_any woken_;
   bool wake_ = false;
   std::chrono::nanoseconds pause_{0};
-  int process_ = 0;  // that started the thread
+  int process_ = 0;  // the one that started the thread
   std::jthread thread_;
 };
 

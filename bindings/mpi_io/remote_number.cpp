@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-/// Without MPI_Barrier: ranks that wait leave their cores to others.
+/// Instead of MPI_Barrier: waiting ranks leave their cores to others.
 void meet(MPI_Comm comm) {
   MPI_Request request;
   Communicator::check(MPI_Ibarrier(comm, &request), "MPI_Ibarrier");
@@ -23,7 +23,7 @@ class WindowNumber : public RemoteNumber {
   WindowNumber(const Communicator& comm, MPI_Win window) : window_(window) {
     MPI_Win_lock_all(0, window_);
     if (comm.rank() == 0) fetch(0, MPI_REPLACE);
-    meet(comm.handle());  // nobody adds to it before
+    meet(comm.handle());  // nobody may add to it before
   }
   void release() override {
     MPI_Win_unlock_all(window_);
@@ -44,7 +44,7 @@ class WindowNumber : public RemoteNumber {
   MPI_Win window_;
 };
 
-/// Rank 0's thread gets an order and sends back what the number was before.
+/// Rank 0's thread receives orders and replies with the previous value.
 class AnsweredNumber : public RemoteNumber {
  public:
   explicit AnsweredNumber(const Communicator& comm) : rank_(comm.rank()) {
@@ -85,7 +85,7 @@ class AnsweredNumber : public RemoteNumber {
     return before;
   }
 
-  /// In the thread. Answers are a few bytes, which MPI sends at once.
+  /// In the thread. Replies are a few bytes, which MPI sends at once.
   bool answer() {
     int there = 0;
     MPI_Status status;
@@ -118,14 +118,14 @@ class NoNumber : public RemoteNumber {
   }
 };
 
-/// Collective. Null: no window can be had, on any rank.
+/// Collective. Null on all ranks if windows are not possible.
 MPI_Win make_window(const Communicator& comm) {
   const MPI_Aint bytes = comm.rank() == 0 ? sizeof(std::int64_t) : 0;
   std::int64_t* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   const int code = MPI_Win_allocate(bytes, sizeof(std::int64_t), MPI_INFO_NULL, comm.handle(),
                                     static_cast<void*>(&base), &window);
-  int failed[2] = {code != MPI_SUCCESS, code == MPI_SUCCESS};  // of some rank; worked on some
+  int failed[2] = {code != MPI_SUCCESS, code == MPI_SUCCESS};  // on some rank
   MPI_Request request;
   Communicator::check(
       MPI_Iallreduce(MPI_IN_PLACE, failed, 2, MPI_INT, MPI_MAX, comm.handle(), &request),

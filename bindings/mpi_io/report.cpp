@@ -16,19 +16,19 @@
 namespace penstock {
 namespace {
 
-/// Texts of this process, told when it ends.
-class Told {
+/// Reports collected in this process, printed when it ends.
+class ProcessReport {
  public:
   void add(const std::string& text) {
     const std::lock_guard guard(mutex_);
     text_ += text;
   }
-  static Told& of_process() {
-    static Told* const told = [] {
+  static ProcessReport& of_process() {
+    static ProcessReport* const report = [] {
       std::atexit([] { of_process().print(); });
-      return new Told;
+      return new ProcessReport;
     }();
-    return *told;
+    return *report;
   }
 
  private:
@@ -57,17 +57,17 @@ std::string seconds_text(double seconds) {
   return seconds < 1 ? number(seconds * 1e3) + " ms" : number(seconds) + " s";
 }
 
-/// What one rank did, or all together: numbers that are added up.
+/// Figures of one rank, or summed over all.
 struct Totals {
   struct Calls {
     double calls = 0, bytes = 0, seconds = 0;
   };
-  Calls calls[2][2];  // by direction; alone and together
+  Calls calls[2][2];  // by direction; independent and collective
   double reads = 0, writes = 0, bytes_read = 0, bytes_written = 0;
   double buffered = 0, buffer_waits = 0, messages = 0;
-  double all_storage = 0;  // seconds, in the background, too
-  TimeParts parts;         // of the seconds in calls that waited for their operations
-  double requests = 0;     // seconds in calls that began others, and waited for them
+  double all_storage = 0;  // seconds, including background work
+  TimeParts parts;         // of the time in calls that waited for their operations
+  double requests = 0;     // seconds in calls that began other operations, or waited for them
 
   double seconds_in_calls() const {
     double all = 0;
@@ -88,7 +88,7 @@ void take(Totals& totals, const Statistics& statistics) {
   totals.all_storage = statistics.time_storage;
 }
 
-/// Of all ranks, on rank 0.
+/// Sum over all ranks, on rank 0.
 Totals add_up(const Totals& mine, const Communicator& comm) {
   static_assert(std::is_trivially_copyable_v<Totals> && sizeof(Totals) % sizeof(double) == 0);
   Totals all = mine;
@@ -123,7 +123,7 @@ std::string storage_text(const Totals& all, double ranks) {
   return text;
 }
 
-/// The parts are of different spans, and have what is between them as another one.
+/// The parts are those of different spans; the remainder is shown as another part.
 std::string parts_text(const Totals& all, double ranks) {
   const double in_calls = all.seconds_in_calls();
   const std::pair<const char*, double> parts[] = {
@@ -142,7 +142,7 @@ std::string parts_text(const Totals& all, double ranks) {
   return text + "\n";
 }
 
-/// What was slow, and what helps.
+/// What was slow, and possible remedies.
 std::string slow_text(const Totals& all, double ranks) {
   const double in_calls = all.seconds_in_calls();
   std::string text;
@@ -223,7 +223,7 @@ std::string FileReport::plans_text() const {
   return text;
 }
 
-void FileReport::tell(ByteFile& file, const std::string& amode) const {
+void FileReport::publish(ByteFile& file, const std::string& amode) const {
   Totals mine;
   take(mine, file.statistics());
   mine.parts = parts_;
@@ -240,11 +240,11 @@ void FileReport::tell(ByteFile& file, const std::string& amode) const {
   const Totals all = add_up(mine, comm);
   if (comm.rank() != 0) return;
   const double ranks = comm.size();
-  Told::of_process().add("penstock: " + file.path() + " (" + amode + ", " +
-                         std::to_string(comm.size()) + " ranks, " + file.device() + ")\n" +
-                         "  file system: " + describe_caches(file.file_system()) + "\n" +
-                         calls_text(all, ranks) + plans_text() + storage_text(all, ranks) +
-                         parts_text(all, ranks) + slow_text(all, ranks));
+  ProcessReport::of_process().add("penstock: " + file.path() + " (" + amode + ", " +
+                                  std::to_string(comm.size()) + " ranks, " + file.device() + ")\n" +
+                                  "  file system: " + describe_caches(file.file_system()) + "\n" +
+                                  calls_text(all, ranks) + plans_text() + storage_text(all, ranks) +
+                                  parts_text(all, ranks) + slow_text(all, ranks));
 }
 
 }  // namespace penstock

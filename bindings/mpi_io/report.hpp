@@ -1,6 +1,6 @@
-// What a file came to, for PENSTOCK_REPORT=1: added up over the ranks when it is closed, and told
-// at the end of the program by the rank that has it. A rank's time in calls is what the program was
-// kept by; its parts add up to it. What is done beside the program is told apart from it.
+// Report on a file for PENSTOCK_REPORT=1: summed over the ranks when it is closed, and printed at
+// the end of the program by rank 0. A rank's time in calls is time that the program lost; its parts
+// add up to it. Background work is shown separately.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@ class ByteFile;
 /// Of one rank.
 class FileReport {
  public:
-  /// Of a call that did not return before its operation had ended.
+  /// For a call that returned after its operation had ended.
   void count(const Operation& operation, Company company, double seconds);
-  /// Of a run of bytes that needed no operation.
+  /// For a contiguous run that needed no operation.
   void count_simple(Direction direction, std::int64_t bytes, double seconds);
-  /// Of an operation that went on between calls: the seconds of those that are the file's.
+  /// For an operation that progressed between calls; `seconds`: those spent in it.
   void count_request(const Operation& operation, Company company, double seconds);
-  /// Of calls that wait for such operations, or ask about them. From any thread.
+  /// For calls that wait for such operations, or test them. Thread-safe.
   void count_wait(const Operation& operation, Company company, std::chrono::nanoseconds time);
-  /// Collective, when nothing is under way any more: rank 0 keeps what is told.
-  void tell(ByteFile& file, const std::string& amode) const;
+  /// Collective, when nothing is in flight: rank 0 keeps the text for the end of the program.
+  void publish(ByteFile& file, const std::string& amode) const;
 
   static bool is_wanted();
 
@@ -40,16 +40,16 @@ class FileReport {
     double seconds = 0;
   };
   void add(const Operation& operation, Company company, double seconds);
-  /// Methods, exchanges and why they were chosen.
+  /// Methods and exchanges with their reasons.
   std::string plans_text() const;
 
-  Sums sums_[2][2];                 // by direction; alone and together
+  Sums sums_[2][2];                 // by direction; independent and collective
   std::int64_t methods_[6] = {};    // collective calls by Method
   std::int64_t exchanges_[9] = {};  // by Exchange, of those that exchanged
   std::optional<Reason> reason_;    // of the last plan
   TimeParts parts_;                 // of the time in calls that waited for their operations
-  double requests_ = 0;             // seconds in calls that began others
-  std::atomic<std::int64_t> waited_[2][2] = {};  // nanoseconds, for these: as sums_
+  double requests_ = 0;             // seconds in calls that began other operations
+  std::atomic<std::int64_t> waited_[2][2] = {};  // nanoseconds of waiting for these: as sums_
 };
 
 }  // namespace penstock

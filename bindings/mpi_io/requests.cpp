@@ -19,14 +19,14 @@ struct PendingRequest {
   MPI_Request request = MPI_REQUEST_NULL;
   std::int64_t bytes = 0;
   std::optional<Error> error;
-  bool by_thread = false;         // the progress thread goes on with it
-  std::atomic<bool> over{false};  // it only has to be completed, which is a call of MPI
+  bool by_thread = false;         // the progress thread resumes it
+  std::atomic<bool> over{false};  // it only has to be completed, which needs an MPI call
   std::atomic<bool> ended{false};
 };
 
 namespace {
 
-/// Those that the program has not used up yet.
+/// Requests that the program has not completed.
 class Pending {
  public:
   using One = std::shared_ptr<PendingRequest>;
@@ -53,8 +53,8 @@ class Pending {
     std::erase(all_, one);
     count_ = static_cast<int>(all_.size());
   }
-  /// While it is held, a thread that must not call MPI does not come to hold the last of a request,
-  /// or of its file: to let go of a file is a call of MPI.
+  /// While it is held, a thread that must not call MPI never gets the last reference to a request,
+  /// or to its file: destroying a file calls MPI.
   std::unique_lock<std::recursive_mutex> use_up() { return std::unique_lock(used_); }
   /// Collective ones that are not over: other ranks may wait for them.
   std::atomic<int>& awaited() noexcept { return awaited_; }
@@ -70,7 +70,8 @@ class Pending {
   std::atomic<int> count_{0}, awaited_{0};
 };
 
-// What the library asks of a request: its status. It holds the request until it is freed.
+// Callbacks of the library: status, free and cancel. The library holds the request until it is
+// freed.
 
 int query(void* state, MPI_Status* status) {
   set_status(status, (*static_cast<Pending::One*>(state))->bytes);
@@ -84,14 +85,14 @@ int release(void* state) {
 }
 
 int cancel(void*, int) {
-  return MPI_SUCCESS;  // it goes on to its end
+  return MPI_SUCCESS;  // ignored: the operation continues to its end
 }
 
 void note_over(PendingRequest& one) {
   if (!one.over.exchange(true) && one.by_thread) --Pending::of_process().awaited();
 }
 
-/// The file's lock is held.
+/// With the file's lock held.
 void finish(const Pending::One& one) {
   if (one->ended) return;
   one->error = attempt([&] { one->bytes = one->file->end(one->transfer); });
@@ -100,8 +101,8 @@ void finish(const Pending::One& one) {
   MPI_Grequest_complete(one->request);
 }
 
-/// Whether it moved.
-bool go_on_with(const Pending::One& one) {
+/// Returns whether it progressed.
+bool resume_one(const Pending::One& one) {
   if (one->ended || (one->over && WithoutMpi::here())) return false;
   const std::unique_lock guard(one->file->mutex(), std::try_to_lock);
   if (!guard || one->ended) return false;
@@ -112,8 +113,8 @@ bool go_on_with(const Pending::One& one) {
   return over || one->transfer.steps() != before;
 }
 
-/// From the first request on: they go on wherever this process waits.
-void go_on_meanwhile() {
+/// From the first request on: they progress wherever this process waits.
+void resume_meanwhile() {
   static const bool once = [] {
     set_meanwhile([] {
       progress_requests();
@@ -124,19 +125,19 @@ void go_on_meanwhile() {
   static_cast<void>(once);
 }
 
-/// All requests that a thread may go on with.
+/// All requests that the progress thread may resume.
 bool progress_in_thread() {
   if (!WithoutMpi::here()) return progress_requests();
   Pending& pending = Pending::of_process();
   const auto use = pending.use_up();
   bool moved = false;
   for (const Pending::One& one : pending.all())
-    if (one->by_thread) moved = go_on_with(one) || moved;
+    if (one->by_thread) moved = resume_one(one) || moved;
   return moved;
 }
 
-/// Others may wait for a collective one. It goes on in a thread: where MPI allows that, and within
-/// a node, where that needs no MPI.
+/// Other ranks may wait for a collective operation. It progresses in a thread if MPI allows that,
+/// or within a node, where that needs no MPI.
 bool goes_on_in_thread(const PendingRequest& one) {
   return one.transfer.company() == Company::collective &&
          (ProgressThread::may_call_mpi() || one.file->is_within_node());
@@ -160,7 +161,7 @@ MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, Pending
                       "MPI_Grequest_start");
   const MPI_Request request = one->request;
   Pending& pending = Pending::of_process();
-  go_on_meanwhile();
+  resume_meanwhile();
   one->by_thread = goes_on_in_thread(*one);
   if (one->by_thread) ++pending.awaited();
   pending.add(one);
@@ -177,7 +178,7 @@ bool progress_requests() {
   if (!has_requests()) return false;
   const Inside inside;
   bool moved = false;
-  for (const Pending::One& one : Pending::of_process().all()) moved = go_on_with(one) || moved;
+  for (const Pending::One& one : Pending::of_process().all()) moved = resume_one(one) || moved;
   return moved;
 }
 
@@ -217,7 +218,7 @@ RequestErrors::~RequestErrors() {
     watched.pending->file->count_wait(watched.pending->transfer, time / std::ssize(watched_));
 }
 
-int RequestErrors::tell(int index) const {
+int RequestErrors::report(int index) const {
   for (const Watched& watched : watched_) {
     if (watched.index != index || !watched.pending->error) continue;
     return watched.pending->file->raise(watched.pending->handle, *watched.pending->error);

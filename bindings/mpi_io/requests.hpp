@@ -1,6 +1,6 @@
 // Requests of non-blocking calls (MPI 4.1, section 14.4.5): generalized requests of the MPI
-// library, so that they go with any others into MPI_Wait and MPI_Test. The drop-in's own
-// MPI_Wait... and MPI_Test... (dropin/wait.cpp) go on with what is under way, and then call the
+// library, so that they can be passed with any others to MPI_Wait and MPI_Test. The drop-in's own
+// MPI_Wait... and MPI_Test... (names/wait.cpp) progress operations in flight, and then call the
 // library's.
 #pragma once
 
@@ -17,24 +17,24 @@ struct PendingRequest;
 /// `handle`: of the file, for its error handler.
 MPI_Request make_request(MPI_File handle, std::shared_ptr<MpiFile> file, PendingAccess transfer);
 
-/// Whether there is any that the program has not used up.
+/// Whether there is any that the program has not completed.
 bool has_requests() noexcept;
-/// Goes on with all that are under way; completes those that have ended. Does not wait. Whether any
-/// moved. This happens wherever the process waits for a file or for requests, in messages of the
-/// program that block, and in a thread (progress_thread.hpp) where there may be one.
+/// Resumes all operations in flight; completes those that have ended. Does not wait. Returns
+/// whether any progressed. Called wherever the process waits for a file or for requests, in the
+/// program's blocking messages, and in a thread (progress_thread.hpp) if there may be one.
 bool progress_requests();
-/// Of a call that waits for requests, or asks about them: what went wrong with one that is, or was,
-/// under way; calls its file's error handler. To be made before its handle is used up: MPI_SUCCESS
-/// where nothing is known of it. The time until it ends is that of their files.
+/// For a call that waits for requests, or tests them: the errors of those that are or were in
+/// flight; calls their files' error handlers. To be constructed before handles are completed:
+/// MPI_SUCCESS for unknown requests. The time of its life is counted for their files.
 class RequestErrors {
  public:
   RequestErrors(int count, const MPI_Request* requests);
   RequestErrors(const RequestErrors&) = delete;
   ~RequestErrors();
-  /// Of request `index`, once the library says that it has completed.
-  int tell(int index) const;
+  /// The error of request `index`, once the library has completed it.
+  int report(int index) const;
   bool empty() const noexcept { return watched_.empty(); }
-  /// The first that has not ended, and that other ranks have to go on with; null: there is none.
+  /// The first that has not ended and depends on other ranks; null: none.
   std::shared_ptr<PendingRequest> awaited() const;
 
  private:
@@ -46,8 +46,8 @@ class RequestErrors {
   std::chrono::steady_clock::time_point begin_;
 };
 
-/// While one exists, this thread waits for some of these requests: where that takes long it is said
-/// for which file's, and for whom.
+/// While one exists, this thread waits for some of these requests: messages about long waits name
+/// their file and the missing ranks.
 class WaitForRequests {
  public:
   explicit WaitForRequests(const RequestErrors& requests) : requests_(requests) { look(); }
@@ -60,7 +60,7 @@ class WaitForRequests {
   std::optional<InCall> in_;
 };
 
-/// Before a file is closed: nothing of it is under way then.
+/// Before a file is closed: ends its requests in flight.
 void finish_requests(MpiFile& file);
 
 }  // namespace penstock

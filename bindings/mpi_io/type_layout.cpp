@@ -20,7 +20,7 @@ void join_into(std::optional<Bounds>& all, const std::optional<Bounds>& more) {
   all = all ? joined(*all, *more) : *more;
 }
 
-/// Blocks of no element are not in the type map.
+/// Empty blocks are not in the type map.
 void drop_empty(std::vector<std::int64_t>& lengths, std::vector<std::int64_t>& places) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -32,7 +32,7 @@ void drop_empty(std::vector<std::int64_t>& lengths, std::vector<std::int64_t>& p
   places.resize(kept);
 }
 
-/// Each block has a nest of its own length; blocks of one length share it.
+/// Each block has a nest of its length; blocks of the same length share it.
 Nest blocks_one_by_one(const TypeLayout& child, const std::vector<std::int64_t>& lengths,
                        const std::vector<std::int64_t>& places) {
   std::map<std::int64_t, Nest> of_length;
@@ -46,14 +46,14 @@ Nest blocks_one_by_one(const TypeLayout& child, const std::vector<std::int64_t>&
   return Nest::sequence(std::move(parts));
 }
 
-/// Blocks of what leaves no gaps are runs.
+/// Blocks of a type without gaps are runs.
 Nest blocks_of_runs(const TypeLayout& child, std::vector<std::int64_t> lengths,
                     std::vector<std::int64_t> places) {
   for (std::int64_t& length : lengths) length = checked_multiply(length, child.size(), count_words);
   return Nest::table(std::move(places), lengths).moved(child.nest.place());
 }
 
-/// Of a cyclic distribution: whole blocks, and the last one of the array where it is shorter.
+/// For a cyclic distribution: whole blocks, and the last one of the array if it is shorter.
 TypeLayout cyclic(const TypeLayout& child, const ArrayDimension& d, std::int64_t step) {
   const std::int64_t all = d.size / d.block + (d.size % d.block > 0 ? 1 : 0);
   if (d.part >= all) return {};

@@ -1,6 +1,6 @@
-// TypeLayout: where the bytes of a datatype are: its type map as a nest, described and never
-// listed, with its bounds and its basic elements. The functions here are MPI's constructors
-// (MPI 4.1, section 5.1) on layouts; decode.hpp applies them to a datatype.
+// TypeLayout: the bytes of a datatype: its type map as a nest, with its bounds and its basic
+// elements. The functions here are MPI's constructors (MPI 4.1, section 5.1) for layouts;
+// decode.hpp applies them to a datatype.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace penstock {
 
-/// Lower and upper bound of a type map. Marked: set by the user (MPI_Type_create_resized), or as
-/// those of a subarray. Where several types are joined, marked bounds make those of the others void
-/// (MPI 4.1, section 5.1.6).
+/// Lower and upper bound of a type map. Marked: set by the user (MPI_Type_create_resized), or like
+/// those of a subarray. When several types are joined, marked bounds take precedence over the
+/// others (MPI 4.1, section 5.1.6).
 struct Bounds {
   std::int64_t lower = 0, upper = 0;
   bool lower_marked = false, upper_marked = false;
@@ -27,18 +27,18 @@ struct Bounds {
 };
 Bounds joined(const Bounds& a, const Bounds& b) noexcept;
 
-/// What a number is that does not fit, in messages.
+/// For messages: what a number that does not fit is.
 inline constexpr const char* place_words = "displacement in a datatype";
 
 struct TypeLayout {
-  Nest nest;  // in the order of the type map; places are distances from the address of an element
+  Nest nest;  // in type map order; places are relative to the address of an element
   std::optional<Bounds> bounds;  // none: a type map without elements
   Elements elements;
 
   std::int64_t size() const noexcept { return nest.size(); }
   std::int64_t lower_bound() const noexcept { return bounds ? bounds->lower : 0; }
   std::int64_t extent() const noexcept { return bounds ? bounds->upper - bounds->lower : 0; }
-  /// Copies that follow each other are one run.
+  /// Whether consecutive copies are one run.
   bool dense() const noexcept {
     return !nest.empty() && nest.node()->is_run() && nest.size() == extent();
   }
@@ -50,21 +50,21 @@ struct TypeLayout {
 TypeLayout basic_layout(BasicType type, std::int64_t size);
 /// `count` copies, `step` bytes apart.
 TypeLayout repeat(const TypeLayout& child, std::int64_t count, std::int64_t step);
-/// Blocks of copies that follow each other: lengths[i] of them, the first moved by places[i].
+/// Blocks of consecutive copies: lengths[i] of them, moved by places[i].
 TypeLayout blocks(const TypeLayout& child, std::vector<std::int64_t> lengths,
                   std::vector<std::int64_t> places);
-/// The same with blocks of one length.
+/// The same with blocks of equal length.
 TypeLayout equal_blocks(const TypeLayout& child, std::int64_t length,
                         std::vector<std::int64_t> places);
-/// One after the other in the type map, each where it is.
+/// One after the other in the type map, at their own places.
 TypeLayout joined(const std::vector<TypeLayout>& parts);
 
-/// One dimension of an array of `size` elements: which of them belong to the type.
+/// One dimension of an array of `size` elements: the elements that belong to the type.
 struct ArrayDimension {
   std::int64_t size = 0;
-  std::int64_t first = 0, count = 0;         // a range: a block of a subarray,
-  std::int64_t block = 0, part = 0, of = 0;  // or, where `of` is not 0, part `part` of `of` of a
-                                             // cyclic distribution of blocks
+  std::int64_t first = 0, count = 0;  // a range: a block of a subarray;
+  // Or, if `of` is not 0, part `part` of `of` of a cyclic distribution of blocks.
+  std::int64_t block = 0, part = 0, of = 0;
 };
 /// Dimensions with the fastest first. The bounds are the array's.
 TypeLayout array_layout(const TypeLayout& element, const std::vector<ArrayDimension>& dimensions);

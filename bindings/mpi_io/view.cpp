@@ -20,7 +20,7 @@ constexpr const char* file_words = "offset in a file";
   throw Error(ErrorClass::argument, "file view: " + what);
 }
 
-/// The class that ROMIO has for types that no view is made of, and the standard none.
+/// The class that ROMIO uses for types that cannot be used for a view; the standard defines none.
 [[noreturn]] void refuse_type(const std::string& what) {
   throw_mpi(MPI_ERR_IO, "file view: " + what);
 }
@@ -30,7 +30,7 @@ std::string places_of(const StreamOrder& order) {
          std::to_string(order.before);
 }
 
-/// What the standard asks of an etype and of a filetype alike.
+/// The standard's requirements on etypes and filetypes.
 void check_type(const std::string& name, const TypeLayout& type, ViewUse use) {
   if (type.nest.empty()) return;
   if (type.nest.hull().begin < 0)
@@ -140,7 +140,7 @@ std::int64_t View::byte_offset(std::int64_t offset) const {
 }
 
 std::int64_t View::bytes_until(std::int64_t offset) const {
-  // The last copy with a byte below: those after it begin above, and they hold the same order.
+  // The last copy with a byte below: all later ones begin above, in the same order.
   const std::int64_t begin = displacement_ + filetype_->nest.hull().begin;
   if (offset <= begin) return 0;
   const std::int64_t tile = (offset - 1 - begin) / tile_extent_;

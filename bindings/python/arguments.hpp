@@ -1,5 +1,4 @@
-// What a call is given: arrays and sections as the package passes them, in the terms of the
-// library.
+// Arguments of calls: converts the package's arrays and sections to library types.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -27,7 +26,7 @@ Part<View> part_of(const Section& section, const Py_buffer& buffer) {
   return part;
 }
 
-/// A section, or the lower bounds of a block that is as large as the memory.
+/// A section, or the lower bounds of a block with the shape of the memory.
 inline Section section_of(nb::handle given, const Py_buffer& memory) {
   if (!nb::isinstance<nb::tuple>(given)) return nb::cast<const Section&>(given);
   const auto lower = nb::cast<nb::tuple>(given);
@@ -43,8 +42,8 @@ inline Section section_of(nb::handle given, const Py_buffer& memory) {
   return Section(std::move(dimensions));
 }
 
-/// `error`: what the package found wrong on this rank; the call is made all the same, so that the
-/// other ranks hear of it.
+/// `error`: found by the package on this rank; the call is made with it, so that the other ranks
+/// get it.
 template <class View>
 std::vector<Part<View>> pin(nb::list arrays, nb::list sections, bool writable, Pins& pinned) {
   std::vector<Part<View>> parts;
@@ -63,7 +62,7 @@ inline Error error_of_problem(const std::pair<std::string, std::string>& problem
   return Error(kind == "section" ? ErrorClass::section : ErrorClass::argument, text);
 }
 
-/// What a call is given, in the terms of the library, its memory pinned; or what is wrong with it.
+/// The arguments as library types, with their memory pinned; or their error.
 template <class View>
 struct PinnedArguments {
   std::shared_ptr<Pins> pinned = Pins::make();

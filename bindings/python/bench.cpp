@@ -1,5 +1,5 @@
-// _core._Race: methods of collective I/O that take turns, timed on every rank. The measuring half
-// of `penstock bench steps` and `peers`; Python chooses, checks and reports.
+// _core._Race: methods of collective I/O in alternation, timed on every rank. The measuring part of
+// `penstock bench steps` and `peers`; Python selects, checks and reports.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -40,8 +40,8 @@ class Race {
   }
 
   void rod(Array memory, std::int64_t offset, bool direct) {
-    methods_.push_back(std::make_unique<Rod>(static_cast<std::byte*>(memory.data()),
-                                             memory.nbytes(), offset, direct));
+    methods_.push_back(std::make_unique<ContiguousBaseline>(static_cast<std::byte*>(memory.data()),
+                                                            memory.nbytes(), offset, direct));
     pinned_.push_back(std::move(memory));
   }
 
@@ -59,7 +59,7 @@ class Race {
     methods_.push_back(std::make_unique<Engine>(comm_, std::move(wanted)));
   }
 
-  /// `interior`: where the section begins in the memory, whose shape is `outer`.
+  /// `interior`: where the section begins in memory of shape `outer`.
   void mpi_io(const std::vector<std::int64_t>& shape, std::int64_t element_size,
               const std::optional<Section>& section, const std::vector<std::int64_t>& outer,
               const std::vector<std::int64_t>& interior, Array source, Array target) {
@@ -78,12 +78,12 @@ class Race {
     for (std::size_t i = 0; i < methods_.size(); ++i) methods_[i]->open(paths[i], false);
   }
 
-  /// Each method of `order` in its turn. Numbers for each: begin and end of opening, of the write
-  /// (read), of closing; and the times that Penstock's statistics have of the call. `fresh`: each
-  /// makes the file at `fresh` anew; else all are open, and stay so.
+  /// Runs each method of `order`. Returns for each: begin and end of opening, of the write (read),
+  /// of closing; and the times in Penstock's statistics of the call. `fresh`: each creates the file
+  /// at `fresh`; otherwise all files are open, and stay open.
   std::vector<double> round(const std::vector<std::size_t>& order, bool writes,
                             const std::optional<std::string>& fresh) {
-    std::vector<double> told;
+    std::vector<double> numbers;
     for (const std::size_t i : order) {
       BenchMethod& method = *methods_.at(i);
       TimeSpan opened, closed;
@@ -95,14 +95,14 @@ class Race {
       if (fresh) closed = span_of(barrier_, [&] { method.close(); });
       else method.await_background();
       const Statistics call = method.last_call();
-      told.insert(told.end(),
-                  {opened.begin, opened.end, moved.begin, moved.end, closed.begin, closed.end});
+      numbers.insert(numbers.end(),
+                     {opened.begin, opened.end, moved.begin, moved.end, closed.begin, closed.end});
       for (const StatisticsField& field : statistics_fields)
         if (const auto* const member = std::get_if<double Statistics::*>(&field.member))
-          told.push_back(call.**member);
+          numbers.push_back(call.**member);
     }
     barrier_.wait();
-    return told;
+    return numbers;
   }
 
   void close_files() {

@@ -12,8 +12,8 @@
 namespace penstock::python {
 namespace {
 
-constexpr long kProgress = 10'000'000;  // nanoseconds asleep before MPI is given a chance
-constexpr long kPoll = 100'000;         // nanoseconds between two looks at other machines
+constexpr long kProgress = 10'000'000;  // nanoseconds asleep before MPI is called
+constexpr long kPoll = 100'000;         // nanoseconds between two polls of other machines
 
 void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   const timespec limit{0, kProgress};
@@ -38,8 +38,8 @@ bool on_one_machine(MPI_Comm comm) {
   return together;
 }
 
-/// A descriptor of zeroed memory that rank 0 makes and the others reach through its process, so
-/// that nothing stays behind however a run ends. -1 on failure.
+/// A descriptor of zeroed memory that rank 0 makes and the others open through its process, so that
+/// nothing is left behind however a run ends. -1 on failure.
 int memory_of_rank_0(MPI_Comm comm, std::size_t bytes) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
@@ -95,7 +95,8 @@ void SleepingBarrier::wait_on_this_machine() {
   }
   while (shared_->generation.load() == mine) {
     sleep_while(shared_->generation, mine);
-    // A library may still owe another rank something: it only moves while it is called.
+    // A library may still have to send something to another rank, which it only does when it is
+    // called.
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
   }

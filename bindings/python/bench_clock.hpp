@@ -1,4 +1,4 @@
-// Spans over the ranks of a machine: one clock for all, and a barrier that leaves the cores alone.
+// Timing over the ranks of a machine: a common clock, and a barrier that does not use the cores.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,12 @@
 
 namespace penstock::python {
 
-/// Seconds of CLOCK_MONOTONIC, which all processes of a machine share. MPI_Wtime need not be common
-/// to them.
+/// Seconds of CLOCK_MONOTONIC, which all processes of a machine share. MPI_Wtime may differ between
+/// them.
 double now() noexcept;
 
-/// All ranks of a communicator wait for the last one, asleep: MPI's own barriers spin, and with
-/// more ranks than cores a rank that spins takes the core of one that works.
+/// A barrier in which ranks sleep: MPI's own barriers spin, and with more ranks than cores a
+/// spinning rank takes the core of one that works.
 class SleepingBarrier {
  public:
   explicit SleepingBarrier(MPI_Comm comm);  ///< collective; keeps `comm`
@@ -33,12 +33,13 @@ class SleepingBarrier {
   std::uint32_t ranks_ = 0;
 };
 
-/// What one rank measured: from `begin` to `end`.
+/// A time interval on one rank.
 struct TimeSpan {
   double begin = 0, end = 0;
 };
 
-/// A span begun after a barrier. Over ranks it is from the earliest begin to the latest end.
+/// Times `work` after a barrier. Over ranks the interval is from the earliest begin to the latest
+/// end.
 template <class Work>
 TimeSpan span_of(SleepingBarrier& barrier, Work&& work) {
   barrier.wait();

@@ -25,15 +25,15 @@ void check(int code, const char* call) {
 
 }  // namespace
 
-void Rod::open(const std::string& path, bool create) {
+void ContiguousBaseline::open(const std::string& path, bool create) {
   const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0) | (direct_ ? O_DIRECT : 0);
   descriptor_ = ::open(path.c_str(), flags, 0666);
   if (descriptor_ < 0) fail("open");
 }
 
 template <class Call>
-void Rod::move_all(const char* name, Call call) {
-  for (std::size_t done = 0; done < bytes_;) {  // Linux moves at most 2 GiB a call
+void ContiguousBaseline::move_all(const char* name, Call call) {
+  for (std::size_t done = 0; done < bytes_;) {  // Linux moves at most 2 GiB per call
     const auto moved = call(memory_ + done, bytes_ - done, offset_ + static_cast<off_t>(done));
     if (moved < 0) fail(name);
     if (moved == 0) throw std::runtime_error(std::string(name) + ": the file ended too early");
@@ -41,17 +41,17 @@ void Rod::move_all(const char* name, Call call) {
   }
 }
 
-void Rod::write() {
+void ContiguousBaseline::write() {
   move_all("pwrite",
            [&](auto* from, auto bytes, auto at) { return pwrite(descriptor_, from, bytes, at); });
 }
 
-void Rod::read() {
+void ContiguousBaseline::read() {
   move_all("pread",
            [&](auto* to, auto bytes, auto at) { return pread(descriptor_, to, bytes, at); });
 }
 
-void Rod::close() {
+void ContiguousBaseline::close() {
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
@@ -62,7 +62,7 @@ void Engine::open(const std::string& path, bool create) {
 }
 
 void Engine::write() {
-  std::optional<Part<WriteView>> part;  // made anew with each call, as a program does
+  std::optional<Part<WriteView>> part;  // made for each call, as programs do
   if (wanted_.section) part.emplace(*wanted_.section, wanted_.source);
   file_->write(part ? std::span<const Part<WriteView>>(&*part, 1)
                     : std::span<const Part<WriteView>>());

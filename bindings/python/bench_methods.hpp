@@ -1,5 +1,5 @@
-// What `penstock bench steps` and `peers` measure: the rod, the engine, the MPI library's own
-// MPI-IO.
+// The methods measured by `penstock bench steps` and `peers`: the contiguous baseline, the engine,
+// the MPI library's own MPI-IO.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +23,19 @@ class BenchMethod {
   virtual void open(const std::string& path, bool create) = 0;
   virtual void write() = 0;
   virtual void read() = 0;
-  virtual void await_background() {
-  }  ///< nothing of this method goes on in the background afterwards
+  virtual void await_background() {}  ///< ends the method's background work
   virtual void close() = 0;
   virtual Statistics last_call() const { return {}; }
   virtual std::string carried_out_by() const { return {}; }
 };
 
-/// The measuring rod: every rank one contiguous slab, on a plain descriptor of its own. Nothing is
-/// agreed or exchanged.
-class Rod final : public BenchMethod {
+/// The contiguous baseline: every rank moves one contiguous slab, on a plain descriptor of its own,
+/// without any coordination.
+class ContiguousBaseline final : public BenchMethod {
  public:
-  Rod(std::byte* memory, std::size_t bytes, std::int64_t offset, bool direct)
+  ContiguousBaseline(std::byte* memory, std::size_t bytes, std::int64_t offset, bool direct)
       : memory_(memory), bytes_(bytes), offset_(offset), direct_(direct) {}
-  ~Rod() override { close(); }
+  ~ContiguousBaseline() override { close(); }
   void open(const std::string& path, bool create) override;
   void write() override;
   void read() override;
@@ -53,13 +52,13 @@ class Rod final : public BenchMethod {
   int descriptor_ = -1;
 };
 
-/// Penstock: what a program in C++ does.
+/// Penstock, used like in a C++ program.
 class Engine final : public BenchMethod {
  public:
   struct SectionAndMemory {
     ArraySpec spec;
     Hints hints;
-    std::optional<Section> section;  ///< none: this rank wants nothing
+    std::optional<Section> section;  ///< none: this rank has no elements
     WriteView source;
     ReadView target;
   };
@@ -82,14 +81,14 @@ class Engine final : public BenchMethod {
   std::string carried_out_by_;
 };
 
-/// MPI_File_write_at_all and read_at_all through a view, with the library's default hints. The view
-/// is set as a part of opening, like a program does that writes step after step.
+/// MPI_File_write_at_all and read_at_all through a view, with the library's default hints. Setting
+/// the view is part of opening, as in a program that writes step after step.
 class MpiIo final : public BenchMethod {
  public:
   struct TypesAndMemory {
     MPI_Datatype element;
-    std::optional<FileType> file;    ///< none: this rank wants nothing
-    std::optional<Datatype> memory;  ///< none where file is none
+    std::optional<FileType> file;    ///< none: this rank has no elements
+    std::optional<Datatype> memory;  ///< none if file is none
     const void* source;
     void* target;
   };

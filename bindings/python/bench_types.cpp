@@ -69,7 +69,8 @@ FileType file_type_of(const Section& section, const std::vector<std::int64_t>& s
     const Range& range = ranges[d];
     const std::int64_t count = (range.upper - range.lower + range.stride - 1) / range.stride;
     const MPI_Datatype inner = d + 1 == ranges.size() ? element : file.type.get();
-    // The type within has the extent of one step of this dimension: blocks follow by counting.
+    // The inner type has the extent of one step of this dimension, so that consecutive elements are
+    // blocks.
     MPI_Datatype vector = MPI_DATATYPE_NULL, resized = MPI_DATATYPE_NULL;
     MPI_Type_create_hvector(count_of(count), count_of(range.block), range.stride * step, inner,
                             &vector);

@@ -1,6 +1,6 @@
-// Datatypes of MPI for a section of an array, as a program in C makes them. Not through mpi4py:
-// with an MPI-4 library it calls the constructors for large counts, and the MPI-IO of MPICH 4.0
-// aborts at types that these have made.
+// MPI datatypes for a section of an array, made as in a C program. Not by mpi4py: with an MPI-4
+// library it calls the constructors for large counts, and the MPI-IO of MPICH 4.0 aborts at such
+// types.
 #pragma once
 
 #include <mpi.h>
@@ -30,16 +30,16 @@ class Datatype {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-/// The file type of a view, and where it begins in the file.
+/// The file type of a view, and its displacement.
 struct FileType {
   Datatype type;
   MPI_Offset displacement = 0;
 };
 
-/// A subarray where the section has no strides, else vectors of blocks, one within the other.
+/// A subarray if the section has no strides, else nested vectors of blocks.
 FileType file_type_of(const Section& section, const std::vector<std::int64_t>& shape,
                       MPI_Datatype element);
-/// `shape` elements from `starts` on in memory that is an array of `outer`; of contiguous ones a
+/// `shape` elements from `starts` on in memory that is an array of `outer`; for contiguous ones a
 /// type that MPI knows to be contiguous.
 Datatype memory_type_of(const std::vector<std::int64_t>& outer,
                         const std::vector<std::int64_t>& shape,

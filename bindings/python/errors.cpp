@@ -1,5 +1,5 @@
-// penstock.Error and its classes: each error class of the engine is a Python class that also is
-// the built-in that Python programmers would look for.
+// penstock.Error and its classes: each error class of the engine is a Python class that also
+// derives from the closest built-in exception.
 #include <nanobind/stl/string.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace penstock::python {
 namespace {
 
 PyObject* classes[8] = {};
-std::map<int, PyObject*> classes_by_errno;  // of storage errors that Python has a class for
+std::map<int, PyObject*> classes_by_errno;  // for storage errors that Python has a class for
 
 PyObject* new_class(nb::module_& m, const char* name, PyObject* base, PyObject* builtin,
                     const char* doc) {
@@ -40,7 +40,7 @@ PyObject* class_of(const Error& error) {
 
 void raise(const Error& error) {
   PyObject* cls = class_of(error);
-  // Names of files are any bytes.
+  // File names are arbitrary bytes.
   const auto text = [](std::string_view bytes) {
     return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
                                           "surrogateescape"));
@@ -60,7 +60,7 @@ void raise(const Error& error) {
   PyErr_SetObject(cls, exception.ptr());
 }
 
-/// What a failed system call of Python's has; 0: nothing.
+/// The errno of a Python exception from a system call; 0: none.
 int errno_of(nb::handle exception) {
   nb::object number = nb::getattr(exception, "errno", nb::none());
   int value = 0;
@@ -119,7 +119,7 @@ void bind_errors(nb::module_& m) {
   classes_by_errno[EACCES] = classes_by_errno[EPERM] =
       new_class(m, "PermissionError", storage, PyExc_PermissionError,
                 "The file, or its folder, may not be read or written.");
-  // OSError would print "[Errno 28] None: path" in place of the words written for the reader.
+  // OSError would print "[Errno 28] None: path" instead of the message.
   nb::handle(classes[static_cast<int>(ErrorClass::storage)]).attr("__str__") =
       nb::handle(PyExc_Exception).attr("__str__");
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {

@@ -32,8 +32,8 @@ void transfer(Array& file, nb::list arrays, nb::list sections, const Hints* hint
   else file.write(given.parts, hints, given.found());
 }
 
-/// What may be the last to go of an open file, which may wait for its device then: other threads
-/// have the interpreter meanwhile.
+/// Destroys what may be the last reference to an open file without the interpreter's lock, since
+/// that may wait for the device.
 template <class Object>
 struct Released : Object {
   explicit Released(Object&& object) : Object(std::move(object)) {}
@@ -50,7 +50,7 @@ using PythonField = Released<Field>;
 
 using Shapes = std::vector<std::vector<std::int64_t>>;
 
-/// Of the arrays in the file that the parts are about; their elements are those of the memory.
+/// The arrays in the file that the parts belong to; their elements have the type of the memory.
 std::vector<ArrayPlace> places_of(const Pins& pinned, const Shapes& shapes,
                                   const std::vector<std::int64_t>& offsets) {
   std::vector<ArrayPlace> places;
@@ -70,7 +70,7 @@ void transfer_placed(PythonFile& file, nb::list arrays, nb::list sections, const
   else file.write_placed(places, given.parts, nullptr, given.found());
 }
 
-/// Of a part of an array of that shape.
+/// For a part of an array of that shape.
 std::uint32_t checksum_share(nb::handle array, nb::handle section,
                              const std::vector<std::int64_t>& shape) {
   const auto pinned = Pins::make();
@@ -87,16 +87,16 @@ void append(PythonFile& file, nb::list arrays, nb::list sections, const Hints* h
   file.append(given.parts, hints, given.found());
 }
 
-/// A handle and the memory that its operation may still use, which the operation has, too.
+/// A handle and the memory that its operation may still use; the operation has a reference, too.
 struct PinnedHandle : Released<Handle> {
   PinnedHandle(Handle handle, std::shared_ptr<Pins> pinned)
       : Released(std::move(handle)), pinned(std::move(pinned)) {}
   PinnedHandle(const PinnedHandle&) = delete;
 
-  std::shared_ptr<Pins> pinned;  // null: of a close
+  std::shared_ptr<Pins> pinned;  // null: for a close
 };
 
-/// None where the name is not known: that is then what is wrong with the call, if nothing else is.
+/// None if the name is unknown: this becomes the error of the call, unless there is another one.
 std::optional<Background> background_of(const std::string& name, Problem& problem) {
   try {
     return parse_background(name);
@@ -137,7 +137,7 @@ ChunkArguments chunk_arguments_of(const ChunkSpec& spec) {
           spec.dimension_names, spec.attributes};
 }
 
-/// What another thread may be the last to let go of, without the interpreter's lock.
+/// Another thread may drop the last reference, without the interpreter's lock.
 using Callable = std::shared_ptr<nb::callable>;
 Callable kept(nb::callable function) {
   return {new nb::callable(std::move(function)), [](nb::callable* gone) {
@@ -146,7 +146,7 @@ Callable kept(nb::callable function) {
           }};
 }
 
-/// The bytes that it returns, nothing where that is None; what it raises is thrown.
+/// The bytes that it returns, empty for None; its exceptions are thrown.
 template <class... Arguments>
 std::string called(const Callable& function, const Arguments&... arguments) {
   const WithGil with_gil;
@@ -162,8 +162,8 @@ std::string called(const Callable& function, const Arguments&... arguments) {
 
 /// Name, level, compressor, shuffle.
 using FilterArguments = std::tuple<std::string, int, std::string, int>;
-/// Filters, the chunks that are there and the extent of the slowest dimension; on rank 0, of a file
-/// that is written, the functions that give places and publish.
+/// Filters, existing chunks and the extent of the slowest dimension; on rank 0, for a file opened
+/// for writing, the functions `place` and `publish`.
 using PlacedArguments =
     std::tuple<std::vector<FilterArguments>, nb::bytes, std::int64_t, nb::object, nb::object>;
 static_assert(sizeof(ChunkPlace) == 4 * sizeof(std::int64_t));
@@ -182,16 +182,16 @@ std::shared_ptr<const PlacedChunks> placed_of(const PlacedArguments& arguments) 
     const std::string_view given(reinterpret_cast<const char*>(chunks.data()),
                                  chunks.size() * sizeof(ChunkPlace));
     const WithGil with_gil;
-    const std::string told = called(place, shape, nb::bytes(given.data(), given.size()));
-    if (told.size() != given.size()) throw Error(ErrorClass::internal, "places of other chunks");
-    std::memcpy(chunks.data(), told.data(), told.size());
+    const std::string result = called(place, shape, nb::bytes(given.data(), given.size()));
+    if (result.size() != given.size()) throw Error(ErrorClass::internal, "places of other chunks");
+    std::memcpy(chunks.data(), result.data(), result.size());
   };
   placed->publish = [publish = kept(nb::cast<nb::callable>(publish))](
                         const std::vector<std::int64_t>& shape) { called(publish, shape); };
   return placed;
 }
 
-/// `parse`: makes the spec of what the program gave. `problem`: what the package has found wrong.
+/// `parse`: makes the spec from the program's arguments. `problem`: an error found by the package.
 template <class File, class Spec>
 Released<File>* opened(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
                        const Hints* hints, const std::optional<std::string>& problem,
@@ -233,8 +233,8 @@ PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const 
 
 using CommonText = std::vector<std::pair<std::string, std::string>>;
 
-/// What rank 0 does for all: `work` is called there. `problem`: an exception that says what this
-/// rank has found wrong.
+/// A task that rank 0 runs for all, by calling `work`. `problem`: an exception with this rank's
+/// error.
 struct PythonTask {
   FirstRankTask task;
   std::optional<Error> error;
@@ -248,8 +248,8 @@ struct PythonTask {
   const Error* found() const { return error ? &*error : nullptr; }
 };
 
-nb::bytes bytes_of(const std::string& told) {
-  return nb::bytes(told.data(), told.size());
+nb::bytes bytes_of(const std::string& result) {
+  return nb::bytes(result.data(), result.size());
 }
 
 /// Before a file is opened.
@@ -258,14 +258,15 @@ nb::bytes ask_first_rank(std::uintptr_t comm_address, const nb::bytes& name,
                          const nb::object& problem) {
   const std::string path(name.c_str(), name.size());
   const PythonTask task(common, std::move(work), writes, problem);
-  std::string told;
+  std::string result;
   {
     const WithoutGil without_gil;
-    told = comm_address == 0 ? ArrayFile::on_first_rank(path, task.task, task.found())
-                             : ArrayFile::on_first_rank(*reinterpret_cast<MPI_Comm*>(comm_address),
-                                                        path, task.task, task.found());
+    result = comm_address == 0
+                 ? ArrayFile::on_first_rank(path, task.task, task.found())
+                 : ArrayFile::on_first_rank(*reinterpret_cast<MPI_Comm*>(comm_address), path,
+                                            task.task, task.found());
   }
-  return bytes_of(told);
+  return bytes_of(result);
 }
 
 std::string settled_mode_text(std::uintptr_t comm_address, const nb::bytes& name,
@@ -285,16 +286,16 @@ struct PythonOpening {
   std::optional<OpeningSteps> steps;
 };
 
-/// By the ranks of an open file.
+/// For the ranks of an open file.
 nb::bytes ask_first_rank_of(PythonFile& file, const CommonText& common, nb::callable work,
                             bool writes, const nb::object& problem) {
   const PythonTask task(common, std::move(work), writes, problem);
-  std::string told;
+  std::string result;
   {
     const WithoutGil without_gil;
-    told = file.on_first_rank(task.task, task.found());
+    result = file.on_first_rank(task.task, task.found());
   }
-  return bytes_of(told);
+  return bytes_of(result);
 }
 
 /// (name, shape, dtype, offset or None)
@@ -315,7 +316,7 @@ PythonFields* open_fields(std::uintptr_t comm_address, const nb::bytes& name,
   });
 }
 
-/// What an array in a file and a field of one have in common.
+/// Common methods of an array in a file and a field of one.
 template <class Array>
 void bind_calls(nb::class_<Array>& bound) {
   bound
@@ -334,7 +335,7 @@ void bind_calls(nb::class_<Array>& bound) {
           nb::call_guard<WithoutGil>());
 }
 
-/// What all open files have in common.
+/// Common methods of all open files.
 template <class File>
 void bind_open_file(nb::class_<File>& bound) {
   bound.def("sync", &File::sync, nb::call_guard<WithoutGil>())

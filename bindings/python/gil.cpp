@@ -5,7 +5,7 @@
 namespace penstock::python {
 namespace {
 
-/// `take` the lock, or sleep for ever: an unwinding that was caught must not go on, nor end here.
+/// Calls `take`, or sleeps for ever: the thread's unwinding must neither continue nor end here.
 template <class Take>
 auto take_or_sleep(Take take) noexcept {
   try {

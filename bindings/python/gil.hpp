@@ -1,14 +1,14 @@
-// The interpreter's lock. Where the interpreter ends while a daemon thread is in the library, that
-// thread can never have the lock again: CPython before 3.14 ends the thread there, by unwinding its
-// stack, which a destructor may not pass on, and the process would abort. Here such a thread sleeps
-// until the process is gone, as CPython 3.14 has it.
+// The interpreter's lock (GIL). If the interpreter ends while a daemon thread is in the library,
+// that thread can never take the lock again: CPython before 3.14 ends the thread there, by
+// unwinding its stack, which must not pass a destructor, or the process would abort. Here such a
+// thread sleeps until the process is gone, as in CPython 3.14.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace penstock::python {
 
-/// While one exists, this thread is without the lock.
+/// Releases the lock for its lifetime.
 class WithoutGil {
  public:
   WithoutGil() noexcept;
@@ -19,7 +19,7 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-/// While one exists, this thread has the lock.
+/// Holds the lock for its lifetime.
 class WithGil {
  public:
   WithGil() noexcept;

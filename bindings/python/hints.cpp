@@ -1,4 +1,4 @@
-// Hints as Python sees them: their descriptions, and what is wrong with given ones.
+// Hints in Python: their descriptions, and checks of given ones.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -14,7 +14,7 @@ std::string represent_hint(const HintDescription& hint) {
          (hint.default_value.empty() ? "\"\"" : hint.default_value) + ">";
 }
 
-/// As a person writes it; True and False are numbers.
+/// As users write it; True and False become 1 and 0.
 std::string plain_text(nb::handle value, const std::string& what) {
   const nb::object text = PyBool_Check(value.ptr()) ? nb::str(value.is(Py_True) ? "1" : "0")
                                                     : nb::object(nb::str(value));

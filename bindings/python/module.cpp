@@ -1,7 +1,7 @@
 #include "module.hpp"
 
 NB_MODULE(_core, m) {
-  // Python need not destroy what modules and their caches hold when it ends: no fault to report.
+  // Python need not destroy what modules and their caches hold when it ends: not a leak.
   nb::set_leak_warnings(false);
   m.doc() = "The engine of penstock. Use the names of the package penstock.";
   m.attr("unlimited") = penstock::unlimited;
@@ -14,7 +14,7 @@ NB_MODULE(_core, m) {
   penstock::python::bind_explain(m);
   penstock::python::bind_bench(m);
   m.attr("version") = PENSTOCK_VERSION;
-  // The library of the running process: which mpiexec fits it.
+  // The MPI library of the process, to find a matching mpiexec.
   m.def(
       "mpi_library_version",
       [] {

@@ -1,4 +1,4 @@
-// The extension module penstock._core: thin; the interface is the package's Python code.
+// The extension module penstock._core: thin; the public interface is the package's Python code.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,8 @@ namespace nb = nanobind;
 namespace penstock::python {
 
 void bind_errors(nb::module_& m);
-/// An exception of Python as an error of the library: its class and words stay. Needs the GIL.
+/// Converts a Python exception to an error of the library, keeping class and message. Needs the
+/// GIL.
 Error error_of(nb::handle exception);
 void bind_sections(nb::module_& m);
 void bind_hints(nb::module_& m);

@@ -13,7 +13,7 @@ struct Dropped {
   std::vector<Py_buffer> buffers;
 };
 
-/// Never destroyed: threads may drop something until the process ends.
+/// Never destroyed: threads may drop references until the process ends.
 Dropped& dropped() {
   static auto* const all = new Dropped;
   return *all;
@@ -31,7 +31,7 @@ std::shared_ptr<Pins> Pins::make() {
 
 const Py_buffer& Pins::add(nb::handle object, bool writable) {
   const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
-  // In its place at once: some objects let it point into itself.
+  // Filled in place: some objects let the buffer point into itself.
   Py_buffer& buffer = buffers_.emplace_back();
   if (PyObject_GetBuffer(object.ptr(), &buffer, flags) != 0) {
     PyErr_Clear();
@@ -56,7 +56,7 @@ int Pins::release_dropped(void*) noexcept {
 
 void Pins::drop(Pins* pins) noexcept {
   const std::unique_ptr<Pins> gone(pins);
-  // From the interpreter's end on its objects stay where they are.
+  // After the interpreter's end, its objects must not be touched.
   if (pins->buffers_.empty() || !Py_IsInitialized()) return;
   if (PyGILState_Check()) return pins->release();
   const std::lock_guard guard(dropped().mutex);

@@ -1,5 +1,5 @@
-// Pins: the memory of the Python objects of one call. The operation has them as long as it may use
-// that memory, and its end may come in any thread, with the interpreter's lock or without it.
+// Pins: the Python memory of one call. The operation keeps it as long as it may use the memory, and
+// may drop it in any thread, with or without the interpreter's lock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,17 +13,17 @@ namespace penstock::python {
 
 class Pins {
  public:
-  /// Where the last reference goes without the interpreter's lock, the objects are let go of the
-  /// next time that the main thread has it; where the interpreter is gone, never.
+  /// If the last reference is dropped without the interpreter's lock, the objects are released the
+  /// next time that the main thread has it; never, if the interpreter is gone.
   static std::shared_ptr<Pins> make();
   Pins(const Pins&) = delete;
 
-  /// With the lock, as all that follows. The package passes arrays of bytes records ('V8'), so that
-  /// every dtype has a buffer. Throws Error(argument).
+  /// With the lock held, like the functions below. The package passes arrays of bytes records
+  /// ('V8'), so that every dtype has a buffer. Throws Error(argument).
   const Py_buffer& add(nb::handle object, bool writable);
   std::size_t size() const noexcept { return buffers_.size(); }
   const Py_buffer& operator[](std::size_t i) const noexcept { return buffers_[i]; }
-  /// Nobody uses the memory any more.
+  /// The memory is not used any more.
   void release() noexcept;
 
  private:

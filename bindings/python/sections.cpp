@@ -15,7 +15,7 @@ Range range_of(const RangeTuple& t) {
   return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
 }
 
-/// A tuple is a range; a list has indices, of which four are no range either.
+/// A tuple is a range; a list has indices, even if there are four.
 Section make_section(const std::vector<nb::object>& dimensions) {
   std::vector<Indices> indices;
   for (const nb::object& dimension : dimensions) {
@@ -54,7 +54,7 @@ nb::object indices_of(const Indices& indices) {
   return all;
 }
 
-/// Slices where every dimension is one, else what numpy.ix_ makes of the indices.
+/// Slices if every dimension is one, else the result of numpy.ix_ for the indices.
 nb::object index_of(const Section& section) {
   if (section.is_extents())
     throw Error(ErrorClass::section, "section: runs along the file have no index");
@@ -73,7 +73,7 @@ nb::object index_of(const Section& section) {
 
 using Pickled = std::tuple<bool, std::vector<nb::object>, Runs>;
 
-/// What a section is made of, as objects that travel: ranks send each other what they have.
+/// For pickling: the arguments that make the section. Ranks send sections to each other.
 nb::tuple pickled(const Section& section) {
   nb::list runs;
   if (section.is_extents())

@@ -1,4 +1,4 @@
-// Statistics as a Python class whose attributes are those of the list in the header.
+// Statistics as a Python class with the attributes listed in the header.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -63,11 +63,11 @@ PyObject* dictionary_of(PyObject* self, void*) {
   return values.release().ptr();
 }
 
-/// What vars() looks at.
+/// For vars().
 PyGetSetDef dictionary[] = {{"__dict__", &dictionary_of, nullptr, nullptr, nullptr}, {}};
 PyType_Slot slots[] = {{Py_tp_getset, dictionary}, {0, nullptr}};
 
-/// So that dataclasses.asdict, fields and replace take it for the record that it is.
+/// So that dataclasses.asdict, fields and replace accept it.
 nb::object dataclass_fields() {
   nb::list fields;
   for (const StatisticsField& field : statistics_fields) {

@@ -1,4 +1,4 @@
-// Tiles of out-of-core arrays: how an array is cut, and what memory is used for.
+// Tiles of out-of-core arrays: tilings and memory budgets.
 #include "module.hpp"
 
 #include <nanobind/stl/pair.h>

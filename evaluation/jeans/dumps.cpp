@@ -47,7 +47,7 @@ penstock::Section section_of(const Grid& grid) {
   return {{from[0], from[0] + n[0]}, {from[1], from[1] + n[1]}, {from[2], from[2] + n[2]}};
 }
 
-/// Of a rank's cells in an array of a file; x runs fastest.
+/// For a rank's cells in an array of a file; x runs fastest.
 template <class Byte, class T>
 penstock::MemoryView<Byte> dense(T* data, const Index3& n) {
   return {reinterpret_cast<Byte*>(data),
@@ -57,7 +57,7 @@ penstock::MemoryView<Byte> dense(T* data, const Index3& n) {
           sizeof(T)};
 }
 
-/// Collective: what rank 0 does alone. If it fails, all ranks throw its error.
+/// Collective: runs work on rank 0 alone. If it fails, all ranks throw its error.
 void on_rank_0(MPI_Comm comm, const std::function<void()>& work) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
@@ -156,7 +156,7 @@ Dumper::Dumper(const Gas& gas, DumpSettings settings, Trace& trace)
 }
 
 void Dumper::dump(const Gas& gas) {
-  finish();  // the memory of the last one is needed
+  finish();  // the memory of the previous one is reused
   convert(gas);
   std::array<Header, pictures> headers;
   for (int p = 0; p < pictures; ++p) headers[p] = draw(gas, p);

@@ -1,4 +1,4 @@
-// Files of a run, as the paper has them: a header of six reals, then arrays in Fortran order.
+// Files of a run, as in the paper: a header of six reals, then arrays in Fortran order.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@ struct DumpSettings {
   std::filesystem::path folder;
   penstock::Hints hints;
   penstock::Background background = penstock::Background::none;
-  bool checkpoint = false;  ///< a file in double precision with each dump, too
+  bool checkpoint = false;  ///< also a file in double precision with each dump
 };
 
-/// Bytes of all files of a run with so many dumps.
+/// Bytes of all files of a run with this many dumps.
 std::int64_t bytes_of_dumps(const Index3& cells, std::int64_t dumps, bool checkpoint) noexcept;
 
 /// Writes dumps: analysis-N.dat and restart.dat, six arrays each in single precision;
@@ -40,7 +40,7 @@ class Dumper {
   void finish();
 
  private:
-  /// An open file, and what is under way in it.
+  /// An open file, and operations in flight on it.
   struct Pending {
     penstock::FieldsFile file;
     std::vector<penstock::Handle> handles;
@@ -70,9 +70,8 @@ class Dumper {
   std::array<std::vector<std::uint8_t>, pictures> characters_;
 };
 
-/// Collective: continues where a restart file, or a checkpoint, was written; the laws of physics
-/// are the file's. Which of both it is says its size. Throws penstock::Error, the same on every
-/// rank.
+/// Collective: continues from a restart file, or a checkpoint; the laws of physics are the file's.
+/// Its size shows which of both it is. Throws penstock::Error, the same on every rank.
 void read_restart(const std::filesystem::path& path, const penstock::Hints& hints, Gas& gas,
                   Trace& trace);
 

@@ -1,4 +1,4 @@
-// Gas: the state of the computation, and what it is governed by.
+// Gas: the state of the computation, and its physical parameters.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ namespace jeans {
 enum Array { density, momentum_x, momentum_y, momentum_z, energy, potential, arrays };
 
 constexpr int conserved_arrays = 5;  ///< those before the potential
-constexpr int hydro_ghosts = 4;      ///< what the piecewise parabolic method sees on either side
+constexpr int hydro_ghosts = 4;  ///< cells on either side used by the piecewise parabolic method
 
-/// What does not change in a run.
+/// Constants of a run.
 struct Physics {
   double gamma = 5.0 / 3;  ///< ratio of specific heats
   double four_pi_g = 0;    ///< 4 pi times the constant of gravity

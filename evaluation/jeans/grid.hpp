@@ -1,5 +1,5 @@
-// Grid: the cubic cells of a periodic box, dealt to the ranks in blocks. Field: a value for each
-// cell of a rank's block, with ghost cells around it.
+// Grid: the cubic cells of a periodic box, distributed to the ranks in blocks. Field: a value for
+// each cell of a rank's block, with ghost cells around it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ inline std::int64_t product(const Index3& n) noexcept {
 class Grid {
  public:
   /// `cells` in each dimension, x first; `length`: of the box in x. Throws
-  /// penstock::Error(argument), the same on every rank, where a block would have fewer than `least`
+  /// penstock::Error(argument), the same on every rank, if a block would have fewer than `least`
   /// cells in a dimension.
   Grid(MPI_Comm comm, const Index3& cells, double length, std::int64_t least = 1);
   /// The same box in cells twice as large. A rank has those whose first fine cell it has.
@@ -41,7 +41,7 @@ class Grid {
   Index3 size() const noexcept { return size(place_); }    ///< cells of this rank
   Index3 lower_of(int rank) const noexcept { return lower(place_of(rank)); }
   Index3 size_of(int rank) const noexcept { return size(place_of(rank)); }
-  /// The rank beside this one, `step` (-1 or 1) blocks on in a dimension, round the box.
+  /// The rank beside this one, `step` (-1 or 1) blocks further in a dimension, periodic.
   int neighbour(int dimension, int step) const noexcept;
   /// Half as many cells in each dimension are whole cells, and at least two.
   bool can_be_halved() const noexcept;

@@ -67,7 +67,7 @@ int count(std::int64_t values) {
 
 void Halo::exchange(const Grid& grid, std::span<Field* const> fields, int dimension, int width) {
   const std::int64_t n = fields[0]->size()[dimension];
-  for (const int side : {-1, 1}) {  // what lies at this side goes to the neighbour there
+  for (const int side : {-1, 1}) {  // cells at this side go to the neighbour there
     const Layers own =
         Layers(*fields[0], dimension, side < 0 ? 0 : n - width, width).with_corners(dimension);
     const Layers ghosts =
@@ -97,7 +97,8 @@ void Halo::exchange_faces(const Grid& grid, Field& field) {
   requests.fill(MPI_REQUEST_NULL);
   const auto layers = [&](int face, bool ghosts) {
     const int d = face / 2;
-    const bool low = (face % 2 == 0) != ghosts;  // what goes down comes from above
+    // Messages in one direction come from the other.
+    const bool low = (face % 2 == 0) != ghosts;
     const std::int64_t n = field.size()[d];
     return Layers(field, d, ghosts ? (low ? -1 : n) : (low ? 0 : n - 1), 1);
   };

@@ -1,4 +1,4 @@
-// Ghost cells: those beside a rank's block have the values of the neighbours' cells.
+// Ghost cells: cells beside a rank's block, with the values of the neighbours' cells.
 #pragma once
 
 #include <span>
@@ -11,12 +11,12 @@ namespace jeans {
 class Halo {
  public:
   /// Collective over the grid's ranks: fills `width` layers of ghosts on both sides in one
-  /// dimension. Ghosts of lesser dimensions are sent along, so that exchange in x, then y, then z
+  /// dimension. Ghosts of lower dimensions are sent along, so that exchange in x, then y, then z
   /// fills the corners, too.
   void exchange(const Grid& grid, std::span<Field* const> fields, int dimension, int width);
   /// All three dimensions of one field, corners included.
   void exchange(const Grid& grid, Field& field, int width);
-  /// All three dimensions of one field, one layer, without corners: its messages are under way at
+  /// All three dimensions of one field, one layer, without corners: all messages are in flight at
   /// the same time.
   void exchange_faces(const Grid& grid, Field& field);
 

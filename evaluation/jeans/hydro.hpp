@@ -13,13 +13,13 @@ class Solver {
  public:
   explicit Solver(const Gas& gas);
 
-  /// Collective: the potential of the density. One that is right is left as it is, to the bit.
+  /// Collective: the potential of the density. A correct one is not changed by a bit.
   void solve_potential(Gas& gas);
-  /// Collective: the longest step that is stable. Throws penstock::Error(state), the same on every
-  /// rank, where the gas holds values that are no numbers, or no mass.
+  /// Collective: the longest stable step. Throws penstock::Error(state), the same on every rank, if
+  /// the gas has NaNs, or no mass.
   double stable_step(const Gas& gas);
-  /// Collective: an iteration. Sweeps go x, y, z and z, y, x in turn, so that they are second-order
-  /// together. What is computed for a cell does not depend on which rank has it.
+  /// Collective: an iteration. Sweeps go x, y, z and z, y, x in turn, so that together they are
+  /// second-order. The results for a cell do not depend on which rank has it.
   void advance(Gas& gas, double step);
   int cycles() const noexcept { return cycles_; }  ///< of the Poisson solver, so far
 

@@ -15,7 +15,7 @@
 namespace jeans {
 namespace {
 
-/// Said before the run, and not after an hour of it. Collective.
+/// Checked before the run, not after an hour of it. Collective.
 void check_room(const Options& options) {
   const std::int64_t dumps = options.dump_every > 0 ? options.iterations / options.dump_every : 0;
   const std::int64_t wanted = bytes_of_dumps(options.cells, dumps, options.dumps.checkpoint);
@@ -26,7 +26,7 @@ void check_room(const Options& options) {
     throw penstock::Error(
         penstock::ErrorClass::argument,
         "--folder '" + folder + "' is not there, or cannot be looked at; make it before the run");
-  // Ranks of several machines may see different devices: the least counts.
+  // Ranks of several machines may see different devices: the minimum counts.
   const double room = -greatest(MPI_COMM_WORLD, -static_cast<double>(space.available));
   if (wanted > 0 && room < static_cast<double>(wanted))
     throw penstock::Error(penstock::ErrorClass::argument,
@@ -47,7 +47,7 @@ void begin(const Options& options, Gas& gas, Trace& trace) {
   else Cloud{.amplitude = options.amplitude}.set(gas);
 }
 
-/// What an iteration came to. Collective.
+/// Prints the result of an iteration. Collective.
 void tell(const Gas& gas, const Solver& solver) {
   const double cells = static_cast<double>(product(gas.grid.cells()));
   const double mass = exact_sum(gas.grid, gas[density]) / cells;
@@ -84,8 +84,8 @@ std::string record_of(const Options& options, const Gas& gas, const Trace& trace
   return out.str();
 }
 
-/// Seconds from the restart to the last close; computation of this rank is what reads and writes
-/// leave of them.
+/// Seconds from the restart to the last close; computation of this rank is the time not spent in
+/// reads and writes.
 void finish(const Options& options, const Gas& gas, const Trace& mine, double elapsed) {
   const MPI_Comm comm = gas.grid.comm();
   std::array<double, 3> seconds{greatest(comm, elapsed), 0, 0};
@@ -121,8 +121,7 @@ void run(const Options& options) {
   finish(options, gas, trace, watch.seconds());
 }
 
-/// 0, or what the program ends with; ranks have the same arguments, so all of them come to the
-/// same.
+/// The exit status; ranks have the same arguments, so all of them return the same.
 int run(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -121,7 +121,7 @@ Options Options::parse(int argc, char** argv) {
     const std::string_view given = argv[i];
     const auto found = given.starts_with("--") ? table().find(given.substr(2)) : table().end();
     if (found == table().end())
-      refuse("'" + std::string(given) + "' is no option; --help tells them");
+      refuse("'" + std::string(given) + "' is no option; --help lists them");
     const bool has_value = *found->second.value != '\0';
     if (has_value && i + 1 == argc)
       refuse("--" + found->first + " needs a value: " + found->second.value);

@@ -1,4 +1,4 @@
-// What a run is told on its command line.
+// Command-line options of a run.
 #pragma once
 
 #include <filesystem>

@@ -10,7 +10,7 @@ namespace jeans {
 namespace {
 
 constexpr int sweeps_before = 2, sweeps_after = 2, most_cycles = 60, most_coarsest_sweeps = 400;
-/// Smaller levels are gathered: there a message takes longer than the work.
+/// Smaller levels are gathered, since messages would take longer than the work.
 constexpr std::int64_t gathered_cells = 32768;
 
 void check_shape(const Grid& grid) {
@@ -60,7 +60,7 @@ int Poisson::solve(const Field& source, Field& potential, double tolerance) {
     for (std::int64_t i = 0; i < n; ++i) scale = std::max(scale, std::abs(to[i] = from[i] - mean));
   });
   scale = greatest(finest.grid.comm(), scale);
-  // A uniform source has rounding errors in place of a structure.
+  // A uniform source has only rounding errors.
   scale = std::max(scale, 1e-12 * std::abs(mean));
   halo_.exchange_faces(finest.grid, finest.u);
   int cycles = 0;
@@ -128,7 +128,7 @@ double Poisson::residual(Level& level) {
       const double around =
           (u[i - 1] + u[i + 1]) + (u[i - sy] + u[i + sy]) + (u[i - sz] + u[i + sz]);
       r[i] = f[i] - (around - 6 * u[i]) * by_h2;
-      // The negation lets a value that is no number through.
+      // Negated so that NaNs get through.
       if (!(std::abs(r[i]) <= most)) most = std::abs(r[i]);
     }
   });
@@ -178,7 +178,7 @@ void Poisson::prolong(Level& coarse, Level& fine) {
 void Poisson::solve_coarsest() {
   Level& level = levels_.back();
   const Index3 n = level.u.size();
-  // Rounding gives the source a mean, which no periodic function has as its Laplacian.
+  // Rounding gives the source a mean value, for which no periodic solution exists.
   const double mean =
       exact_sum(level.grid, level.f) / static_cast<double>(product(level.grid.cells()));
   for_rows(n, [&](std::int64_t j, std::int64_t k) {

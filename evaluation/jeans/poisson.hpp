@@ -11,16 +11,16 @@ namespace jeans {
 
 /// The 7-point Laplacian of the potential is the source less its mean. Red-black Gauss-Seidel
 /// smooths; residuals are averaged to cells twice as large, corrections interpolated trilinearly.
-/// Coarse levels are gathered on all ranks. What is computed for a cell does not depend on which
-/// rank has it: with any number of ranks the potential is the same, bit for bit.
+/// Coarse levels are gathered on all ranks. The results for a cell do not depend on which rank has
+/// it: the potential is the same for any number of ranks, bit for bit.
 class Poisson {
  public:
   /// `cells` of the grid: multiples of 4 in each dimension.
   explicit Poisson(const Grid& grid);
   /// Collective. `potential`, with one or more ghosts, is the first guess and then the result,
-  /// ghosts included; one that is good enough is left as it is. Returns the number of V-cycles.
-  /// Throws penstock::Error, the same on every rank, where the residual does not get below
-  /// `tolerance` x the greatest source.
+  /// including ghosts; one that is good enough is not changed. Returns the number of V-cycles.
+  /// Throws penstock::Error, the same on every rank, if the residual does not get below `tolerance`
+  /// x the greatest source.
   int solve(const Field& source, Field& potential, double tolerance = 1e-10);
 
  private:

@@ -7,7 +7,7 @@
 namespace jeans {
 
 double greatest(MPI_Comm comm, double mine) {
-  // MPI_MAX does not say what it makes of values that are no numbers.
+  // MPI_MAX is not defined for NaNs.
   const double sent[2] = {std::isnan(mine) ? 1.0 : 0.0, std::isnan(mine) ? 0.0 : mine};
   double most[2] = {};
   MPI_Allreduce(sent, most, 2, MPI_DOUBLE, MPI_MAX, comm);

@@ -8,7 +8,7 @@
 namespace jeans {
 namespace {
 
-/// All of them, in one order.
+/// All operations, in one order.
 template <class AnyTrace>
 auto tallies(AnyTrace& trace) {
   return std::array{&trace.open, &trace.close, &trace.read, &trace.write, &trace.communication};
@@ -68,7 +68,7 @@ void Trace::add(const penstock::Statistics& done) {
 
 void Trace::add_call(const penstock::Statistics& call) {
   add(call);
-  // Those of one call are alike, but for a shorter last one.
+  // Those of one call are equal, except for a shorter last one.
   if (call.reads > 0) read.sizes[call.bytes_read / call.reads] += call.reads;
   if (call.writes > 0) write.sizes[call.bytes_written / call.writes] += call.writes;
 }

@@ -1,5 +1,4 @@
-// What a run's input and output came to: every open, close, read and write, and the communication
-// for them.
+// A run's I/O: every open, close, read and write, and their communication.
 #pragma once
 
 #include <chrono>
@@ -17,7 +16,7 @@ namespace jeans {
 struct Tally {
   std::int64_t count = 0, bytes = 0;
   double seconds = 0;
-  std::map<std::int64_t, std::int64_t> sizes;  ///< how many of which size, in bytes, where known
+  std::map<std::int64_t, std::int64_t> sizes;  ///< how many of which size, in bytes, if known
 
   void add(std::int64_t operations, std::int64_t of_bytes, double in_seconds);
 };
@@ -41,11 +40,11 @@ struct Trace {
   double visible = 0;   ///< seconds of the program's time in reads and writes of any kind
   std::int64_t dumps = 0;
 
-  /// What a file tells of all that was done with it.
+  /// Adds a file's statistics.
   void add(const penstock::Statistics& done);
-  /// What it tells of one call, without anything in the background: sizes are known, too.
+  /// Adds those of one call, without background work: sizes are known, too.
   void add_call(const penstock::Statistics& call);
-  /// Collective: on rank 0 the sum over the ranks; sizes too.
+  /// Collective: on rank 0 the sum over the ranks, including sizes.
   Trace sum(MPI_Comm comm) const;
   std::string json() const;
 };

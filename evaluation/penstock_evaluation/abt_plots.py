@@ -41,7 +41,7 @@ def intervals(values: Sequence[Sequence[float]]) -> tuple[list[float], list[floa
 
 
 def _grid(records: list[Record], key: str, title: str, axis: str, draw: Callable[[Any, list[Record]], None]) -> Any:
-    """A row for each of `key`, a column a device."""
+    """A row for each of `key`, a column for each device."""
     rows, devices = distinct(records, key), distinct(records, "device")
     figure, panels = make_panels(len(rows), len(devices), 4.4, 3.2)
     for row, name in zip(panels, rows):
@@ -79,7 +79,7 @@ def _throughput_panel(panel: Any, records: list[Record]) -> None:
 
 
 def _pretest(records: list[Record], path: Path) -> Path:
-    """Writes beside computation and broadcasts, over the size of a request (Ma and others, section 3.1)."""
+    """Writes concurrent with computation and broadcasts, by request size (Ma and others, section 3.1)."""
     title = (f"A thread that writes {rank_sizes(records)} a rank, in parallel with other work\n{INTERVALS}")
     found = [r for r in records if r["method"] == "parallel"]
     return save(_grid(found, "ranks", title, "of the time in series; slower by", _pretest_panel), path)
@@ -98,14 +98,14 @@ def _pretest_panel(panel: Any, records: list[Record]) -> None:
     panel.set_xscale("log")
     panel.set_xticks(sizes, [size_text(n) for n in sizes])
     panel.minorticks_off()
-    # Few repetitions have intervals that would leave no room for the rest.
+    # With few repetitions the intervals would leave no room for the rest.
     panel.set_ylim(max(panel.get_ylim()[0], -1), min(panel.get_ylim()[1], 3))
     panel.axhline(1, color="0.4", linewidth=0.8)
     panel.axhline(0, color="0.4", linewidth=0.8)
 
 
 def _servers(records: list[Record], path: Path) -> Path:
-    """The real cost of a write to servers that vary: in rounds that all ranks wait for, and out of a buffer."""
+    """The total time of a write to servers of varying speed: in rounds that all ranks wait for, and from a buffer."""
     title = f"A write of {rank_sizes(records)} a rank to servers that vary in speed, until it is in the file\n{INTERVALS}"
     return save(_grid(records, "ranks", title, "write and close, ms", _servers_panel), path)
 

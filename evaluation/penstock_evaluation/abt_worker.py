@@ -1,6 +1,6 @@
 """The ranks' side of `python -m penstock_evaluation abt`: writes into the active buffer, and a program that makes them.
 
-All the ways take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
+All methods take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
 machine. Throughput, T being the seconds from the first rank's begin to the last one's end:
 
 - apparent: bytes of all ranks / T of the write call, after the I/O thread has written all that came
@@ -12,7 +12,7 @@ machine. Throughput, T being the seconds from the first rank's begin to the last
 Programs (Jacobi, matrix multiplication): T of the whole program, from the first iteration to the return of close. Computation is what
 the iterations take in it, exchange of halos included, the mean of the ranks; visible I/O is the rest.
 
-Servers: total of writes into a paced device of several servers, whose requests vary by chance in the
+Servers: total of writes to a modelled device of several servers, whose requests vary randomly in the
 time that they take. See also `pretest.py`.
 """
 
@@ -38,11 +38,11 @@ from .product import Product
 from .report import BUDGETS
 
 SERVER_ROUNDS = 16  # in which a rank writes its share to the servers
-MOST_SERVERS = 64  # that a paced device may have
+MOST_SERVERS = 64  # of a modelled device
 
 
 class Copy:
-    """The measuring rod: the same bytes into other memory that is in use already."""
+    """The baseline: copies the same bytes to other memory that is already in use."""
 
     name = "memcpy"
 
@@ -80,7 +80,7 @@ class Writer:
         self._file.write(self._source(), self._part.section)
 
     def prepare(self) -> None:
-        """A first write, and time to think: then the I/O thread is there, and has nothing to do."""
+        """A first write and a pause: then the I/O thread exists and is idle."""
         self.open()
         self.write()
         self._file.sync()
@@ -210,7 +210,7 @@ class Abt(Worker):
                          "buffer": self.most(writer.told)})
 
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> None:
-        """A file in which nobody has written yet."""
+        """A file without any data."""
         def work() -> None:
             with open(self.path, "wb") as f:
                 f.truncate(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
@@ -256,7 +256,7 @@ class Abt(Worker):
             self.append(line)
 
     def most(self, told: dict[str, float]) -> dict[str, float]:
-        """Of any rank; a library without active buffering tells nothing."""
+        """The maximum over ranks; libraries without active buffering report nothing."""
         return {name: self.comm.allreduce(value, MPI.MAX) for name, value in told.items()}
 
     def program(self, name: str) -> None:
@@ -266,7 +266,7 @@ class Abt(Worker):
         programs = [Program(self, model, part, "no snapshots", 0)]
         programs += [Program(self, model, part, room, n) for n in self.job["snapshots"] for room in BUDGETS]
         computation: list[list[float]] = []
-        # No warm-up: each program runs for long, and makes its own start.
+        # No warm-up: each program runs for long, including its start.
         stamps = self.take_turns(programs, self.job["jacobi_repeat"],
                                  lambda: computation.append([p.computation for p in programs]), warm_up=0)
         record = {**self.about(), "experiment": name, "pattern": f"{d.grid[0]} x {d.grid[1]} blocks",

@@ -63,12 +63,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Way:
-    """How dumps are written: hints, and what of them is in the background."""
+    """How dumps are written: hints, and the background mode."""
 
     name: str
     hints: dict[str, str]
     background: str = "none"
-    about: tuple[tuple[str, str], ...] = ()  #: what of it a record tells
+    about: tuple[tuple[str, str], ...] = ()  #: the part of it in records
 
     def arguments(self) -> list[str]:
         hints = [text for name, value in self.hints.items() for text in ("--hint", f"{name}={value}")]
@@ -95,7 +95,7 @@ def ways_of_the_study(methods: list[str]) -> list[Way]:
 
 
 def find_program(given: Optional[Path]) -> Path:
-    """Where the user says; else where `make evaluation` builds it."""
+    """The user's choice, or else the one that `make evaluation` builds."""
     program = Path(given or Path(os.environ.get("PENSTOCK_BUILD", "build/default"), "evaluation/bin/jeans"))
     if program.is_file() and os.access(program, os.X_OK):
         return program
@@ -158,7 +158,8 @@ def _works(cases: list[Case], devices: list[Device], methods: list[str]) -> list
 
 
 def _fitting(case: Case, folder: Path) -> Case:
-    """The case itself, or the large one in smaller where memory or disk is too small for it. Said before anything runs."""
+    """The case itself, or a smaller version of the large one if memory or disk is too small. Reported before
+    anything runs."""
     from penstock._bench.devices import available_memory
     from penstock._bench.patterns import size_text
 
@@ -186,7 +187,7 @@ class Runs:
     works: list[tuple[Case, Device, Way]]
 
     def carry_out(self, place: Path) -> int:
-        """The exit status. What was measured before something went wrong, or ^C, is reported."""
+        """The exit status. What was measured before an error, or ^C, is reported."""
         from .application_report import application_report
         from .pictures import illustrated
 
@@ -224,7 +225,7 @@ class Runs:
         return 0
 
     def _turns(self) -> Iterator[tuple[Case, Device, Way, int]]:
-        """All ways of a case and a device in turn, again and again: a disturbance meets them alike."""
+        """All methods for a case and a device in turn, repeatedly, so that disturbances affect them alike."""
         groups: dict[tuple[str, str], list[tuple[Case, Device, Way]]] = {}
         for work in self.works:
             groups.setdefault((work[0].name, work[1].name), []).append(work)

@@ -1,4 +1,4 @@
-"""What Thakur, Gropp and Lusk found of the production application, beside what was measured."""
+"""Findings of Thakur, Gropp and Lusk about the production application, compared with measurements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _place(r: Record) -> str:
 
 
 def _counts(r: Record) -> Finding:
-    """Seeks are none here: every access says where it goes."""
+    """There are no seeks here: every access has its offset."""
     wanted = {name: n for name, n in PAPER[r["case"]].items() if name not in ("seek", "communication")}
     here = {name: r[name]["count"] for name in wanted}
     words = ", ".join(f"{n} of {OPERATIONS[name].lower()}" for name, n in wanted.items())
@@ -61,7 +61,7 @@ def _against_rank_0(r: Record, best: list[Record]) -> list[Finding]:
 
 
 def _background(best: list[Record]) -> list[Finding]:
-    """The study that both papers of Dickens and Thakur name as next; nobody has found anything yet."""
+    """The study that both papers of Dickens and Thakur propose; there are no published results."""
     study = [r for r in best if r["case"] == "study" and r["method"] == "auto"]
     found = []
     for r in study:

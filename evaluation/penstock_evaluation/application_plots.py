@@ -53,7 +53,7 @@ def film(r: Record, folder: Path) -> Path:
 
 
 def study(records: list[Record], folder: Path) -> Path:
-    """Time of reads and writes as the program sees it: a panel a device, a group a method, a bar a mode."""
+    """Time of reads and writes as the program sees it: panels are devices, groups methods, bars modes."""
     devices = distinct(records, "device")
     modes = [(b, m) for b in distinct(records, "buffer") for m in distinct(records, "background")]
     methods = distinct(records, "method")

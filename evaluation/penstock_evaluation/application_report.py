@@ -55,7 +55,7 @@ def application_report(records: list[Record], folder: Path) -> None:
 
 
 def fastest(records: Iterable[Record]) -> list[Record]:
-    """Of the repetitions of one kind, the one that took the least time."""
+    """The fastest repetition of each kind."""
     found: dict[tuple[str, str, str], Record] = {}
     for r in records:
         key = (r["case"], r["device"], r["way"])
@@ -121,7 +121,7 @@ def details_table(r: Record, number: int) -> Table:
 
 
 def bandwidth(r: Record, name: str) -> str:
-    """All bytes / average time of a rank, as the paper has it."""
+    """All bytes / average time of a rank, as in the paper."""
     seconds = r[name]["seconds"] / r["ranks"]
     return f"{r[name]['bytes'] / MIB / seconds:.1f}" if seconds > 0 else ""
 
@@ -138,7 +138,7 @@ def comparison(runs: list[Record], number: int) -> Table:
 
 
 def tables_of_ways(records: list[Record]) -> list[Table]:
-    """The paper's routines, those that they took the place of, and what Penstock does if it is not told."""
+    """The paper's routines, those that they replaced, and Penstock's default."""
     made = []
     for case in ("small", "large"):
         for device in distinct(_of(records, case=case), "device"):

@@ -1,4 +1,5 @@
-"""`python -m penstock_evaluation split` and `python -m penstock_evaluation abt`: I/O behind a program's back, an mpiexec a rank count and device."""
+"""`python -m penstock_evaluation split` and `python -m penstock_evaluation abt`: background I/O; one mpiexec per
+rank count and device."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def split(
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Split collectives: how much of the I/O hides behind computation, or communication."""
+    """Split collectives: how much of the I/O is hidden by computation, or communication."""
     from penstock._bench.patterns import pick
 
     from .background_report import split_report
@@ -74,7 +75,7 @@ def split(
 def abt(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(ABT_EXPERIMENTS)}. pretest: what a thread that writes costs "
                                     "computation and broadcasts. throughput: writes beside memory copies. jacobi, product: programs with "
-                                    "snapshots. servers: writes to servers that vary in speed, on paced devices."),
+                                    "snapshots. servers: writes to servers that vary in speed, on modelled devices."),
     on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=ON),
     ranks: str = _ranks,
     size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short. Not of jacobi and product."),
@@ -90,7 +91,7 @@ def abt(
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Active buffering: what it hides and costs, beside memory copies and in programs that take snapshots."""
+    """Active buffering: what it hides and costs, compared with memory copies and in programs that write snapshots."""
     from penstock._bench.patterns import pick
 
     from .background_report import abt_report
@@ -141,7 +142,7 @@ def _variances(text: str) -> list[float]:
 
 
 def _pattern(name: str) -> str:
-    """One whose parts are boxes: their files are compared by plain means."""
+    """One whose parts are boxes, so that their files can be compared simply."""
     from penstock import ArgumentError
     from penstock._bench.patterns import PATTERNS
 

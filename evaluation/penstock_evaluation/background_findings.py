@@ -1,4 +1,4 @@
-"""What Ma and others found of active buffering, beside what was measured."""
+"""Findings of Ma and others about active buffering, compared with measurements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .findings import Finding
 from .report import distinct
 
 ABT = "Ma, Winslett, Lee and Yu, Improving MPI-IO Output Performance with Active Buffering Plus Threads"
-ALIKE = 0.03  #: a difference in time that is none
-INSENSITIVE = 0.1  #: between ratios that are called alike
+ALIKE = 0.03  #: a negligible difference in time
+INSENSITIVE = 0.1  #: between ratios that count as equal
 
 
 def abt_findings(records: list[Record]) -> list[Finding]:
@@ -66,7 +66,7 @@ def _program(records: Sequence[Record], name: str, device: str) -> list[Finding]
 
 
 def _slowed(totals: dict[tuple[int, str], Record], records: Sequence[Record], ranks: int, place: str) -> list[Finding]:
-    """What the background costs the computation."""
+    """How much the background slows down the computation."""
     alone = next((r["computation"] for r in records if r["ranks"] == ranks and not r["snapshots"]), None)
     most = max((n for n, method in totals if method == "twice"), default=None)
     if alone is None or most is None:

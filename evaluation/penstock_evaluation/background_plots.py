@@ -54,7 +54,7 @@ def split(records: list[Record], folder: Path) -> list[Path]:
 
 
 def _split_picture(records: list[Record], title: str, axis: str, draw: Callable[[Any, list[Record]], None], path: Path) -> Path:
-    """A row a device, a column an experiment."""
+    """Rows are devices, columns experiments."""
     devices, experiments = distinct(records, "device"), distinct(records, "experiment")
     figure, panels = make_panels(len(devices), len(experiments), 4.6, 3.0)
     for row, device in zip(panels, devices):
@@ -72,7 +72,7 @@ def _split_picture(records: list[Record], title: str, axis: str, draw: Callable[
 
 
 def _methods(records: list[Record]) -> list[Record]:
-    """One record of each mode and priority, modes in their order."""
+    """One record per mode and priority, in the order of modes."""
     found = {r["method"]: r for r in records if "mode" in r}
     return sorted(found.values(), key=lambda r: (list(MODES).index(r["mode"]), list(HATCHES).index(r["priority"])))
 

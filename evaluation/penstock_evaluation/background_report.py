@@ -15,7 +15,7 @@ from .findings import print_findings
 from .report import Column, Record, console, distinct, table
 from .split_findings import split_findings
 
-NOISE = 0.03  # how much slower is not yet called slower
+NOISE = 0.03  # smaller slowdowns are ignored
 HIDDEN, SLOWDOWN = 0.95, 0.05
 OF_MEMCPY = {"conforming": 0.8, "block3": 0.6}
 PROGRAMS = {"jacobi": "Jacobi", "product": "Matrix multiplication"}
@@ -98,7 +98,7 @@ def split_report(records: list[Record], folder: Path) -> None:
 
 
 def _sorted(records: list[Record], *keys: str) -> list[Record]:
-    """By these, each in the order in which it came; what is alike stays as it is."""
+    """Sorted by these keys, each in the order of first occurrence; stable."""
     places = {key: distinct(records, key) for key in keys}
     return sorted(records, key=lambda r: [places[key].index(r[key]) for key in keys])
 
@@ -137,7 +137,7 @@ def program_title(r: Record) -> str:
 
 @dataclass(frozen=True)
 class Goal:
-    """What was wanted, for one device, and the worst of what was measured. None: it was not."""
+    """A goal for one device, and the worst measurement. None: not measured."""
 
     text: str
     device: str
@@ -151,7 +151,7 @@ class Goal:
 
 def judge(text: str, records: Iterable[Record], key: str, least: Optional[float] = None,
           most: Optional[float] = None, form: str = ".2f") -> list[Goal]:
-    """A goal a device: the worst of its records decides."""
+    """One goal per device: its worst record decides."""
     goals: list[Goal] = []
     known = list(records)
     for device in distinct(known, "device"):

@@ -1,4 +1,5 @@
-"""`python -m penstock_evaluation steps` and `python -m penstock_evaluation peers`: one mpiexec a rank count, then the report."""
+"""`python -m penstock_evaluation steps` and `python -m penstock_evaluation peers`: one mpiexec per rank count, then
+the report."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from penstock._commands import Commands
 from penstock._hints import choices
 
 app = typer.Typer(cls=Commands, no_args_is_help=True,
-                  help="Measure the engine: against a rod, and against the MPI library's MPI-IO.")
+                  help="Measure the engine: against the contiguous baseline, and the MPI library's MPI-IO.")
 
 EXCHANGES = choices("exchange")
 STEPS = ["direct", *EXCHANGES]
@@ -35,8 +36,8 @@ SET_UPS = ["default", "paper"]
 STEP_EXPERIMENTS = ["exchange", "staggered"]
 OPERATIONS = ["write", "read"]
 FILES = ["new", "existing"]
-# The exchange is measured, to the storage and back: a write that is only copied would hide it.
-COPIES = 6  # of a size: what is written, what is read, the rod's slab, staging memory, the file in the page cache
+# The exchange is measured, including storage: a write that is only copied would hide it.
+COPIES = 6  # multiples of a size: written, read and baseline buffers, staging memory, the file in the page cache
 
 _ranks = typer.Option("4,16", help="Numbers of MPI processes.")
 _operations = typer.Option("write,read", help="write, read or both.")
@@ -59,7 +60,7 @@ def steps(
     operations: str = _operations, repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Every way to exchange data, over rank counts and sizes; where its time goes; and writes that are staggered."""
+    """Every exchange, over rank counts and sizes; where its time goes; and staggered writes."""
     from penstock._bench.patterns import chosen, pick
 
     from .pictures import illustrated
@@ -106,7 +107,7 @@ def _job(command: str, sizes: str, repeat: int, patience: float, hints: Optional
 
 
 # An entry of a job: methods that take turns, by name; which have every rank write its whole share; what they do; and what
-# their records tell beside the figures.
+# their records have besides the figures.
 def _exchange_entry(steps: list[str], set_ups: list[str], patterns: list[str], operations: list[str]) -> dict[str, Any]:
     methods: dict[str, dict[str, str]] = {}
     about: dict[str, dict[str, str]] = {}
@@ -122,7 +123,7 @@ def _exchange_entry(steps: list[str], set_ups: list[str], patterns: list[str], o
 
 
 def staggered_entry(delays: list[int]) -> dict[str, Any]:
-    """Shares that lie as the file has them: nothing is exchanged, so that writes alone are compared.
+    """Shares that are contiguous in the file: nothing is exchanged, so that only writes are compared.
 
     With `node`, since the exchanges in step do not wait for a turn (`writers`) where no thread writes for them.
     """

@@ -1,4 +1,4 @@
-"""`python -m penstock_evaluation all`: every experiment, one after the other, and one page with all that came out."""
+"""`python -m penstock_evaluation all`: every experiment, one after the other, and one page with all results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GRACE = 60.0  #: seconds that an experiment has to end its ranks after ^C
 
 
 class Interrupted(Exception):
-    """Somebody has had enough."""
+    """The user has interrupted the run."""
 
 
 @app.command("all")
@@ -37,7 +37,7 @@ def everything(
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}."),
     small: bool = typer.Option(False, "--small", help="Tiny ones, in a minute: to see that all works, not how fast."),
 ) -> None:
-    """All experiments at sizes that fit in 20 minutes on 2 cores, and one HTML page of what came out.
+    """All experiments at sizes that fit in 20 minutes on 2 cores, and one HTML page of the results.
 
     ^C ends all ranks, and keeps what has been measured.
     """
@@ -58,7 +58,7 @@ def everything(
 
 
 class Book:
-    """The page, written anew when an experiment is done: whatever happens, it has all until then."""
+    """The page, rewritten after each experiment, so that it always has all results so far."""
 
     def __init__(self, out: Path, small: bool, sections: dict[Experiment, Optional[str]]):
         self.path, self.failed = out / "index.html", list[str]()
@@ -80,7 +80,7 @@ class Book:
 
 
 def _run_all(chosen: list[Experiment], out: Path, small: bool) -> Any:
-    """Each experiment when it is done, and what went wrong ("": nothing)."""
+    """Each experiment when it is done, and its error ("": none)."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     live = sys.stdout.isatty()
@@ -99,7 +99,7 @@ def _run_all(chosen: list[Experiment], out: Path, small: bool) -> Any:
 
 
 def _run(experiment: Experiment, out: Path, small: bool, told: Any) -> str:
-    """The command of one experiment, in a session of its own; what went wrong, in words."""
+    """Runs the command of one experiment in a session of its own; returns an error message."""
     arguments = shlex.split(experiment.small if small else experiment.arguments)
     place = out / experiment.name
     command = [sys.executable, "-m", "penstock_evaluation", experiment.name, *arguments, "--output", str(place)]
@@ -125,7 +125,7 @@ def _run(experiment: Experiment, out: Path, small: bool, told: Any) -> str:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """Has the command end its ranks, and waits for that."""
+    """Makes the command end its ranks, and waits for that."""
     process.send_signal(signal.SIGINT)
     try:
         process.communicate(timeout=GRACE)
@@ -135,7 +135,7 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def section(experiment: Experiment, place: Path, state: str, small: bool) -> str:
-    """What one experiment left behind: findings beside its pictures, then its tables."""
+    """The results of one experiment: findings next to its pictures, then its tables."""
     command = f"python -m penstock_evaluation {experiment.name} {experiment.small if small else experiment.arguments}"
     said = f"<p class=fails>{escape(state)}</p>" if state else ""
     records = _records(place / f"{experiment.name}.jsonl")

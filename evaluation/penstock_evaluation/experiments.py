@@ -1,7 +1,7 @@
 """What `python -m penstock_evaluation all` runs: one entry for each experiment.
 
-An entry names a command of the evaluation, with what it is to measure there, and says what of its
-records is compared with a paper. The command leaves NAME.jsonl and its plots in its --output.
+An entry has a command of the evaluation and its arguments, and the records that are compared with a paper. The command
+leaves NAME.jsonl and its plots in its --output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a paper found, and what was measured here: sentences made from both papers' and measured numbers."""
+"""Findings of papers and measurements here: sentences generated from the papers' and the measured numbers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Optional
 
 @dataclass(frozen=True)
 class Finding:
-    paper: str  #: what was found there, or what is wanted of Penstock
+    paper: str  #: the finding, or an aim of Penstock
     source: str  #: title and table or figure; "": an aim of Penstock
     device: str
     here: str  #: what was measured
-    holds: Optional[bool]  #: None: it was not measured
+    holds: Optional[bool]  #: None: not measured
 
     @property
     def verdict(self) -> str:

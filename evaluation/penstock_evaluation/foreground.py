@@ -1,4 +1,4 @@
-"""What a program does while its data is on the way: computation, and communication."""
+"""A program's work while its I/O is in flight: computation, and communication."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ELEMENTS = 8192  # 64 KiB of doubles: stays in a core's cache
 MESSAGE = 8192  # bytes
 PIECE = 32768  # doubles, 256 KiB
 BROADCAST = 1 << 20  # bytes
-LONGEST = 1 << 24  # units; a foreground so fast that more would be needed is none
+LONGEST = 1 << 24  # units; a foreground that needs more to take long enough is useless
 
 
 class Computation:
@@ -105,7 +105,7 @@ def together(worker: Worker, foreground: Any, count: int) -> float:
 
 
 def calibrate(worker: Worker, foreground: Any, seconds: float) -> int:
-    """Units of the foreground that take about `seconds` while every rank is at it. The same on all ranks."""
+    """Number of units that take about `seconds` while all ranks run them. The same on all ranks."""
     count, span = 1, 0.0
     while count < LONGEST:
         span = together(worker, foreground, count)

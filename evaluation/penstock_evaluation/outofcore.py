@@ -1,4 +1,5 @@
-"""`python -m penstock_evaluation outofcore`: programs on arrays that are larger than memory, an mpiexec a rank count and device."""
+"""`python -m penstock_evaluation outofcore`: programs on arrays larger than memory; one mpiexec per rank count and
+device."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def outofcore(
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Arrays larger than memory: without and with read-ahead and write-behind, beside the paper's Tables 9 and 10."""
+    """Arrays larger than memory: without and with read-ahead and write-behind, compared with the paper's Tables 9
+    and 10."""
     from .outofcore_report import outofcore_report
     from .pictures import illustrated
 
@@ -66,7 +68,7 @@ def outofcore(
 
 
 def check_room(size: int, memory: int, ranks: int, steps: int, folder: Path) -> str:
-    """What is needed of disk and memory, in words; raises where that is not there."""
+    """The disk space and memory needed, as text; raises an error if there is too little."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     matrix = size * size * ELEMENT
     disk = 5 * matrix + ranks * steps * memory // 4

@@ -1,4 +1,4 @@
-"""Tables of `python -m penstock_evaluation outofcore`, and what of the paper's findings holds."""
+"""Tables of `python -m penstock_evaluation outofcore`, and which findings of the paper hold."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def with_and_without(records: Sequence[Record]) -> list[tuple[Record, Record]]:
 
 
 def hidden(without: Record, overlapped: Record) -> float:
-    """The part of the I/O that is gone, by the medians."""
+    """The hidden part of the I/O, by the medians."""
     shares = [(a - b) / io for a, b, io in zip(without["times"], overlapped["times"], without["io_times"]) if io > 0]
     return float(np.median(shares)) if shares else 0.0
 

@@ -1,4 +1,4 @@
-"""The ranks' side of `python -m penstock_evaluation outofcore`: each way to run a program, in its turn.
+"""The ranks' side of `python -m penstock_evaluation outofcore`: all methods of running a program, in turns.
 
 Of a run: seconds is from the first rank's begin to the last one's end, with opening and closing of files; I/O is what is
 left of it beside the computation of the mean rank. The hidden share of a way is the part of the I/O of the same way without
@@ -62,7 +62,7 @@ class OutOfCore(Worker):
                     Path(f"{self.path}-{name}").unlink(missing_ok=True)
 
     def warm_up(self) -> None:
-        """What a process needs once, whatever its arrays, does not count as memory of these."""
+        """Excludes one-time allocations of a process from the memory of its arrays."""
         np.ones((64, 64), TYPE) @ np.ones((64, 64), TYPE)
         small = Setting(self.comm, self.path + "-small", 16 * self.comm.size, 16384, 1, self.hints)
         self.make("loop", small)
@@ -152,7 +152,7 @@ class OutOfCore(Worker):
         self.on_rank_0(work)
 
     def check(self, program: str, on: Setting, way: str) -> None:
-        """What the run left in its file must be right."""
+        """Checks the file written by the run."""
         def work() -> float:
             n = on.size
 

@@ -1,6 +1,6 @@
 """The ranks' side of `python -m penstock_evaluation split`: begin, do something else, wait.
 
-All the ways take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
+All methods take turns within one run (see `ranks.py`), so that their ratios hold on a noisy
 machine. Of one repetition, T being the seconds from the first rank's begin to the last one's end:
 
 - io: begin and wait in mode `none`, nothing between.
@@ -12,7 +12,7 @@ machine. Of one repetition, T being the seconds from the first rank's begin to t
 - hidden = 1 - (T(mode) - T(alone)) / T(io): the part of the I/O that the program did not see.
 - slowdown = (seconds of the foreground within the mode's run) / (those alone) - 1, means of all ranks.
 
-Medians of these over the repetitions are told.
+Medians of these over the repetitions are reported.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Overlap(Worker):
 
     @staticmethod
     def modes(wanted: list[str]) -> tuple[list[str], dict[str, str]]:
-        """Those that the MPI library can carry out, and why not the others."""
+        """Those that the MPI library supports, and why not the others."""
         if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
             return wanted, {}
         why = "needs MPI_THREAD_MULTIPLE"

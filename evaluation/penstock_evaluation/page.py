@@ -29,7 +29,7 @@ table.found { width: 100%; } .found td { vertical-align: top; } .found td:nth-ch
 
 
 class Sheet:
-    """Takes what a report prints, for a page."""
+    """Collects the output of a report, for a page."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -62,7 +62,7 @@ def picture(path: Path) -> str:
 
 
 def findings_table(found: list[Finding]) -> str:
-    """What the papers found, or what is wanted, and what came out here."""
+    """The papers' findings or our aims, and the results here."""
     if not found:
         return ""
     kind = {True: "holds", False: "fails", None: "unknown"}
@@ -77,7 +77,7 @@ def _source(f: Finding) -> str:
 
 
 def machine(folder: Path) -> dict[str, str]:
-    """What the figures depend on."""
+    """The properties of the machine that the figures depend on."""
     from penstock import __version__
     from penstock._core import mpi_library_version
 

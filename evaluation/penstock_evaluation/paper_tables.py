@@ -90,7 +90,7 @@ VI   | write | (1+20p:16+20p:1, 4000:12000:1)       | 48.35 44.18 71.85 52.07 15
 
 @dataclass(frozen=True)
 class Seconds:
-    """What the paper measured."""
+    """Measurements of the paper."""
 
     direct: float
     dynamic: float
@@ -116,7 +116,7 @@ class Row:
 
     @property
     def cited(self) -> str:
-        """Where it stands: what it is called in tables and messages."""
+        """Its place in the paper, for tables and messages."""
         write = ", write" if self.table > 6 and self.operation == "write" else ""
         return f"Table {self.table}, {self.name}{write}"
 

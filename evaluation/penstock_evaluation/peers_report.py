@@ -1,4 +1,4 @@
-"""Tables of `python -m penstock_evaluation peers`: each measurement, and Penstock in few rows, as Markdown too."""
+"""Tables of `python -m penstock_evaluation peers`: each measurement, and a summary of Penstock, also as Markdown."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def _around(r: Record) -> str:
 
 
 def summary(records: list[Record]) -> tuple[list[str], list[list[str]]]:
-    """Penstock's ratios for each pattern: to the rod of all runs, to the MPI-IO that did best."""
+    """Penstock's ratios for each pattern: to the baseline of all runs, and to the fastest MPI-IO."""
     records = [r for r in records if is_penstock(r)]
     series = [s for s in SERIES if any((r["operation"], r["file"]) == s for r in records)]
     names, rows = ["pattern"], []
     for s in series:
-        names += [f"{SERIES[s]}: of the rod", "x best MPI-IO"]
+        names += [f"{SERIES[s]}: of the baseline", "x best MPI-IO"]
         names += ["with open and close: x best MPI-IO"] if s[1] == "new" else []
     for pattern in distinct(records, "pattern"):
         for method in distinct(records, "method"):

@@ -21,7 +21,7 @@ WHISKERS = {"elinewidth": 1, "capsize": 2, "ecolor": "0.25"}
 # Figures stand before lines, on white.
 BEFORE_LINES = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}, "zorder": 5}
 COMPONENTS = {"ompio": "OMPIO"}
-ROD = {"color": "black", "linestyle": "--", "label": "rod: contiguous slabs"}
+ROD = {"color": "black", "linestyle": "--", "label": "baseline: contiguous slabs"}
 
 
 def save(figure: Any, path: Path) -> Path:
@@ -51,9 +51,8 @@ def about(records: list[Record]) -> str:
 
 
 def peers(records: list[Record], folder: Path) -> list[Path]:
-    """The speed relative to the rod, median and quartiles of pairs: a picture an operation.
-
-    Writes into a buffer are none into a file: they are left to the tables.
+    """Speed relative to the baseline, median and quartiles of pairs: one picture per operation. Writes into a buffer do
+    not reach the file, and are only in the tables.
     """
     records = [r for r in records if not r["method"].endswith("buffered")]
     return [_dots([r for r in records if r["operation"] == operation], operation, folder / f"peers-{operation}.png")
@@ -82,7 +81,7 @@ def _dots(records: list[Record], operation: str, path: Path) -> Path:
     panels[0, 0].invert_yaxis()
     panels[0, 0].set_xlim(left=0)
     for panel in panels[-1]:
-        panel.set_xlabel("speed / rod")
+        panel.set_xlabel("speed / baseline")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.suptitle(f"{operation}, {size_text(records[0]['size'])}, median and quartiles\n{about(records)}", fontsize=11)

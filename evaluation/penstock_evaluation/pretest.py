@@ -1,4 +1,4 @@
-"""The pre-test of Ma and others: what a thread that writes costs computation and broadcasts.
+"""The pre-test of Ma and others: how much a writing thread slows down computation and broadcasts.
 
 Each rank has a file of its own and writes its data in requests of one size; meanwhile it computes
 on an array as large, or takes part in broadcasts of 1 MiB. Nothing is exchanged.
@@ -53,7 +53,7 @@ class Requests:
         return Handles([self.file.write_begin(self._data[a:b], slice(a, b), background=background) for a, b in self._cuts])
 
     def close(self) -> None:
-        """What is in the file must be the data."""
+        """Checks the content of the file."""
         self.file.close()
         good = np.array_equal(np.fromfile(self._path, np.uint8), self._data)
         Path(self._path).unlink()

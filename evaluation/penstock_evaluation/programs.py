@@ -1,4 +1,4 @@
-"""`python -m penstock_evaluation program NAME`: what is measured by programs of their own (evaluation/programs)."""
+"""`python -m penstock_evaluation program NAME`: measurements by separate programs (evaluation/programs)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PROGRAMS = {
              epilog="There are: " + "; ".join(f"{name}: {p.about}" for name, p in PROGRAMS.items()))
 def program(context: typer.Context, name: str = typer.Argument(help="Which."),
             ranks: int = typer.Option(4, min=1, help="MPI processes, of those that have some.")) -> None:
-    """One of the programs that measure a part of the library; further words are its own."""
+    """Runs one of the programs that measure a part of the library, with any further arguments."""
     if name not in PROGRAMS:
         raise ArgumentError(f"program '{name}' is not known; known are {', '.join(PROGRAMS)}")
     command = [*PROGRAMS[name].command(str(ranks)), *context.args]

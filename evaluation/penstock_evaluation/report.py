@@ -11,10 +11,10 @@ from penstock._bench.methods import PHASES
 from penstock._bench.patterns import size_text
 from penstock._bench.ratios import Record
 
-KEYS = ("pattern", "size", "ranks")  # what a measurement is of, beside its method
+KEYS = ("pattern", "size", "ranks")  # the subject of a measurement, besides its method
 # Room in the active buffer, in data of a write.
 BUDGETS = {"unbuffered": 0.0, "half": 0.5, "twice": 2.0}
-# What `background` may be, in words.
+# Descriptions of the values of `background`.
 MODES = {"none": "none: nothing in the background", "storage": "storage: the storage's part",
          "all": "all: exchange and storage"}
 # How the system schedules the thread of the background, in hints of a call.
@@ -28,7 +28,7 @@ _screen: ContextVar[Any] = ContextVar("screen")  # where reports go, if not to t
 
 
 def console() -> Any:
-    """Where a report's tables and words go: the terminal, but within `shown_on`."""
+    """Where a report's output goes: the terminal, unless within `shown_on`."""
     from rich.console import Console
 
     if _screen.get(None) is not None:
@@ -38,7 +38,7 @@ def console() -> Any:
 
 @contextmanager
 def shown_on(screen: Any) -> Iterator[None]:
-    """What reports print goes to `screen.print` meanwhile."""
+    """Redirects the output of reports to `screen.print`."""
     token = _screen.set(screen)
     try:
         yield
@@ -91,7 +91,7 @@ def in_words(key: str, value: Any) -> str:
 
 
 def table(records: list[Record], title: str, columns: list[Column], keys: tuple[str, ...] = KEYS) -> Any:
-    """What is the same in all records stands in the title, what differs in columns."""
+    """Values common to all records are in the title, others in columns."""
     from rich.table import Table
 
     first, words = records[0], [in_words(key, records[0][key]) for key in keys if len(distinct(records, key)) == 1]
@@ -110,7 +110,7 @@ def table(records: list[Record], title: str, columns: list[Column], keys: tuple[
         group = [size_text(r[key]) if key == "size" else str(r[key]) for key in keys]
         if before is not None and group != before and len(distinct(records, "method")) > 1:
             result.add_section()
-        # A group is told once, and a part of it where it changes.
+        # A group is shown once, and its parts only where they change.
         same = 0 if before is None else next((i for i, (a, b) in enumerate(zip(group, before)) if a != b), len(group))
         result.add_row(*("" if i < same else text for i, text in enumerate(group)), r["method"],
                        *(text(r) for _, text in columns))

@@ -1,4 +1,5 @@
-"""`python -m penstock_evaluation sections`: the section patterns of Thakur and Choudhary, an mpiexec a rank count and device."""
+"""`python -m penstock_evaluation sections`: the section patterns of Thakur and Choudhary, one mpiexec per rank count
+and device."""
 
 from __future__ import annotations
 
@@ -40,14 +41,14 @@ def sections(
     methods: str = typer.Option("all", help=f"Any of {', '.join(METHODS)}."),
     on: str = typer.Option("page-cache,paced:bandwidth=100M,latency=1ms", help=ON),
     operations: str = typer.Option("read,write", help="read, write or both."),
-    longest: float = typer.Option(10.0, min=0, help="Seconds. On a paced device the direct method is left out where "
+    longest: float = typer.Option(10.0, min=0, help="Seconds. On a modelled device the direct method is left out where "
                                                     "the latency of its requests alone takes longer."),
     repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
     patience: float = typer.Option(1.5, min=0, help="Seconds of repetitions of a row after which those done are enough."),
     output: Path = OUTPUT, folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT,
     mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Sections of arrays by the direct and the extended two-phase method, beside the paper's Tables 1 to 8."""
+    """Sections of arrays by the direct and the extended two-phase method, compared with the paper's Tables 1 to 8."""
     from .pictures import illustrated
     from .sections_report import sections_report
 
@@ -79,7 +80,7 @@ Case = tuple[Row, int, int]  # a row, the size of its array, the number of ranks
 
 
 def _cases(rows: Sequence[Row], size: int, counts: Sequence[int]) -> list[Case]:
-    """What fits; says what does not."""
+    """The cases that fit; reports those that do not."""
     cases = []
     for ranks in counts:
         for row in rows:
@@ -94,7 +95,7 @@ def _cases(rows: Sequence[Row], size: int, counts: Sequence[int]) -> list[Case]:
 
 
 def check_room(cases: Sequence[Case], folder: Path) -> str:
-    """What the cases need of the disk and of memory, in words; raises where that is not there."""
+    """The disk space and memory needed, as text; raises an error if there is too little."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     file = max(size * size * ELEMENT for _, size, _ in cases)
     # Each element is written, and read into another place. The file is in the page cache.

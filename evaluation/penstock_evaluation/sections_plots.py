@@ -17,7 +17,7 @@ SHOWN = ("paper-static", "paper-dynamic", "dynamic", "auto")
 
 
 def sections(records: list[Record], folder: Path) -> list[Path]:
-    """How much longer direct takes, row by row, beside the paper; and times over ranks, where there are several."""
+    """How much longer direct takes, row by row, compared with the paper; and times over ranks, if there are several."""
     pictures = []
     for i, device in enumerate(distinct(records, "device")):
         of_device = [r for r in records if r["device"] == device]

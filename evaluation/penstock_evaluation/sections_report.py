@@ -1,4 +1,4 @@
-"""Tables of `python -m penstock_evaluation sections`, and what of the paper's findings holds."""
+"""Tables of `python -m penstock_evaluation sections`, and which findings of the paper hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .findings import Finding, print_findings
 from .report import console, distinct
 
 PAPER = "Thakur and Choudhary, An Extended Two-Phase Method, Tables"
-BEHIND = 1.05  # up to this, a method counts as no slower than another
+BEHIND = 1.05  # up to this factor, a method does not count as slower
 SHOWN = 4  #: rows that a sentence names
 Case = dict[str, Record]  # of one row on one device and rank count: the record of each method
 
@@ -209,7 +209,7 @@ def _extended_behind(case: Case) -> Optional[list[float]]:
 
 
 def _aim(device: str, cases: Sequence[Case], text: str, ratio_of: Callable[[Case], Optional[list[float]]]) -> Finding:
-    """Missed where all but the quickest quarter of the rounds are; the others are told."""
+    """Missed if all but the fastest quarter of the rounds are; the others are reported."""
     pairs = [(case, ratio) for case in cases if (ratio := ratio_of(case))]
     pairs.sort(key=lambda pair: -pair[1][1])
     missed = [pair for pair in pairs if pair[1][0] > BEHIND]

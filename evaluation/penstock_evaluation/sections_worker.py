@@ -1,4 +1,4 @@
-"""The ranks' side of `python -m penstock_evaluation sections`: the rows of the paper's tables, each method in its turn.
+"""The ranks' side of `python -m penstock_evaluation sections`: the rows of the paper's tables, methods in turns.
 
 Every rank has one section of a square array of 4-byte elements, in column-major order. The
 elements are a function of their place, so that where sections overlap, all ranks write the same.

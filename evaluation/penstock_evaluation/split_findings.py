@@ -1,4 +1,4 @@
-"""What Dickens and Thakur found of split collectives, beside what was measured."""
+"""Findings of Dickens and Thakur about split collectives, compared with measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .report import distinct
 
 EVALUATION = "Dickens and Thakur, Evaluation of Collective I/O Implementations on Parallel Architectures"
 THREADS = "Dickens and Thakur, Improving Collective I/O Performance Using Threads"
-ALIKE = 0.03  #: a difference in time that is none
+ALIKE = 0.03  #: a negligible difference in time
 
 
 def split_findings(records: list[Record]) -> list[Finding]:
@@ -75,7 +75,7 @@ def _beside_communication(records: Sequence[Record], place: str) -> list[Finding
 
 
 def _priorities(records: Sequence[Record], place: str) -> list[Finding]:
-    """The papers name the scheduling of threads as what decides, and did not vary it. One finding an experiment."""
+    """The papers name thread scheduling as decisive, but did not vary it. One finding per experiment."""
     times = {(r["experiment"], r["mode"], r["priority"]): r["of_none"] for r in records if "of_none" in r}
     found = []
     for experiment in distinct(records, "experiment"):

@@ -1,4 +1,5 @@
-"""What Dickens and Thakur found of the steps, and how Penstock stands to MPI-IO: beside what was measured."""
+"""Findings of Dickens and Thakur about the steps, and aims for Penstock relative to MPI-IO, compared with
+measurements."""
 
 from __future__ import annotations
 
@@ -15,17 +16,17 @@ from .report import distinct
 
 EVALUATION = "Dickens and Thakur, Evaluation of Collective I/O Implementations on Parallel Architectures"
 
-# What is quicker than what in writes, and by how much they found it on the SP2 with 32 and 64 processors.
+# Which exchange is faster for writes, and the factor they found on the SP2 with 32 and 64 processors.
 ORDER = (("step1", "direct", "step 1 beats no collective call (by 310 and 740 %)"),
          ("step2", "step1", "step 2 beats step 1 (by 95 and 62 %)"),
          ("step5", "step2", "step 5 beats step 2 (by 10 and 0 %)"))
 
 
-ALIKE = 0.05  #: a difference in speed that is none
+ALIKE = 0.05  #: a negligible difference in speed
 
 
 def _quicker(records: Sequence[Record], method: str, other: str) -> Optional[float]:
-    """How many times as fast, of the same rounds."""
+    """Ratio of speeds, from the same rounds."""
     times = {r["method"]: r["times"] for r in records}
     if method not in times or other not in times:
         return None
@@ -121,7 +122,7 @@ def _between(records: Sequence[Record], place: str, step: str) -> Finding:
 
 
 def peers_findings(records: list[Record]) -> list[Finding]:
-    """No paper: Penstock is to be no slower than what the MPI library has."""
+    """Not from a paper: Penstock should not be slower than the MPI library's own MPI-IO."""
     found = []
     for operation in distinct(records, "operation"):
         chosen = [r for r in records if r["operation"] == operation and is_penstock(r) and "of_mpi_io" in r

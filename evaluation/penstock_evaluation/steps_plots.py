@@ -15,7 +15,7 @@ from .plots import BEFORE_LINES, MARKERS, ROD, WHISKERS, about, plt, save, whisk
 from .report import distinct
 
 SET_UPS = {"default": "Penstock's set-up", "paper": "the paper's: each rank its whole share"}
-# What Dickens and Thakur show (their Figure 2), and what takes the place of it here.
+# The exchanges that Dickens and Thakur show (their Figure 2), and their replacements here.
 SHOWN = ("direct", "step1", "step2", "step5", "node")
 WORDS = {"exchange": "plan and exchange", "copy": "copy", "storage": "storage", "wait": "wait for ranks", REST: "rest"}
 COLORS = {"exchange": "C0", "copy": "C2", "storage": "C3", "wait": "0.65", REST: "0.88"}
@@ -42,7 +42,7 @@ def steps(records: list[Record], folder: Path) -> list[Path]:
 
 
 def _of_set_up(records: Sequence[Record], set_up: str) -> list[Record]:
-    """With those that have none: the rod, and writes without exchange."""
+    """Including those without a set-up: the baseline, and writes without exchange."""
     return [r for r in records if r.get("set_up", "any") in (set_up, "any")]
 
 
@@ -121,7 +121,7 @@ def _draw_bars(panel: Any, records: list[Record], key: str) -> None:
 
 
 def _phases(records: list[Record], title: str, path: Path) -> list[Path]:
-    """What the time of a write went into: a row a device, a column a set-up, a stack a rank count and step."""
+    """Phases of a write: rows are devices, columns set-ups, stacks rank counts and steps."""
     chosen = [r for r in records if r["operation"] == "write" and r.get("step") in SHOWN]
     if not chosen:
         return []
@@ -161,7 +161,7 @@ def _stacks(panel: Any, records: list[Record]) -> None:
 
 
 def _staggered(records: list[Record], path: Path) -> Path:
-    """MB/s of writes that begin at once or one after the other: a row a device, a column a size."""
+    """MB/s of writes that begin together or staggered: rows are devices, columns sizes."""
     devices, sizes = distinct(records, "device"), distinct(records, "size")
     figure, panels = plt.subplots(len(devices), len(sizes), figsize=(max(4.6 * len(sizes) + 1.4, 7.0), 3.0 * len(devices) + 1.2),
                                   squeeze=False, layout="constrained")

@@ -124,7 +124,7 @@ void compare(const Bench& bench, const char* kind, const char* what, std::int64_
 void measure(Bench& bench, const Kind& kind) {
   const auto storage = kind.open(bench.path);
   storage->resize(total);
-  move_windows(bench, *storage, Direction::write, 4 << 20, 1);  // blocks there, no holes
+  move_windows(bench, *storage, Direction::write, 4 << 20, 1);  // allocates blocks, no holes
   for (const Direction direction : {Direction::write, Direction::read}) {
     const bool writes = direction == Direction::write;
     for (const std::int64_t window : {256 << 10, 1 << 20, 4 << 20})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a container costs beside bare bytes: opening a new file, writing it, closing it, reading it back.
+"""The cost of a container relative to a raw file: opening a new file, writing it, closing it, reading it back.
 
     make evaluation [MPI=...] [ARGS="program formats --mebibytes 64 --repeat 15 --folder DIR"]
     make evaluation MPI=openmpi-debian ARGS="program formats --python /usr/bin/python3"      # beside Debian's python3-h5py-mpi
@@ -31,7 +31,7 @@ try:
 except ImportError:
     h5netcdf = None
 
-#: By name: the end of a file's name, and what `open` is told.
+#: By name: the end of a file's name, and the arguments of `open`.
 CONTAINERS = {
     "raw": (".raw", {}),
     "npy": (".npy", {}),
@@ -96,7 +96,7 @@ def measure(folder: str, mebibytes: int, repeat: int) -> None:
     side = math.isqrt((mebibytes << 20) // 8)
     shape = (side, side)
     share = ps.distribute(shape, comm, ("block", "block"))
-    # Values that a codec makes smaller, though not to nothing.
+    # Values that a codec can compress, but not to nothing.
     local = np.random.default_rng(comm.rank).integers(0, 4096, share.section.shape).astype("f8")
     got = np.zeros(share.section.shape)
     ways = {name: Penstock(name, folder, share, comm) for name in CONTAINERS if can_open(name)}
@@ -131,7 +131,7 @@ def one_round(way, local: np.ndarray, got: np.ndarray, comm) -> np.ndarray:
 
 
 def _now(comm) -> float:
-    """When all ranks are here; those that wait leave the core to the others."""
+    """The time when all ranks are here; those that wait do not use a core."""
     request = comm.Ibarrier()
     while not request.Test():
         os.sched_yield()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every exchange between hosts, beside what `auto` takes:
+"""Every exchange between hosts, compared with `auto`:
 
     make evaluation [MPI=...] [ARGS="program hosts --layouts 2x1,2x2,2x4 --patterns block-block,column-block --repeat 15"]
 
@@ -27,7 +27,7 @@ SHAPE = (4096, 4096)  # of int32: 64 MiB
 
 
 def barrier(comm) -> None:
-    """Leaves the core to ranks that still work."""
+    """Without spinning, which would slow down working ranks."""
     request = comm.Ibarrier()
     while not request.Test():
         os.sched_yield()

@@ -34,7 +34,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Threads that compute on all cores, and what they get done.
+/// Threads that compute on all cores, and the work they complete.
 class Computation {
  public:
   explicit Computation(unsigned threads) {

@@ -22,7 +22,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// MPI's own would spin, on cores that slower ranks need.
+/// Sleeps: MPI's own would spin, on cores that slower ranks need.
 void barrier() {
   MPI_Request request;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);

@@ -1,4 +1,4 @@
-"""MPI-IO with the drop-in beside the MPI library's own: `make evaluation ARGS="program mpi-io"`.
+"""MPI-IO with the drop-in compared with the MPI library's own: `make evaluation ARGS="program mpi-io"`.
 
 Both run in turns, each several times; ratios are of medians. Page cache, existing files.
 """

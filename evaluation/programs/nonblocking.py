@@ -1,4 +1,4 @@
-"""Non-blocking and blocking collective writes beside a computation: `make evaluation ARGS="program nonblocking"`.
+"""Non-blocking and blocking collective writes during a computation: `make evaluation ARGS="program nonblocking"`.
 
 With the drop-in and without, at each thread level, in turns. Visible is what a run takes longer than the computation
 alone; processor is what all ranks use beyond it, up to a sync. Page cache, existing files, medians.

@@ -1,5 +1,5 @@
-// What planning costs: time and memory of one rank's share, for 1,000 to 100,000 ranks in one
-// process, and for a cyclic section of 10^9 runs. Counts bytes by replacing operator new.
+// Cost of planning: time and memory of one rank's share, for 1,000 to 100,000 ranks in one process,
+// and for a cyclic section of 10^9 runs. Counts bytes by replacing operator new.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 std::int64_t live_bytes = 0, peak_bytes = 0;
 }
 
-// The size is kept in front of each block: malloc does not tell it back portably.
+// The size is stored before each block: there is no portable way to get it from malloc.
 void* operator new(std::size_t size) {
   auto* block = static_cast<std::size_t*>(std::malloc(size + 16));
   if (block == nullptr) throw std::bad_alloc();
@@ -43,11 +43,11 @@ double now() {
 
 struct Cost {
   double seconds = 0;
-  std::int64_t bytes = 0;  // most that was held at a time
+  std::int64_t bytes = 0;  // peak
 };
 
-/// Everything one rank does before its first byte moves: locate, plan, find its aggregators and
-/// the first round with each.
+/// Everything that one rank does before its first byte moves: locate, plan, find its aggregators
+/// and the first round with each.
 Cost plan_one_rank(const ArrayLayout& layout, const Section& section, const Demand& all,
                    const Hints& hints, const Machine& machine) {
   peak_bytes = live_bytes;

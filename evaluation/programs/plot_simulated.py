@@ -1,4 +1,4 @@
-"""Draws what `simulate --json FILE` has counted: plot_simulated.py FILE PICTURE."""
+"""Plots the counts of `simulate --json FILE`: plot_simulated.py FILE PICTURE."""
 
 import json
 import sys

@@ -39,8 +39,8 @@ struct Kind {
   ps::Direction direction;
   bool planned;  // as arrays are written; else as MPI-IO writes a run of bytes
   std::int64_t bytes;
-  int requests;  // a block
-  double bound;  // of the slow-down; 0: none
+  int requests;  // per block
+  double bound;  // limit of the slow-down; 0: none
 };
 
 constexpr Kind kinds[] = {
@@ -71,7 +71,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Memory that all forks have in common.
+/// Memory shared by all forks.
 std::span<std::byte> common_memory() {
   void* const at =
       ::mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -79,7 +79,7 @@ std::span<std::byte> common_memory() {
   return {static_cast<std::byte*>(at), file_bytes};
 }
 
-/// A process that does blocks of requests when it is told to, and answers with what they took.
+/// A process that runs blocks of requests on demand, and returns their times.
 class Worker {
  public:
   Worker(const std::string& folder, std::span<std::byte> memory, bool traced) {
@@ -97,7 +97,7 @@ class Worker {
     ::close(answers[1]);
     to_ = orders[1];
     from_ = answers[0];
-    block(0);  // it has begun
+    block(0);  // waits until it has started
   }
   Worker(const Worker&) = delete;
   ~Worker() {
@@ -142,7 +142,7 @@ class Worker {
     return {elapsed.count(), processor_seconds() - processor};
   }
 
-  /// As MPI-IO does it, which looks at the clock for its report.
+  /// As in MPI-IO, which reads the clock for its report.
   static void move_simply(ps::ByteFile& file, std::span<std::byte> memory, std::int64_t offset,
                           ps::Direction direction) {
     const auto begin = std::chrono::steady_clock::now();
@@ -171,7 +171,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Two processes that take turns, the one that may keep a trace made first or last.
+/// Two processes that take turns, the one that may write a trace made first or last.
 class Pair {
  public:
   Pair(const std::string& folder, std::span<std::byte> memory, bool traced, bool other_first)
@@ -209,7 +209,7 @@ Measured measure(const Pair& pair, int number, int blocks) {
   return {{median(values[0]), mean(values[1])}, {median(values[2]), mean(values[3])}};
 }
 
-/// What all pairs came to: microseconds, and percents by which the other is slower.
+/// The results of all pairs: microseconds, and percentages by which the other is slower.
 struct Summary {
   double plain, other, slower, more_processor;
 };

@@ -1,4 +1,4 @@
-"""How quickly a Zarr array is written: Penstock's ranks beside one process with zarr-python, and dask's processes.
+"""Time to write a Zarr array: Penstock's ranks compared with one process with zarr-python, and dask's processes.
 
     make evaluation ARGS="program zarr [--mib 128] [--pairs 5] [--ranks 4] [--codec zstd:1]"
 

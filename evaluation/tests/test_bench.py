@@ -1,4 +1,4 @@
-"""The measurements in small, and its patterns."""
+"""The measurements with small arrays, and their patterns."""
 
 import json
 import subprocess
@@ -134,7 +134,8 @@ def test_steps(tmp_path):
 
 
 def test_steps_as_the_paper_has_them(tmp_path):
-    """Every rank writes its whole share in one request; all phases of a call make its time; no rod beside a modelled device."""
+    """Every rank writes its whole share in one request; the phases of a call add up to its time; no baseline with a
+    modelled device."""
     paced = "paced:bandwidth=50M,writers=1,slowdown=1"
     text = bench("steps", "--ranks", "3", "--sizes", "1M,900000G", "--steps", "step1,step5,node", "--on", f"page-cache,{paced}",
                  "--stagger", "3000", *SMALL, cwd=tmp_path)
@@ -233,7 +234,7 @@ def test_turns_are_fair():
 
 
 def test_a_span_begins_together_and_ends_with_the_last(mpirun):
-    """Ranks that arrive late hold up all, and their lateness is in no span."""
+    """Late ranks delay all others, and the delay is in no span."""
     output = mpirun("""
 import time
 import numpy as np
@@ -291,12 +292,12 @@ def test_ratios_are_those_of_pairs_and_the_best_mpi_io_counts():
         compare_methods(found)
         return found
 
-    # The second round was disturbed: medians of times, each by itself, would tell 2.0 and 0.5.
+    # The second round was disturbed: separate medians of times would give 2.0 and 0.5.
     found = run("a", [2.0, 4.0, 2.0], [6.0, 6.0, 2.0]) + run("b", [2.0, 5.0, 1.0], [2.0, 5.0, 1.0])
     rod, penstock, peer = found[:3]
     assert penstock["of_rod_pairs"] == [0.5, 1.0, 0.5] and penstock["of_rod"] == 0.5
     assert penstock["of_mpi_io_pairs"] == [3.0, 1.5, 1.0] and penstock["of_mpi_io"] == 1.5
     assert penstock["snapshot_of_mpi_io"] == 8 / 6 and "of_mpi_io" not in peer and rod["of_rod"] == 1.0
     names, rows = summary(found)
-    assert names[1:] == ["write, new file: of the rod", "x best MPI-IO", "with open and close: x best MPI-IO"]
+    assert names[1:] == ["write, new file: of the baseline", "x best MPI-IO", "with open and close: x best MPI-IO"]
     assert rows == [["p", "0.65 ±0.22", "1.0", "1.0"]]

@@ -40,7 +40,7 @@ def test_a_page_of_all(tmp_path):
         assert f"python -m penstock_evaluation {experiment.name} {experiment.small.split()[0]}" in part
         assert re.search("holds|DOES NOT HOLD|met|MISSED", part), experiment.name
         assert f"{experiment.name}: took" in done.stdout
-    # Nothing else is needed to read it.
+    # It refers to no other files.
     assert "not run yet" not in html and not re.search(r"(src|href)='(?!data:|#)", html)
     for words in ("cores", "file system", "Penstock", "Table 1, I", "Thakur and Choudhary", "section 4.1, Figure 2"):
         assert words in html

@@ -1,4 +1,5 @@
-"""`penstock_evaluation application` in small: the counts of Thakur, Gropp & Lusk, its tables, and how it ends."""
+"""`penstock_evaluation application` with small arrays: the counts of Thakur, Gropp & Lusk, its tables, and how it
+ends."""
 
 import json
 import os
@@ -142,4 +143,4 @@ def test_interrupted(tmp_path):
         if not told:
             break
         time.sleep(0.1)
-    assert not told  # ranks are told folders in there
+    assert not told  # ranks get folders in there

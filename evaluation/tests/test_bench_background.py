@@ -1,4 +1,4 @@
-"""`penstock_evaluation split` and `abt` in small, and what they are made of."""
+"""`penstock_evaluation split` and `abt` with small arrays, and their parts."""
 
 import json
 import os
@@ -108,9 +108,9 @@ def test_a_thread_that_writes_and_servers_that_vary(tmp_path):
     assert len(pretest) == 2 * 2 * 2 * 4 and {r["method"] for r in pretest} == {"io", "alone", "serial", "parallel"}
     assert {(r["foreground"], r["request"]) for r in pretest} == {(f, n) for f in ("computation", "broadcast") for n in (128 << 10, 500 << 10)}
     for r in (r for r in pretest if r["on"] != "page-cache" and r["method"] in ("io", "serial")):
-        assert r["seconds"] > 0.9 * (768 << 10) / (10 << 20)  # in series a write keeps the device's pace
+        assert r["seconds"] > 0.9 * (768 << 10) / (10 << 20)  # in series a write is as slow as the device
     servers = {(r["variance"], r["method"]): r for r in found if r["experiment"] == "servers"}
-    assert set(servers) == {(v, m) for v in (0.0, 1.0) for m in ("unbuffered", "twice")}  # on the paced device alone
+    assert set(servers) == {(v, m) for v in (0.0, 1.0) for m in ("unbuffered", "twice")}  # only on the modelled device
     for r in servers.values():
         assert r["servers"] == 3 and r["on"] == "paced:bandwidth=10M" and len(r["of_unbuffered_pairs"]) == 3
         assert r["seconds"] > 0.5 * r["bytes"] / (10 << 20)

@@ -1,4 +1,4 @@
-"""The bench of containers prints what it measures."""
+"""The benchmark of containers prints its measurements."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""`penstock_evaluation outofcore` in small, and the paper's tables that it is held against."""
+"""`penstock_evaluation outofcore` with small arrays, and the paper's tables that it is compared with."""
 
 import json
 import subprocess

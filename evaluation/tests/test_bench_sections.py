@@ -1,4 +1,4 @@
-"""`penstock_evaluation sections` in small, and the tables of the paper that it is made of."""
+"""`penstock_evaluation sections` with small arrays, and the paper's tables."""
 
 import json
 import subprocess

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the program where a call has failed: all ranks are here with the same error. */
+/* Ends the program if a call has failed: all ranks get the same error. */
 static void check(int code) {
   if (code == PENSTOCK_SUCCESS) return;
   fprintf(stderr, "%s error: %s\n", penstock_error_name(code), penstock_error_text());

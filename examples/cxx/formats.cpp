@@ -15,7 +15,7 @@ using penstock::Section;
 
 constexpr std::int64_t rows = 64, columns = 48;
 
-// What one rank has of the field, where 1000 * y + x is at (y, x).
+// One rank's block of the field, with 1000 * y + x at (y, x).
 struct Block {
   Section section;
   std::vector<double> u;
@@ -37,7 +37,7 @@ void write(const Block& block, const std::string& path, const ArraySpec& spec,
   file.close();
 }
 
-// HDF5 and netCDF-4: their libraries make the dataset, and tell its offset.
+// HDF5 and netCDF-4: their libraries make the dataset, and return its offset.
 void write_bytes(const Block& block, int code, penstock_file* file) {
   std::vector<penstock_range> ranges;
   for (const auto& indices : block.section.dimensions()) {
@@ -51,7 +51,7 @@ void write_bytes(const Block& block, int code, penstock_file* file) {
   MPI_Abort(MPI_COMM_WORLD, 1);  // all ranks are here with the same error
 }
 
-// By HDF5 itself, on one rank, once Penstock has closed the file.
+// By HDF5 itself, on one rank, after Penstock has closed the file.
 void set_units(const char* path, const char* name) {
   const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   const hid_t data = H5Dopen2(file, name, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);

@@ -1,4 +1,4 @@
-// An array larger than the memory given: made, and smoothed into another one, tile by tile.
+// An array larger than the given memory: created, and smoothed into another one, tile by tile.
 #include <penstock/penstock.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::int64_t first_row(const penstock::Section& section) {
   return std::get<penstock::Range>(section.dimensions()[0]).lower;
 }
 
-/// The square of its row is the value of an element.
+/// Each element is the square of its row.
 void make(Tile& tile) {
   const std::int64_t first = first_row(tile.place.section);
   const auto values = tile.values<double>();
@@ -30,7 +30,7 @@ void make(Tile& tile) {
   }
 }
 
-/// The mean of the rows above and below; at the edge of the array, the row itself stands for them.
+/// The mean of the rows above and below; at the edge of the array, the row itself is used.
 void smooth(Tile& tile) {
   const auto cells = tile.values<double>(), out = tile.out<double>();
   const auto last = static_cast<std::int64_t>(cells.size()) - columns;
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     loop = {};
     loop.halo = {1, 0};
     loop.into = &means;
-    squares.for_each_tile(loop, smooth);  // the next tile is read, and the last written, meanwhile
+    squares.for_each_tile(loop, smooth);  // meanwhile the next tile is read, and the last written
     means.close();
     squares.close();
   }

@@ -8,7 +8,7 @@ module hdf5_datasets
 
 contains
 
-  !> Makes a file with a dataset of doubles in a group, which has space for all of it at once. Its first byte in the file;
+  !> Makes a file with a dataset of doubles in a group, allocated at once. Returns the offset of its first byte;
   !> -1 after an error. `extents` are in Fortran's order: other languages see the dimensions in reverse.
   integer(c_int64_t) function new_dataset(path, group_name, name, extents) result(offset)
     character(*), intent(in) :: path, group_name, name
@@ -33,7 +33,7 @@ contains
     if (any(errors < 0)) offset = -1
   end function
 
-  !> Of a dataset that is there: its first byte in the file; -1 after an error.
+  !> The offset of an existing dataset's first byte; -1 after an error.
   integer(c_int64_t) function dataset_offset(path, name) result(offset)
     character(*), intent(in) :: path, name
     integer(hid_t) :: source, dataset

@@ -1,4 +1,4 @@
-! Rank 0 has netCDF-Fortran make a contiguous variable, all ranks write its bytes.
+! Rank 0 makes a contiguous variable with netCDF-Fortran, all ranks write its bytes.
 program blocks
   use mpi_f08
   use, intrinsic :: iso_c_binding, only: c_int64_t

@@ -17,7 +17,7 @@ checkpoints = ps.Checkpoints("checkpoints", comm=comm, keep=2, checksums=True)
 
 
 def state(step: int) -> dict[str, ps.Shard | np.ndarray]:
-    """What a checkpoint has of this rank: its columns of each weight, and a scale that all ranks have."""
+    """This rank's part of a checkpoint: its columns of each weight, and a scale that all ranks have."""
     shards: dict[str, ps.Shard | np.ndarray] = {
         f"layers.{layer}.weight": ps.Shard(weight, columns) for layer, weight in enumerate(weights)}
     return {**shards, "scale": np.array(1.0 / (1 + step), "f4")}

@@ -11,19 +11,19 @@ namespace penstock {
 
 struct PlacedChunks;  // <penstock/placed_chunks.hpp>
 
-/// Of an array in chunks (Zarr, HDF5). Of an existing one fields may be left empty, and those given
+/// For a chunked array (Zarr, HDF5). For an existing one fields may be left empty, and those given
 /// must agree with it.
 struct ChunkSpec {
-  std::vector<std::int64_t> chunks;  ///< extents of a chunk; empty: chosen, of some MiB
+  std::vector<std::int64_t> chunks;  ///< extents of a chunk; empty: chosen, some MiB
   std::vector<std::int64_t>
-      shards;  ///< extents of a file of several chunks; empty: a file for each
-  /// Names with levels, as "zstd:3" or "blosc:5,crc32c"; or JSON as zarr.json has it. Empty: none
+      shards;  ///< extents of a file of several chunks; empty: one file per chunk
+  /// Names with levels, such as "zstd:3" or "blosc:5,crc32c"; or JSON as in zarr.json. Empty: none
   std::string compressors;
-  std::vector<std::byte> fill_value;  ///< an element, for chunks that are not there; empty: zeros
-  std::vector<std::string> dimension_names;  ///< one for each dimension; empty: none
+  std::vector<std::byte> fill_value;         ///< an element, for missing chunks; empty: zeros
+  std::vector<std::string> dimension_names;  ///< one per dimension; empty: none
   std::string attributes;                    ///< a JSON object; empty: none
-  /// Of chunks that lie in a file which another library has made, with mode "r" or "r+": these have
-  /// no more than `chunks` and `fill_value` of what is above. Null: it is a Zarr array
+  /// For chunks in a file that another library has made, with mode "r" or "r+": only `chunks` and
+  /// `fill_value` above are used then. Null: a Zarr array
   std::shared_ptr<const PlacedChunks> placed;
   friend bool operator==(const ChunkSpec&, const ChunkSpec&) = default;
 };

@@ -10,12 +10,12 @@
 
 namespace penstock {
 
-/// How one dimension is dealt to the processes of one grid dimension.
+/// How one dimension is distributed to the processes of one grid dimension.
 struct DimensionKind {
   enum class Kind {
-    block,         ///< one stretch a process
-    cyclic,        ///< one index a process, in turn
-    block_cyclic,  ///< stretches of `block` indices, in turn
+    block,         ///< one contiguous part per process
+    cyclic,        ///< single indices in turn
+    block_cyclic,  ///< groups of `block` indices in turn
     collapsed,     ///< "*": not distributed
   };
   Kind kind = Kind::block;
@@ -27,40 +27,39 @@ struct DimensionKind {
   PENSTOCK_EXPORT std::string to_string() const;  ///< in the form that parse reads
 };
 
-/// Cells around the blocks of ranks, in block dimensions.
+/// Cells around a rank's block, in block dimensions.
 struct Halo {
-  std::vector<std::int64_t> width;  ///< cells on each side; one for each dimension, or one for all
+  std::vector<std::int64_t> width;  ///< cells on each side; one per dimension, or one for all
   std::vector<bool> periodic;       ///< dimensions whose ends are neighbours; empty: none
-  /// At the array's edge, too, where it is not periodic: cells that no element belongs to.
+  /// Also at the array's edge, where it is not periodic: cells that no element belongs to.
   bool frame = false;
 };
 
-/// A part of a local array with its halo, and what of the array belongs there.
+/// A part of a local array with its halo, and the elements of the array that belong there.
 struct HaloPiece {
   Section section;                  ///< elements of the array
   std::vector<std::int64_t> start;  ///< where they begin in local memory
 };
 
 /// The share of one rank. `section` is what it owns; with a halo, `local_shape` is larger than
-/// section.shape() and the owned elements begin at `halo_before` in each dimension.
+/// section.shape(), and the owned elements begin at `halo_before` in each dimension.
 struct Share {
-  Section section;                        ///< what it owns
+  Section section;                        ///< elements that it owns
   std::vector<std::int64_t> local_shape;  ///< memory: owned elements and halo cells
   std::vector<std::int64_t> halo_before;  ///< halo cells before the owned ones
   Section with_halo;  ///< owned elements and those under the halo, clipped at the array's edge
-  /// The same where dimensions are periodic: each piece is read to its place. Cells of a frame are
-  /// in none.
+  /// The same if dimensions are periodic: each piece is read to its place. Cells of a frame are in
+  /// none.
   std::vector<HaloPiece> ghosted;
 };
 
-/// An array of a shape dealt out to the processes of a grid. Pure: every rank can compute the share
-/// of any.
+/// An array distributed to the processes of a grid. Pure: every rank can compute every share.
 class PENSTOCK_EXPORT Distribution {
  public:
   /// `grid`: processes per dimension, product = ranks; empty: as square as the shape allows.
-  /// `halo`: clipped at the array's edge, unless it says otherwise. `shape` is in elements. Throws
-  /// Error(argument) where numbers of dimensions differ, or the grid has not as many processes as
-  /// there are ranks.
+  /// `halo`: clipped at the array's edge, unless it has a frame or is periodic. `shape` is in
+  /// elements. Throws Error(argument) if numbers of dimensions differ, or the grid does not have as
+  /// many processes as there are ranks.
   Distribution(std::vector<std::int64_t> shape, std::int64_t ranks,
                std::vector<DimensionKind> kinds, std::vector<std::int64_t> grid = {},
                Halo halo = {});
@@ -70,7 +69,7 @@ class PENSTOCK_EXPORT Distribution {
   }                                                                ///< processes per dimension
   std::int64_t ranks() const noexcept { return ranks_; }           ///< the product of these
   std::vector<std::int64_t> coordinates(std::int64_t rank) const;  ///< row-major in the grid
-  Share share(std::int64_t rank) const;  ///< throws Error(argument) for a rank that is none
+  Share share(std::int64_t rank) const;  ///< throws Error(argument) for an invalid rank
 
  private:
   void check_halo();

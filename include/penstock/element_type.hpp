@@ -1,4 +1,4 @@
-// Types of elements, in memory and in files: which there are, and what one becomes another.
+// Types of elements, in memory and in files, and conversions between them.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-/// T as NumPy writes it ("<f8"): a number, a complex number or bool. Empty for std::byte and other
-/// types of one byte without arithmetic: memory that has the file's elements, whatever they are.
+/// The NumPy name of T ("<f8"): a number, a complex number or bool. Empty for std::byte and other
+/// non-arithmetic types of one byte: memory with the file's elements of any type.
 template <class T>
 std::string dtype_of() {
   using Bare = std::remove_cv_t<T>;
@@ -34,8 +34,8 @@ std::string dtype_of() {
   }
 }
 
-/// Whether elements of `from` become elements of `to` with no other loss than of digits: as "<i4"
-/// to "<f8" or "<f8" to ">f4", not as "<f8" to "<i4". Equal types always do.
+/// Whether elements of `from` can be converted to `to` without loss other than precision: "<i4" to
+/// "<f8" and "<f8" to ">f4" can, "<f8" to "<i4" cannot. Equal types always can.
 PENSTOCK_EXPORT bool converts(const std::string& from, const std::string& to);
 
 }  // namespace penstock

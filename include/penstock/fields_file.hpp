@@ -1,4 +1,4 @@
-// FieldsFile: several arrays with names in one shared file of bare elements.
+// FieldsFile: several named arrays in one shared raw file.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,41 @@
 
 namespace penstock {
 
-/// One array of a file that has several.
+/// One array of a file with several.
 struct FieldSpec {
-  std::string name;                    ///< no other field has it
-  std::vector<std::int64_t> shape;     ///< 1 to 8 dimensions
-  std::string dtype;                   ///< NumPy descr: "<f4", ">f8"; "f4" is this machine's order
-  std::optional<std::int64_t> offset;  ///< byte of its first element; default: where the one before
-                                       ///< it in the list ends
+  std::string name;                 ///< unique
+  std::vector<std::int64_t> shape;  ///< 1 to 8 dimensions
+  std::string dtype;  ///< NumPy dtype: "<f4", ">f8"; "f4" has this machine's byte order
+  /// Of its first element, in bytes; default: where the previous one in the list ends.
+  std::optional<std::int64_t> offset;
 };
-/// What is in a file of several arrays. The file does not tell it: it is given at each open.
+/// The contents of a file of several arrays. Not stored in the file: it is passed at each open.
 struct FieldsSpec {
   std::vector<FieldSpec> fields;  ///< at least one
-  Order order = Order::c;         ///< of the elements of each
+  Order order = Order::c;         ///< of the elements of each field
   std::int64_t offset = 0;        ///< byte where the first field begins
 };
 
-/// A field of an open file: what it is, and collective calls as those of ArrayFile. A value that
-/// refers to the file and keeps it. One that the file does not have can be had, too: its calls take
-/// part in what the other ranks do, and throw Error(argument) on all of them, with the names that
-/// there are. `found` is for bindings, as that of ArrayFile.
+/// A field of an open file, with collective calls like those of ArrayFile. A value that refers to
+/// the file and keeps it alive. A field that does not exist can be obtained, too: its calls take
+/// part in what the other ranks do, and throw Error(argument) on all of them, with the existing
+/// names. `found` is for bindings, as in ArrayFile.
 ///
 /// Memory may have elements of another type, which are converted one by one: see `converts`. A call
-/// that converts needs memory for the section in the field's type. In a write, a number that the
-/// type of the file does not reach (1e300 as "<f4") is an Error(argument); a read makes it
-/// infinite.
+/// that converts needs memory for the section in the field's type. In a write, a number out of the
+/// range of the file's type (1e300 as "<f4") is an Error(argument); a read makes it infinite.
 class PENSTOCK_EXPORT Field {
  public:
-  const FieldSpec& spec() const;      ///< its offset is that of its first element in the file
+  const FieldSpec& spec() const;      ///< the offset is that of its first element in the file
   std::int64_t element_size() const;  ///< bytes
-  std::int64_t data_offset() const;   ///< byte of the file where its first element is
-  std::int64_t end_offset() const;    ///< byte of the file just past it
+  std::int64_t data_offset() const;   ///< file offset of its first element
+  std::int64_t end_offset() const;    ///< file offset just past it
   Method last_method() const;         ///< what `automatic` chose
 
   const Hints& hints() const;  ///< effective values of its file
 
-  /// Collective, see ArrayFile::write. All ranks name the same field. Memory has its elements.
+  /// Collective, see ArrayFile::write. All ranks must use the same field. Memory has the field's
+  /// elements.
   void write(std::span<const Part<WriteView>> parts, const Hints* call_hints = nullptr,
              const Error* found = nullptr) {
     write(parts, std::string(), call_hints, found);
@@ -72,30 +72,30 @@ class PENSTOCK_EXPORT Field {
                     std::shared_ptr<const void> keeps = nullptr) {
     return read_begin(parts, std::string(), background, call_hints, found, std::move(keeps));
   }
-  /// The same from memory with elements of `memory_dtype`. Empty: the field's own.
+  /// The same for memory with elements of `memory_dtype`. Empty: the field's own.
   void write(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
              const Hints* call_hints = nullptr, const Error* found = nullptr);
-  /// The same into memory with elements of `memory_dtype`.
+  /// The same for memory with elements of `memory_dtype`.
   void read(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
             const Hints* call_hints = nullptr, const Error* found = nullptr);
-  /// The same from memory with elements of `memory_dtype`.
+  /// The same for memory with elements of `memory_dtype`.
   Handle write_begin(std::span<const Part<WriteView>> parts, const std::string& memory_dtype,
                      std::optional<Background> background = Background::storage,
                      const Hints* call_hints = nullptr, const Error* found = nullptr,
                      std::shared_ptr<const void> keeps = nullptr);
-  /// The same into memory with elements of `memory_dtype`: Handle::wait() converts.
+  /// The same for memory with elements of `memory_dtype`: Handle::wait() converts.
   Handle read_begin(std::span<const Part<ReadView>> parts, const std::string& memory_dtype,
                     std::optional<Background> background = Background::storage,
                     const Hints* call_hints = nullptr, const Error* found = nullptr,
                     std::shared_ptr<const void> keeps = nullptr);
 
-  /// One section from dense memory, in the file's order.
+  /// One section of dense memory, in the file's order.
   template <class T>
   void write(std::span<T> data, const Section& section, const Hints* hints = nullptr) {
     const Part<WriteView> part = dense_part<WriteView>(data.data(), data.size(), section);
     write(std::span<const Part<WriteView>>(&part, 1), dtype_of<T>(), hints);
   }
-  /// The same of a vector.
+  /// The same for a vector.
   template <class T>
   void write(const std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
     write(std::span<const T>(data), section, hints);
@@ -106,12 +106,12 @@ class PENSTOCK_EXPORT Field {
     const Part<ReadView> part = dense_part<ReadView>(data.data(), data.size(), section);
     read(std::span<const Part<ReadView>>(&part, 1), dtype_of<T>(), hints);
   }
-  /// The same into a vector, which has the section's size already.
+  /// The same for a vector, which must have the section's size.
   template <class T>
   void read(std::vector<T>& data, const Section& section, const Hints* hints = nullptr) {
     read(std::span<T>(data), section, hints);
   }
-  /// Of one section from dense memory, which stays as it is until Handle::copied() or wait().
+  /// For one section of dense memory, which must not change until Handle::copied() or wait().
   template <class T>
   Handle write_begin(const std::vector<T>& data, const Section& section,
                      Background background = Background::storage, const Hints* hints = nullptr) {
@@ -119,7 +119,7 @@ class PENSTOCK_EXPORT Field {
     return write_begin(std::span<const Part<WriteView>>(&part, 1), dtype_of<T>(), background,
                        hints);
   }
-  /// Of one section into dense memory, which has its size already.
+  /// For one section of dense memory, which must have the section's size.
   template <class T>
   Handle read_begin(std::vector<T>& data, const Section& section,
                     Background background = Background::storage, const Hints* hints = nullptr) {
@@ -142,23 +142,23 @@ class PENSTOCK_EXPORT Field {
   std::shared_ptr<State> state_;
 };
 
-/// An open file of several arrays, one after the other without anything between them, as a Fortran
-/// program writes them with stream access. Collective calls are those of ArrayFile, of all fields
-/// at once; statistics, too, are of the file.
+/// An open file of several arrays, one after the other without gaps, as Fortran programs write them
+/// with stream access. Collective calls are like those of ArrayFile, for all fields at once;
+/// statistics are those of the file.
 class PENSTOCK_EXPORT FieldsFile {
  public:
-  /// Collective over `comm`. Throws Error as ArrayFile::open: argument for fields that no file has
-  /// (two of one name, overlapping ones), format for a file that is too short for them,
-  /// disagreement if ranks passed different fields.
+  /// Collective over `comm`. Throws Error like ArrayFile::open: argument for impossible fields (two
+  /// of one name, overlapping ones), format for a file that is too short for them, disagreement if
+  /// ranks passed different fields.
   static FieldsFile open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                          const FieldsSpec& spec, const Hints& hints = {},
                          const Error* found = nullptr);
-  /// This process alone; MPI need not be running.
+  /// For this process alone; MPI need not be running.
   static FieldsFile open(const std::filesystem::path& path, Mode mode, const FieldsSpec& spec,
                          const Hints& hints = {}, const Error* found = nullptr);
 
   Field operator[](const std::string& name) const;  ///< not collective
-  std::vector<std::string> names() const;           ///< in the order in which they were given
+  std::vector<std::string> names() const;           ///< in the order of the list
 
   void sync();                      ///< collective: the bytes are on the device
   void close();                     ///< collective; the bytes are in the file
@@ -168,12 +168,12 @@ class PENSTOCK_EXPORT FieldsFile {
   bool closed() const noexcept;     ///< or closing
   std::int64_t end_offset() const;  ///< byte just past the last field
   const FieldsSpec& spec() const;   ///< as given, with all offsets and the machine's byte order
-  std::string device() const;       ///< what storage calls go to, in words
+  std::string device() const;       ///< what storage calls go to, for users
   const Hints& hints() const;       ///< effective values
   Statistics statistics() const;    ///< of this rank, since open
   Statistics last_call() const;     ///< of this rank, of the last call
-  std::vector<int> aggregator_ranks() const;   ///< who touches the file in collective methods
-  const FileSystemFacts& file_system() const;  ///< found out at open, the same on every rank
+  std::vector<int> aggregator_ranks() const;   ///< ranks that access the file in collective methods
+  const FileSystemFacts& file_system() const;  ///< determined at open, the same on every rank
 
   class Impl;
 

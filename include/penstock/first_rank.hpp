@@ -1,4 +1,4 @@
-// What rank 0 does for all ranks, with a library that knows of no other ranks.
+// Tasks that rank 0 runs for all ranks, with a serial library.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,15 @@
 
 namespace penstock {
 
-/// A call that rank 0 carries out: it makes a dataset with another library, or asks what is in one.
+/// A task for rank 0: for instance, making a dataset with another library, or finding out about
+/// one.
 struct FirstRankTask {
   /// What all ranks must pass alike: names, and values as text. Compared before anything is done.
   std::vector<std::pair<std::string, std::string>> common;
-  /// Called on rank 0 alone; what it returns is sent to all, what it throws is thrown on all.
+  /// Called on rank 0 alone; its result is sent to all ranks, its exception is thrown on all.
   std::function<std::string()> work;
-  /// Whether the work may change the file, which one of several ranks may not do alone.
+  /// Whether the work may change the file; then a process that is one of several ranks must not
+  /// open it alone.
   bool writes = false;
 };
 

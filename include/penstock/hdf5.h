@@ -1,7 +1,6 @@
-/// @file
-/// Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves: the library of
-/// Penstock does not. HDF5's serial build will do. Rank 0 lets HDF5 make or find a contiguous
-/// dataset and closes the file; all ranks open its bytes.
+/// @file Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves; Penstock's
+/// library does not. A serial build of HDF5 is sufficient. Rank 0 lets HDF5 create or find a
+/// contiguous dataset and closes the file; all ranks open its bytes.
 #ifndef PENSTOCK_HDF5_H
 #define PENSTOCK_HDF5_H
 
@@ -16,20 +15,20 @@
 extern "C" {
 #endif
 
-/// What a dataset is. Where it is there already, name is enough; what else is given must agree.
+/// Description of a dataset. For an existing one, name is enough; anything else must agree.
 typedef struct penstock_hdf5_dataset {
-  const char* name;  ///< with its groups, which are made: "/run/u"
-  hid_t type;        ///< of its elements in the file, as H5T_IEEE_F64LE; 0: as the file has it
-  int dimensions;    ///< 1 to 8; 0: as the file has it
+  const char* name;  ///< including its groups, which are created: "/run/u"
+  hid_t type;        ///< of its elements in the file, e.g. H5T_IEEE_F64LE; 0: as in the file
+  int dimensions;    ///< 1 to 8; 0: as in the file
   int64_t shape[PENSTOCK_MAX_DIMENSIONS];  ///< elements in each dimension
 } penstock_hdf5_dataset;
 
 /// @cond internal
 
-// What rank 0 tells the others.
+// What rank 0 sends to the others.
 struct penstock_hdf5_found {
-  char fault[5000];  // what went wrong, in words; "": nothing
-  int made;          // the file was not there before
+  char fault[5000];  // error message; "": none
+  int made;          // the file did not exist before
   int dimensions;
   int64_t shape[PENSTOCK_MAX_DIMENSIONS], element_size, offset;
 };
@@ -39,7 +38,7 @@ static inline herr_t penstock_hdf5_note(unsigned n, const H5E_error2_t* error, v
   return 0;
 }
 
-/// Keeps the first fault, with what HDF5 says of it.
+/// Keeps the first error, with HDF5's message.
 static inline void penstock_hdf5_fail(struct penstock_hdf5_found* found, const char* path,
                                       const char* what, const char* name) {
   char why[256] = "";
@@ -85,7 +84,7 @@ static inline void penstock_hdf5_describe(hid_t dataset, const penstock_hdf5_dat
   H5Sclose(space);
 }
 
-/// A contiguous dataset that has its space at once, and that HDF5 does not fill.
+/// Creates a contiguous dataset with its space allocated at once and not filled.
 static inline hid_t penstock_hdf5_make(hid_t file, const penstock_hdf5_dataset* given) {
   hsize_t extents[PENSTOCK_MAX_DIMENSIONS];
   const hid_t links = H5Pcreate(H5P_LINK_CREATE), properties = H5Pcreate(H5P_DATASET_CREATE);
@@ -110,8 +109,8 @@ static inline int penstock_hdf5_can_make(const penstock_hdf5_dataset* given) {
   return can;
 }
 
-/// Whether it may be truncated: not where another program has it open, which HDF5 would find out
-/// too late.
+/// Whether it may be truncated: not while another program has it open, which HDF5 would notice too
+/// late.
 static inline int penstock_hdf5_is_free(const char* path) {
   hid_t file;
   if (!penstock_hdf5_is_there(path)) return 1;
@@ -152,7 +151,7 @@ static inline hid_t penstock_hdf5_file(const char* path, const char* mode,
   return H5Fopen(path, strcmp(mode, "r") == 0 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, H5P_DEFAULT);
 }
 
-/// On rank 0: makes or finds the dataset, and leaves the file closed.
+/// On rank 0: creates or finds the dataset, and closes the file.
 static inline void penstock_hdf5_find(const char* path, const char* mode,
                                       const penstock_hdf5_dataset* given,
                                       struct penstock_hdf5_found* found) {
@@ -178,7 +177,7 @@ static inline void penstock_hdf5_find(const char* path, const char* mode,
   H5Eset_auto2(H5E_DEFAULT, print, data);
 }
 
-/// Collective: all ranks can write the file, where it is there. Nothing is changed.
+/// Collective: checks that all ranks can write the file, if it exists. Changes nothing.
 static inline int penstock_hdf5_check(MPI_Comm comm, const char* path, const char* mode) {
   penstock_array nothing;
   penstock_file* file = NULL;
@@ -195,8 +194,8 @@ static inline int penstock_hdf5_check(MPI_Comm comm, const char* path, const cha
   return code == PENSTOCK_SUCCESS ? penstock_close(&file) : code;
 }
 
-/// Collective: opens the bytes that rank 0 has found. A file that rank 0 has made goes again where
-/// that fails.
+/// Collective: opens the bytes that rank 0 has found. On failure removes a file that rank 0 has
+/// created.
 static inline int penstock_hdf5_open_found(MPI_Comm comm, const char* path, const char* mode,
                                            struct penstock_hdf5_found* found,
                                            penstock_file** file) {
@@ -218,12 +217,13 @@ static inline int penstock_hdf5_open_found(MPI_Comm comm, const char* path, cons
 
 /// @endcond
 
-/// Collective over `comm`: a dataset of an HDF5 file. mode "r" (reading); "r+" (writing; it is made
-/// where it is not there and type, dimensions and shape are given); "w" (the file is made anew with
-/// it), "x" (the same, and an error where there is one), "a" ("r+" where there is one, else "x").
-/// All ranks pass the same. Afterwards *file is as penstock_open leaves it, and HDF5 has the file
-/// closed; attributes may be set by rank 0 through HDF5 before, or after penstock_close. Returns
-/// one code on every rank: PENSTOCK_ERROR_ARGUMENT with HDF5's words where it refuses.
+/// Collective over `comm`: opens a dataset of an HDF5 file. mode "r" (reading); "r+" (writing; it
+/// is created if it does not exist and type, dimensions and shape are given); "w" (the file is
+/// recreated with it); "x" (the same, and an error if the file exists); "a" ("r+" if the file
+/// exists, else "x"). All ranks pass the same values. Afterwards *file is like one from
+/// penstock_open, and HDF5 has the file closed; rank 0 may set attributes through HDF5 before, or
+/// after penstock_close. Returns the same code on every rank: PENSTOCK_ERROR_ARGUMENT with HDF5's
+/// message if it refuses.
 static inline int penstock_hdf5_open(MPI_Comm comm, const char* path, const char* mode,
                                      const penstock_hdf5_dataset* dataset, penstock_file** file) {
   struct penstock_hdf5_found found;

@@ -1,7 +1,6 @@
-/// @file
-/// Variables of netCDF-4 files, for C and C++ programs that link netCDF-C and HDF5 themselves: the
-/// library of Penstock does not. Serial builds of both will do. Rank 0 lets netCDF-C make a
-/// contiguous variable, all ranks open its bytes.
+/// @file Variables of netCDF-4 files, for C and C++ programs that link netCDF-C and HDF5
+/// themselves; Penstock's library does not. Serial builds of both are sufficient. Rank 0 lets
+/// netCDF-C create a contiguous variable, all ranks open its bytes.
 #ifndef PENSTOCK_NETCDF_H
 #define PENSTOCK_NETCDF_H
 
@@ -13,13 +12,13 @@
 extern "C" {
 #endif
 
-/// A variable of the root group. Where it is there already, name is enough.
+/// A variable of the root group. For an existing one, name is enough.
 typedef struct penstock_netcdf_variable {
-  const char* name;  ///< as "u"
-  nc_type type;      ///< a number: NC_DOUBLE, NC_INT...; 0: as the file has it
-  int dimensions;    ///< 1 to 8; 0: as the file has it
-  int64_t shape[PENSTOCK_MAX_DIMENSIONS];                ///< elements in each dimension
-  const char* dimension_names[PENSTOCK_MAX_DIMENSIONS];  ///< those not there are made
+  const char* name;                        ///< e.g. "u"
+  nc_type type;                            ///< a number: NC_DOUBLE, NC_INT...; 0: as in the file
+  int dimensions;                          ///< 1 to 8; 0: as in the file
+  int64_t shape[PENSTOCK_MAX_DIMENSIONS];  ///< elements in each dimension
+  const char* dimension_names[PENSTOCK_MAX_DIMENSIONS];  ///< missing ones are created
   const char* units;                                     ///< the attribute of that name; NULL: none
 } penstock_netcdf_variable;
 
@@ -32,7 +31,7 @@ static inline void penstock_netcdf_fail(struct penstock_hdf5_found* found, const
            nc_strerror(status));
 }
 
-/// A dimension of that name and size, made where it is not there.
+/// A dimension of that name and size, created if it does not exist.
 static inline int penstock_netcdf_dimension(int file, const char* name, int64_t extent, int* id) {
   size_t there = 0;
   int status = nc_inq_dimid(file, name, id);
@@ -41,7 +40,7 @@ static inline int penstock_netcdf_dimension(int file, const char* name, int64_t 
   return status == NC_NOERR && there != (size_t)extent ? NC_EDIMSIZE : status;
 }
 
-/// Its definition; and one element of zero, upon which HDF5 gives space to all of them.
+/// Defines it, and writes one zero, which makes HDF5 allocate all elements.
 static inline int penstock_netcdf_make(int file, const penstock_netcdf_variable* given) {
   const double zero = 0;
   const size_t first[PENSTOCK_MAX_DIMENSIONS] = {0};
@@ -66,7 +65,7 @@ static inline int penstock_netcdf_can_make(const penstock_netcdf_variable* given
   return can;
 }
 
-/// On rank 0: makes the variable where it is not there, and leaves the file closed.
+/// On rank 0: creates the variable if it does not exist, and closes the file.
 static inline void penstock_netcdf_prepare(const char* path, const char* mode,
                                            const penstock_netcdf_variable* given,
                                            struct penstock_hdf5_found* found) {
@@ -107,7 +106,7 @@ static inline void penstock_netcdf_prepare(const char* path, const char* mode,
 
 /// @endcond
 
-/// Collective over `comm`: a variable of a netCDF-4 file, as penstock_hdf5_open has it for
+/// Collective over `comm`: opens a variable of a netCDF-4 file, like penstock_hdf5_open for
 /// datasets.
 static inline int penstock_netcdf_open(MPI_Comm comm, const char* path, const char* mode,
                                        const penstock_netcdf_variable* variable,

@@ -30,46 +30,46 @@ PENSTOCK_EXPORT Order parse_order(std::string_view text);  ///< throws Error(arg
 struct PENSTOCK_EXPORT Range {
   std::int64_t lower = 0;   ///< first index
   std::int64_t upper = 0;   ///< past the last
-  std::int64_t stride = 1;  ///< from step to step, at least 1
+  std::int64_t stride = 1;  ///< distance between steps, at least 1
   std::int64_t block = 1;   ///< neighbours at every step, at most the stride
 
   std::int64_t count() const noexcept;  ///< number of indices
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Explicit indices in one dimension; any order, no index twice. Memory follows the order given.
+/// Explicit indices in one dimension, in any order, none twice. Memory follows the given order.
 using IndexList = std::vector<std::int64_t>;
 using Indices = std::variant<Range, IndexList>;
 
-/// Half-open run of elements, counted along the array as it lies in the file.
+/// Half-open run of elements, counted along the array in file order.
 struct ElementExtent {
   std::int64_t begin = 0;  ///< first element
   std::int64_t end = 0;    ///< past the last
   friend bool operator==(const ElementExtent&, const ElementExtent&) = default;
 };
 
-/// What one rank wants of an array. A value: cheap to copy where it has no lists.
+/// The elements of an array that one rank wants. A value: cheap to copy if it has no lists.
 class PENSTOCK_EXPORT Section {
  public:
-  Section() = default;  ///< no element at all
-  /// A range or a list of indices for each dimension.
+  Section() = default;  ///< no elements
+  /// A range or a list of indices per dimension.
   explicit Section(std::vector<Indices> dimensions) : dimensions_(std::move(dimensions)) {}
-  Section(std::initializer_list<Range> ranges);  ///< a range for each dimension
+  Section(std::initializer_list<Range> ranges);  ///< a range per dimension
 
-  /// All of an array.
+  /// The whole array.
   static Section all(std::span<const std::int64_t> shape);
   /// The papers' form: 1-based, upper bound included.
   static Section inclusive(const std::vector<Range>& ranges);
   /// The papers' form as printed, e.g. "(1:100:1, 1+10p:100+10p:1)"; `p` is the rank and `nprocs`
-  /// the number of ranks. Throws Error(section) with the place that could not be read.
+  /// the number of ranks. Throws Error(section) with the position of a syntax error.
   static Section paper(std::string_view text, std::int64_t p = 0, std::int64_t nprocs = 1);
-  /// Runs of elements along the file, ascending and apart; memory is one-dimensional.
+  /// Runs of elements along the file, ascending and disjoint; memory is one-dimensional.
   static Section extents(std::vector<ElementExtent> runs);
 
   bool is_extents() const noexcept { return extents_.has_value(); }  ///< made by extents()
-  /// Of a section that is no extents.
+  /// Only if not is_extents().
   const std::vector<Indices>& dimensions() const noexcept { return dimensions_; }
-  /// Of extents; only where is_extents().
+  /// Only if is_extents().
   const std::vector<ElementExtent>& runs() const { return *extents_; }
 
   /// Shape of the section in memory: one count per dimension; {total} for extents.
@@ -77,10 +77,10 @@ class PENSTOCK_EXPORT Section {
   std::int64_t element_count() const noexcept;                  ///< the product of shape()
   bool empty() const noexcept { return element_count() == 0; }  ///< no element at all
 
-  /// Throws Error(section) naming the dimension and the limit when it does not fit `array_shape`.
+  /// Throws Error(section) naming the dimension and the limit if it does not fit `array_shape`.
   void check(std::span<const std::int64_t> array_shape) const;
-  /// Whether two sections of one array can share an element. May say true when unsure, never
-  /// false wrongly.
+  /// Whether two sections of one array can share an element. May return true when unsure; false is
+  /// always correct.
   bool may_intersect(const Section& other) const;
 
   std::string to_string() const;  ///< half-open, as in "(0:10, 5:100:2)"

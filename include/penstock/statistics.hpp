@@ -1,4 +1,4 @@
-// Statistics: what a rank did. One list of the counts serves sums, bindings and documents.
+// Statistics: counts and times of a rank. One list is the source for sums, bindings and documents.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-/// What this rank did since the file was opened, or during one call. All counts are exact. What
-/// each member counts says `statistics_fields`.
+/// What this rank did since the file was opened, or during one call. All counts are exact.
+/// `statistics_fields` documents each member.
 struct PENSTOCK_EXPORT Statistics {
   std::int64_t reads = 0, writes = 0, other_calls = 0;
   std::int64_t bytes_read = 0, bytes_written = 0, bytes_wanted = 0;
@@ -21,7 +21,7 @@ struct PENSTOCK_EXPORT Statistics {
   double time_plan = 0, time_exchange = 0, time_copy = 0;
   double time_storage = 0, time_wait = 0, time_room = 0;
 
-  /// The sum; of peaks the larger.
+  /// Sums; of peaks, the larger.
   Statistics& operator+=(const Statistics& more);
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
@@ -30,12 +30,12 @@ struct PENSTOCK_EXPORT Statistics {
 struct StatisticsField {
   std::string_view name;  ///< of the member
   std::variant<std::int64_t Statistics::*, double Statistics::*> member;
-  std::string_view unit;  ///< of one: "bytes", "seconds"; of counts what is counted
+  std::string_view unit;  ///< "bytes", "seconds"; for counts, what is counted
   std::string_view help;  ///< a sentence
-  bool peak = false;      ///< the most at any time, which is not summed
+  bool peak = false;      ///< a maximum, which is not summed
 };
 
-/// All members, in the order in which documents and bindings have them.
+/// All members, in the order used by documents and bindings.
 inline constexpr std::array<StatisticsField, 22> statistics_fields{{
     {"reads", &Statistics::reads, "calls", "System calls that read data."},
     {"writes", &Statistics::writes, "calls", "System calls that wrote data."},

@@ -9,21 +9,21 @@
 
 namespace penstock {
 
-/// What is cut into tiles, and how.
+/// What is divided into tiles, and how.
 struct TilingSpec {
   std::vector<std::int64_t> shape;  ///< of the array
   std::int64_t element_size = 0;    ///< bytes
-  Order order = Order::c;           ///< in which the elements lie in the file
-  Section section;                  ///< what is cut: all of the array, or a part that is no extents
-  /// Dimension in which one tile follows the other; -1: the slowest of the file, whose slabs are
+  Order order = Order::c;           ///< of the elements in the file
+  Section section;  ///< what is divided: all of the array, or a part, but not extents
+  /// Dimension in which tiles follow each other; -1: the slowest in the file, whose slabs are
   /// contiguous there.
   int axis = -1;
-  /// Cells around each tile, one for each dimension or one for all; empty: none. They end at the
+  /// Cells around each tile, one width per dimension or one for all; empty: none. Clipped at the
   /// array's edge.
   std::vector<std::int64_t> halo;
   std::vector<std::int64_t> tile_shape;  ///< of a tile; empty: as large as memory allows
-  std::int64_t bytes = 0;                ///< that a tile may have, with its halo
-  std::int64_t parts = 1;  ///< as many tiles as this, at least, where the axis has room for them
+  std::int64_t bytes = 0;                ///< maximal size of a tile, with its halo
+  std::int64_t parts = 1;                ///< at least this many tiles, if the axis is long enough
 };
 
 /// A part of an array that is in memory at a time. Memory is dense, in the file's order.
@@ -33,11 +33,10 @@ struct TileSections {
   std::vector<std::int64_t> halo_before;  ///< cells before its own elements, in each dimension
 };
 
-/// The tiles of a section, in the order in which they lie in the file. Pure: a value that every
-/// rank can compute.
+/// The tiles of a section, in file order. Pure: a value that every rank can compute.
 class PENSTOCK_EXPORT Tiling {
  public:
-  /// Throws Error(argument) where a tile cannot have the bytes, and for values that fit no array;
+  /// Throws Error(argument) if no tile is small enough, and for values that fit no array;
   /// Error(section) for a section that does not fit the array.
   explicit Tiling(TilingSpec spec);
 
@@ -47,7 +46,7 @@ class PENSTOCK_EXPORT Tiling {
   const std::vector<std::int64_t>& tile_shape() const noexcept {
     return tile_shape_;
   }                                                     ///< of all tiles but those at the end
-  int axis() const noexcept { return order_.front(); }  ///< in which they follow each other
+  int axis() const noexcept { return order_.front(); }  ///< in which tiles follow each other
 
  private:
   void check() const;

@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 /// Splits `ranks` over the distributed dimensions: each prime factor, largest first, goes to the
-/// dimension whose blocks are longest so far, so that blocks come out as cubic as they can.
+/// dimension with the longest blocks so far, so that blocks become as cubic as possible.
 std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, std::int64_t ranks,
                                       const std::vector<DimensionKind>& kinds) {
   std::vector<std::int64_t> grid(shape.size(), 1);
@@ -39,13 +39,14 @@ std::vector<std::int64_t> choose_grid(const std::vector<std::int64_t>& shape, st
   return grid;
 }
 
-/// Of one dimension: indices, and where the first of them is in local memory.
+/// In one dimension: indices, and the place of the first one in local memory.
 struct Stretch {
   Range indices;
   std::int64_t start = 0;
 };
 
-/// The indices from `begin` to `end`, counted on beyond the ends of a dimension of `extent`.
+/// The indices from `begin` to `end`, which may lie beyond the ends of a dimension of `extent`;
+/// wrapped around.
 std::vector<Stretch> wrapped(std::int64_t begin, std::int64_t end, std::int64_t extent) {
   std::vector<Stretch> stretches;
   for (std::int64_t at = begin; at < end;) {
@@ -128,7 +129,7 @@ std::string Distribution::dimensions() const {
   return std::to_string(shape_.size()) + " dimensions";
 }
 
-/// Fills in what is left out, too.
+/// Also fills in defaults.
 void Distribution::check_halo() {
   std::vector<std::int64_t>& width = halo_.width;
   if (width.empty()) width.assign(shape_.size(), 0);
@@ -186,7 +187,7 @@ Range Distribution::owned(std::size_t d, std::int64_t coordinate) const {
   switch (kinds_[d].kind) {
     case DimensionKind::Kind::collapsed: return {0, n};
     case DimensionKind::Kind::block: {
-      // The remainder goes one element each to the first parts: shares differ by at most one.
+      // The first parts get one element more: shares differ by at most one.
       const std::int64_t share = n / parts, extra = n % parts;
       const std::int64_t lower = coordinate * share + std::min(coordinate, extra);
       return {lower, lower + share + (coordinate < extra ? 1 : 0)};

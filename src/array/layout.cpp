@@ -33,7 +33,7 @@ void ArrayLayout::check() const {
       throw Error(ErrorClass::argument, "shape, dimension " + std::to_string(d) +
                                             ": must not be negative, but is " +
                                             std::to_string(shape[d]));
-    // A zero elsewhere must not hide an overflow: other ranks multiply in another order.
+    // A zero elsewhere must not hide an overflow: other ranks may multiply in another order.
     bytes = checked_multiply(bytes, shape[d] == 0 ? 1 : shape[d], "size of the array");
   }
   checked_add(offset, bytes, "end of the array");

@@ -17,7 +17,7 @@ struct ArrayLayout {
   Order order = Order::c;
   std::int64_t offset = 0;  // of the first element, in bytes
 
-  /// Throws Error(argument) where a field is out of its limits or the size passes 64 bits.
+  /// Throws Error(argument) if a field is out of its limits or the size exceeds 64 bits.
   void check() const;
   std::int64_t element_count() const;
   std::int64_t byte_count() const { return element_count() * element_size; }

@@ -8,8 +8,8 @@
 namespace penstock {
 namespace {
 
-/// One dimension of a section, in indices. The memory of a section has no gaps between its indices,
-/// so a place in memory is the index's number.
+/// One dimension of a section. The memory of a section has no gaps between its indices, so a place
+/// in memory is the number of the index.
 struct Step {
   std::int64_t file, memory;  // bytes from one index to the next
 };
@@ -35,8 +35,8 @@ Sides lower(const IndexList& indices, const Sides& inner, Step step) {
   return {Nest::list(inner.file, std::move(file)), Nest::list(inner.memory, std::move(memory))};
 }
 
-/// Whole blocks, then the one that the upper bound cuts. Where there is one block only, stride and
-/// block may be as large as they like: nothing is multiplied with them.
+/// Whole blocks, then the one that the upper bound cuts. With a single block, stride and block may
+/// be arbitrarily large: nothing is multiplied by them.
 Sides lower(const Range& range, const Sides& inner, Step step) {
   const std::int64_t count = range.count(), block = range.block;
   const auto at_lower = [&](Sides sides) {
@@ -69,7 +69,7 @@ Sides lower_extents(const ArrayLayout& layout, const Section& section, std::int6
           Nest::repeat(Nest::run(0, layout.element_size), elements, stride)};
 }
 
-/// `strides`: null where only the file side is wanted.
+/// `strides`: null if only the file side is needed.
 Sides lower_both(const ArrayLayout& layout, const Section& section,
                  const std::vector<std::int64_t>* strides) {
   if (section.empty()) return {};
@@ -78,7 +78,7 @@ Sides lower_both(const ArrayLayout& layout, const Section& section,
   const std::vector<std::int64_t> pitches = layout.pitches();
   const Nest element = Nest::run(0, layout.element_size);
   Sides sides{element.moved(layout.offset), element};
-  for (std::size_t place = layout.shape.size(); place-- > 0;) {  // from the fastest on
+  for (std::size_t place = layout.shape.size(); place-- > 0;) {  // the fastest first
     const std::size_t d = layout.dimension_at(place);
     const Step step{pitches[d], strides ? (*strides)[d] : 0};
     sides = std::visit([&](const auto& indices) { return lower(indices, sides, step); },

@@ -1,5 +1,5 @@
-// From arrays to bytes: a section of an array is a file pattern and a memory map. Nothing below
-// this knows of arrays.
+// From arrays to bytes: converts a section of an array to a file pattern and a memory map. Lower
+// layers do not know arrays.
 #pragma once
 
 #include <penstock/section.hpp>
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// Both sides of some bytes, in the same order.
+/// A file pattern and a memory map of the same bytes, in the same order.
 struct Sides {
   Nest file, memory;
 };
@@ -19,11 +19,11 @@ struct Lowered {
   MemoryMap memory;  // of the same bytes in the same order
 };
 
-/// `base`: where the section's first element is in memory; `strides`: bytes per dimension there, of
-/// any sign.
+/// `base`: address of the section's first element; `strides`: bytes per dimension in memory,
+/// possibly negative.
 Lowered lower(const ArrayLayout& layout, const Section& section, std::byte* base,
               const std::vector<std::int64_t>& strides);
-/// The file side alone.
+/// Only the file side.
 FilePattern lower(const ArrayLayout& layout, const Section& section);
 Footprint lower(const ArrayLayout& layout, std::span<const Section> sections);
 

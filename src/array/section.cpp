@@ -49,7 +49,7 @@ std::int64_t count_of(const Indices& indices) {
   return static_cast<std::int64_t>(std::get_if<IndexList>(&indices)->size());
 }
 
-/// First and last index, for a quick look. Not for empty sets.
+/// First and last index, for a quick check. Not for empty sets.
 std::pair<std::int64_t, std::int64_t> hull(const Indices& indices) {
   if (const auto* r = std::get_if<Range>(&indices)) return {r->lower, r->upper - 1};
   const auto& list = std::get<IndexList>(indices);
@@ -79,7 +79,7 @@ bool progressions_meet(const Range& a, const Range& b) {
   const Wide inverse = ((x0 % modulus) + modulus) % modulus;
   const Wide steps = ((Wide(distance / gcd) % modulus + modulus) % modulus) * inverse % modulus;
   const Wide period = Wide(a.stride) * modulus;
-  Wide first = Wide(a.lower) + steps * a.stride;  // the least solution not below a.lower
+  Wide first = Wide(a.lower) + steps * a.stride;  // the least solution at or above b.lower
   const Wide floor = std::max(a.lower, b.lower);
   if (first < floor) first += (floor - first + period - 1) / period * period;
   return first < std::min(a.upper, b.upper);

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-/// The indices from place `first` to before place `last` of a dimension.
+/// The indices of a dimension with numbers from `first` to before `last`.
 Indices part_of(const Indices& indices, std::int64_t first, std::int64_t last) {
   if (const auto* list = std::get_if<IndexList>(&indices))
     return IndexList(list->begin() + first, list->begin() + last);
@@ -44,7 +44,7 @@ Tiling::Tiling(TilingSpec spec) : spec_(std::move(spec)) {
   check();
   order_dimensions();
   extents_ = spec_.section.shape();
-  // A section of no dimension is no element at all.
+  // A section without dimensions has no elements.
   if (spec_.section.empty()) extents_.assign(spec_.shape.size(), 0);
   tile_shape_ = extents_;
   if (spec_.section.empty()) return;
@@ -85,7 +85,7 @@ void Tiling::check() const {
   }
 }
 
-/// From the one in which tiles follow each other to the one that is cut last.
+/// From the dimension in which tiles follow each other to the one that is cut last.
 void Tiling::order_dimensions() {
   const int dimensions = static_cast<int>(spec_.shape.size());
   for (int d = 0; d < dimensions; ++d)
@@ -100,8 +100,8 @@ std::int64_t Tiling::haloed(std::size_t dimension, std::int64_t extent) const {
   return std::min(extent + 2 * spec_.halo[dimension], std::max(spec_.shape[dimension], extent));
 }
 
-/// Whole in all dimensions but the first of the order, if that fits; else one index of it, and the
-/// next dimension is cut.
+/// All dimensions but the first of the order are whole, if that fits; else one index of that, and
+/// the next dimension is cut.
 void Tiling::fit() {
   const std::int64_t room = spec_.bytes / spec_.element_size;
   const auto elements = [&] {
@@ -125,7 +125,7 @@ void Tiling::fit() {
                                              : "one of the shape given has ") +
                    text_of_bytes(bytes_) + (spec_.tile_shape.empty() ? "" : ", its halo included"));
   if (!spec_.tile_shape.empty()) return;
-  // As many tiles, but alike.
+  // The same number of tiles, but of equal size.
   const auto first = static_cast<std::size_t>(order_.front());
   std::int64_t tiles = divided_up(extents_[first], tile_shape_[first]);
   const std::int64_t parts = std::min(spec_.parts, extents_[first]);

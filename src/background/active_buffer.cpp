@@ -27,7 +27,7 @@ bool ActiveBuffer::has_room(std::int64_t bytes, std::int64_t budget) {
   return fits(bytes, budget);
 }
 
-/// Memory, or none where the arena has no free range for it below the budget.
+/// Memory, or none if the arena has no free range for it below the budget.
 ActiveBuffer::Memory ActiveBuffer::carve(std::int64_t bytes, std::int64_t budget) {
   Memory memory;
   if (!arena_->open()) throw std::bad_alloc();
@@ -124,7 +124,7 @@ void ActiveBuffer::restart_peak() {
 }
 
 void ActiveBuffer::forget() {
-  // It counts the parent's waiting threads: a notification could be lost to one of these.
+  // It counts the parent's waiting threads: a notification could go to one of these.
   new (&changed_) std::condition_variable;
   static_cast<void>(arena_.release());
   arena_ = std::make_unique<Arena>();

@@ -1,9 +1,9 @@
-// ActiveBuffer: the memory for what a process has accepted to write (Ma, Winslett, Lee & Yu,
+// ActiveBuffer: memory for bytes that a process has accepted to write (Ma, Winslett, Lee & Yu,
 // *Improving MPI-IO Output Performance with Active Buffering Plus Threads*), shared by all queues.
 //
-// Memory in use stays within the budget of the call that takes it, plus one piece: a piece is
-// granted beyond the budget where no unit is queued, since nothing would end the wait then. The
-// budget is a parameter of each call, so it may change from call to call.
+// Memory in use stays within the budget of the call that takes it, plus one piece: if no unit is
+// queued, a piece is granted beyond the budget, since nothing would end the wait. The budget is a
+// parameter of each call, so it may change from call to call.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ namespace penstock {
 
 class ActiveBuffer {
  public:
-  /// A piece of the arena. Gives itself back.
+  /// A piece of the arena. Released by its destructor.
   class Memory {
    public:
     Memory() = default;
@@ -34,7 +34,7 @@ class ActiveBuffer {
     ~Memory() { release(); }
     void release() noexcept;
     std::byte* data() const noexcept;
-    std::int64_t offset() const noexcept { return offset_; }  // in the arena
+    std::int64_t offset() const noexcept { return offset_; }  // within the arena
     std::int64_t size() const noexcept { return bytes_; }
     explicit operator bool() const noexcept { return owner_ != nullptr; }
 
@@ -47,21 +47,21 @@ class ActiveBuffer {
   ActiveBuffer() : arena_(std::make_unique<Arena>()) {}
   ActiveBuffer(const ActiveBuffer&) = delete;
 
-  /// The memory of this process, for other processes of the node. False where there is none.
+  /// Makes this process's memory accessible to other processes of the node. False if that fails.
   bool open_arena();
   std::byte* arena_base() const noexcept { return arena_->view().base; }
   int arena_descriptor() const noexcept { return arena_->descriptor(); }
 
   bool has_room(std::int64_t bytes, std::int64_t budget);
-  /// Waits until there is room for `bytes`, whichever queue frees it. Throws std::bad_alloc
-  /// where the system has no memory although nothing is queued.
+  /// Waits until there is room for `bytes`, whichever queue frees it. Throws std::bad_alloc if the
+  /// system has no memory although nothing is queued.
   Memory take(std::int64_t bytes, std::int64_t budget);
-  /// The same without waiting; false memory where there is no room.
+  /// The same without waiting; empty if there is no room.
   Memory try_take(std::int64_t bytes, std::int64_t budget);
-  /// Memory that is not in use beyond `budget` goes back to the system.
+  /// Returns unused memory beyond `budget` to the system.
   void trim(std::int64_t budget);
 
-  /// Called by the queues: the number of their units. Where there are none, take() does not wait.
+  /// Called by the queues, which count their units here: without any, take() does not wait.
   void unit_queued();
   void unit_ended();
   bool nothing_queued();
@@ -70,14 +70,14 @@ class ActiveBuffer {
   void cancel_call(int id);
 
   std::int64_t in_use();
-  std::int64_t peak();  // bytes in use at most, since the process started or restart_peak()
+  std::int64_t peak();  // most bytes in use since the process started or restart_peak()
   void restart_peak();
 
-  /// Around a fork. In the child nothing is in use, and the arena is another one: the parent's is
-  /// seen by both.
+  /// Around a fork. In the child nothing is in use, and the arena is a new one: the parent's is
+  /// shared by both.
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
-  void forget();  // under the lock
+  void forget();  // with the lock held
 
  private:
   bool fits(std::int64_t bytes, std::int64_t budget) const noexcept;
@@ -85,10 +85,10 @@ class ActiveBuffer {
   void give(std::int64_t offset, std::int64_t bytes) noexcept;
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // memory is free, or a unit has ended
+  std::condition_variable changed_;  // memory was freed, or a unit has ended
   std::unique_ptr<Arena> arena_;
   std::int64_t in_use_ = 0, peak_ = 0;
-  std::int64_t queued_ = 0;  // units of all queues
+  std::int64_t queued_ = 0;  // units in all queues
   std::map<int, std::function<void()>> wakers_;
   int next_waker_ = 0;
 };

@@ -15,8 +15,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t page = 4096, huge_page = std::int64_t{2} << 20;
-/// Size of the mapping, which is address space: memory is allocated by commit(). Where a limit of
-/// the process refuses that much, a quarter is tried, and so on down to `least`.
+/// Size of the mapping, which is address space: memory is allocated by commit(). If a limit of the
+/// process refuses that much, a quarter is tried, and so on down to `least`.
 constexpr std::int64_t largest = std::int64_t{16} << 30, least = std::int64_t{1} << 28;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
@@ -27,7 +27,7 @@ std::int64_t rounded(std::int64_t bytes) {
   return round_up(std::max<std::int64_t>(bytes, 1), bytes < page ? 64 : page);
 }
 
-/// Huge pages, and no copy of the mapping in core dumps. Without either the arena works as well, so
+/// Huge pages, and no copy of the mapping in core dumps. The arena works without either, so
 /// failures are ignored.
 void advise(void* base, std::size_t size) {
   ::madvise(base, size, MADV_HUGEPAGE);
@@ -82,8 +82,8 @@ ArenaView Arena::map(int descriptor) {
   return {static_cast<std::byte*>(base), status.st_size};
 }
 
-/// Allocates memory up to `end` now. If it were allocated at the first touch, a lack of it would
-/// end the program by SIGBUS; here it is an error, and false is returned.
+/// Allocates memory up to `end` now. If it were allocated at the first touch, a lack of memory
+/// would end the program by SIGBUS; here it returns false.
 bool Arena::commit(std::int64_t end) {
   if (end <= committed_) return true;
   const std::int64_t to = std::min(view_.size, round_up(end, huge_page));
@@ -93,7 +93,7 @@ bool Arena::commit(std::int64_t end) {
   constexpr int MADV_POPULATE_WRITE = 23;
 #endif
   if (::madvise(view_.base + committed_, length, MADV_POPULATE_WRITE) != 0 &&
-      (errno != EINVAL ||  // a kernel before 5.14
+      (errno != EINVAL ||  // kernels before 5.14
        (descriptor_ >= 0 && ::posix_fallocate(descriptor_, committed_, to - committed_) != 0)))
     return false;
   committed_ = to;
@@ -112,7 +112,7 @@ std::int64_t Arena::take(std::int64_t bytes, std::int64_t end) {
     if (begin + bytes < last) free_[begin + bytes] = last - begin - bytes;
     return begin;
   }
-  // At the end, with what is free there.
+  // At the end, joined with the free range there.
   std::int64_t first = top_;
   if (!free_.empty() && std::prev(free_.end())->first + std::prev(free_.end())->second == top_)
     first = std::prev(free_.end())->first;

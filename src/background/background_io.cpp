@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-/// The objects of a map that are still there.
+/// The objects of a map that still exist.
 template <class Map>
 auto alive(const Map& map) {
   std::vector<decltype(map.begin()->second.lock())> objects;
@@ -59,12 +59,12 @@ void BackgroundIo::wake_queues() {
 
 void BackgroundIo::finish() noexcept {
   const auto queues = live_queues();
-  for (const auto& queue : queues) queue->stop();  // all at a time
+  for (const auto& queue : queues) queue->stop();  // all at the same time
   for (const auto& queue : queues) queue->finish();
   std::unique_lock guard(mutex_);
   const auto files = alive(files_);
   guard.unlock();
-  for (const auto& file : files) file->tell();
+  for (const auto& file : files) file->report();
 }
 
 std::size_t BackgroundIo::queues() {
@@ -89,7 +89,8 @@ void BackgroundIo::lock_for_fork() {
 void BackgroundIo::unlock_after_fork() {
   memory_.unlock_after_fork();
   for (const auto& queue : locked_) queue->unlock_after_fork();
-  const auto gone = std::exchange(locked_, {});  // some may end with this, after the lock
+  // Some may be destroyed with this, after the lock is released.
+  const auto gone = std::exchange(locked_, {});
   mutex_.unlock();
 }
 

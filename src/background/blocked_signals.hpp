@@ -1,4 +1,3 @@
-// BlockedSignals: around the start of a thread.
 #pragma once
 
 #include <pthread.h>
@@ -7,8 +6,8 @@
 
 namespace penstock {
 
-/// While one exists, no signal is delivered to this thread. A thread that it starts meanwhile gets
-/// none for as long as it lives: signals are the program's business, and its own threads take them.
+/// While one exists, no signal is delivered to this thread, and never to threads that it starts
+/// meanwhile: signals are handled by the program's own threads.
 class BlockedSignals {
  public:
   BlockedSignals() noexcept {

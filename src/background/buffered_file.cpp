@@ -7,22 +7,22 @@ namespace penstock {
 
 Extent BufferedFile::pending_hull() {
   const auto guard = queue_->lock();
-  return ledger_.pending_hull();
+  return record_.pending_hull();
 }
 
 std::vector<Extent> BufferedFile::pending() {
   const auto guard = queue_->lock();
-  return ledger_.pending();
+  return record_.pending();
 }
 
 void BufferedFile::publish(SharedExtent& hull) {
   const auto guard = queue_->lock();
-  ledger_.publish(hull);
+  record_.publish(hull);
 }
 
 void BufferedFile::unpublish(SharedExtent& hull) noexcept {
   const auto guard = queue_->lock();
-  ledger_.unpublish(hull);
+  record_.unpublish(hull);
 }
 
 void BufferedFile::watch(const Elsewhere& other) {
@@ -52,51 +52,51 @@ std::vector<BufferedFile::Elsewhere> BufferedFile::pending_elsewhere(Extent rang
 
 void BufferedFile::announce(Extent extent) {
   const auto guard = queue_->lock();
-  ledger_.announce(extent);
+  record_.announce(extent);
 }
 
 void BufferedFile::retract(Extent extent) noexcept {
   const auto guard = queue_->lock();
-  ledger_.retract(extent);
+  record_.retract(extent);
 }
 
 void BufferedFile::fail(const Error& error, const void* owner, std::int64_t operation) {
   const auto guard = queue_->lock();
-  ledger_.fail(error, owner, operation);
+  record_.fail(error, owner, operation);
 }
 
 std::optional<Error> BufferedFile::lost(const void* owner, std::int64_t operation) {
   const auto guard = queue_->lock();
-  return ledger_.lost(owner, operation);
+  return record_.lost(owner, operation);
 }
 
 bool BufferedFile::has_failure() {
   const auto guard = queue_->lock();
-  return ledger_.failed();
+  return record_.failed();
 }
 
 std::optional<Error> BufferedFile::take_failure() {
   if (!has_failure()) return std::nullopt;
   drain();
   const auto guard = queue_->lock();
-  return ledger_.take_failure();  // nothing where somebody else has it by now
+  return record_.take_failure();  // nothing if another handle has taken it
 }
 
 void BufferedFile::mark_synced() {
   const auto guard = queue_->lock();
-  ledger_.mark_synced();
+  record_.mark_synced();
 }
 
-void BufferedFile::tell() noexcept {
+void BufferedFile::report() noexcept {
   const std::optional<Error> failure = take_failure();
   const auto guard = queue_->lock();
   if (failure) std::fprintf(stderr, "penstock: %s: LOST DATA: %s\n", who_.c_str(), failure->what());
-  else if (ledger_.has_unsynced())
+  else if (record_.has_unsynced())
     std::fprintf(stderr,
                  "penstock: %s: '%s' was never closed; what was buffered for it has been written "
                  "now. Close files: errors of the last writes reach the program there\n",
                  who_.c_str(), path_.c_str());
-  ledger_.mark_synced();
+  record_.mark_synced();
 }
 
 }  // namespace penstock

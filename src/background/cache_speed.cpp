@@ -6,18 +6,18 @@
 namespace penstock {
 namespace {
 
-/// Writes below this bandwidth wait for the device: copies into a page cache are several times
+/// Below this bandwidth writes wait for the device: copies into a page cache are several times
 /// faster, and few disks are as fast.
 constexpr double slowest = 500e6;  // bytes a second
-/// Writes are added up until they took this long, or moved this much, before they are judged: a
-/// single short call may look slow only because its rank has lost its core meanwhile.
+/// Writes are summed until they took this long, or moved this much, before they are judged: a
+/// single short call may look slow only because its rank lost its core.
 constexpr double enough_seconds = 0.05;
 constexpr std::int64_t enough_bytes = std::int64_t{64} << 20;
-/// Seconds of one call that do not depend on its bytes; left out, or many short writes would look
+/// Time of a call that does not depend on its bytes; subtracted, since many short writes would look
 /// like a slow device.
 constexpr double per_call = 20e-6;
-/// A device counts as slow for so long after the last slow measurement: the kernel writes dirty
-/// pages back meanwhile, and without writes there is no new measurement.
+/// How long a device counts as slow after the last slow measurement: the kernel writes dirty pages
+/// back meanwhile, and without writes there is no new measurement.
 constexpr std::chrono::seconds remembered{10};
 
 }  // namespace

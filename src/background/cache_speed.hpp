@@ -1,6 +1,5 @@
-// CacheSpeed: how quickly the page cache takes the writes of one device. As quickly as memory,
-// until the kernel has as many dirty pages as it wants to have; from then on as slowly as the
-// device.
+// CacheSpeed: how fast the page cache takes writes to one device: as fast as memory until the
+// kernel has its limit of dirty pages, then only as fast as the device.
 #pragma once
 
 #include <chrono>
@@ -20,8 +19,8 @@ class CacheSpeed {
 
   /// All ranks of a node wrote `bytes` in `seconds`, in calls of which this rank made `calls`.
   void note(std::int64_t bytes, double seconds, std::int64_t calls, Clock::time_point now);
-  /// Whether writes of late were slower than copies into a page cache: the kernel makes writers
-  /// wait for the device. Then a buffer before the page cache pays.
+  /// Whether recent writes were slower than copies into a page cache, because the kernel makes
+  /// writers wait for the device. Then a buffer before the page cache pays.
   bool is_slow(Clock::time_point now) const;
 
  private:

@@ -24,22 +24,22 @@ std::optional<Error> error_of(const std::function<void()>& work) {
 
 }  // namespace
 
-/// False where no thread can be started.
+/// False if no thread can be started.
 bool IoQueue::start() {
   if (running_) return true;
   stop_ = false;
-  if (thread_.joinable()) thread_.join();  // it has left its loop, and the lock
+  if (thread_.joinable()) thread_.join();  // it has left its loop and released the lock
   const BlockedSignals blocked;
   try {
     thread_ = std::thread([this] { run(); });
     running_ = true;
-  } catch (const std::exception&) {  // too many threads, or no memory for one
+  } catch (const std::exception&) {  // too many threads, or no memory
     running_ = false;
   }
   return running_;
 }
 
-IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
+IoTicket IoQueue::submit(UnitRecord& file, IoUnit unit) {
   std::unique_lock guard(mutex_);
   const bool started = start();
   if (!is_of_calls()) memory_.unit_queued();
@@ -51,9 +51,8 @@ IoTicket IoQueue::submit(Ledger& file, IoUnit unit) {
   return ticket;
 }
 
-/// Where no thread can be started, the submitting thread carries the units out, including those
-/// that others submit meanwhile. An exception instead would leave the ranks in the middle of an
-/// exchange.
+/// If no thread can be started, the submitting thread carries the units out, including those that
+/// others submit meanwhile. An exception would leave the ranks in the middle of an exchange.
 void IoQueue::run_here(std::unique_lock<std::mutex>& guard) {
   running_ = true;
   const bool before = std::exchange(in_background, !is_of_calls());
@@ -76,7 +75,7 @@ void IoQueue::run() {
     if (under_way_.empty()) {
       const bool ready = has_work_.wait_for(guard, idle_, [&] { return stop_ || may_begin(); });
       if (entries_.empty()) break;
-      if (!ready) continue;  // throttled, and not idle
+      if (!ready) continue;  // throttled
     }
     step(guard);
   }
@@ -117,7 +116,7 @@ void IoQueue::end_oldest(std::unique_lock<std::mutex>& guard) {
   IoUnit& unit = entry.unit;
   guard.unlock();
   if (unit.finish && !entry.dropped && !entry.error) entry.error = error_of(unit.finish);
-  unit.work = unit.finish = nullptr;  // the unit's memory
+  unit.work = unit.finish = nullptr;  // release the unit's memory
   guard.lock();
   entry.file->ended(unit, entry.dropped, std::move(entry.error));
   if (!is_of_calls()) memory_.unit_ended();
@@ -144,11 +143,11 @@ void IoQueue::wait(IoTicket ticket) {
   await([&] { return finished_ >= ticket; });
 }
 
-void IoQueue::drain(const Ledger& file, Ledger::Which which) {
+void IoQueue::drain(const UnitRecord& file, UnitRecord::Which which) {
   await([&] { return file.is_over(which, finished_); });
 }
 
-bool IoQueue::is_drained(const Ledger& file, Ledger::Which which) {
+bool IoQueue::is_drained(const UnitRecord& file, UnitRecord::Which which) {
   const std::lock_guard guard(mutex_);
   return file.is_over(which, finished_);
 }
@@ -181,10 +180,10 @@ bool IoQueue::has_thread() {
   return running_;
 }
 
-/// In a forked child. Entries are leaked and not destroyed: destroying them would give back memory,
-/// locks and files that the parent still uses.
+/// In a forked child. Entries are leaked, not destroyed: that would release memory, locks and files
+/// that the parent still uses.
 void IoQueue::forget() {
-  // They count the parent's waiting threads: a notification could be lost to one of these.
+  // They count the parent's waiting threads: a notification could go to one of these.
   new (&has_work_) std::condition_variable;
   new (&done_) std::condition_variable;
   static_cast<void>(new std::deque<QueuedUnit>(std::move(entries_)));

@@ -1,13 +1,11 @@
-// IoQueue: one queue of units and the one thread that carries them out, in the order in which they
-// came. Each ends before the next one begins, but for units of one write where storage completes
-// later: these are under way together, and end in their order. The thread starts with the first
-// unit, and ends where there has been none for a while. Where no thread can be started, the thread
-// that submits a unit carries it out.
+// IoQueue: a queue of units and one thread that carries them out, in order of submission. Each ends
+// before the next one begins, except units of one write if storage completes later: these are in
+// flight together, and end in order. The thread starts with the first unit, and ends after a while
+// without any. If no thread can be started, the thread that submits a unit carries it out.
 //
-// There is no other kind of thread in the library. Most are I/O threads: their queue belongs to a
-// device, its units outlive the calls that submit them, and never call MPI. A queue of calls
-// belongs to one open file: its units are what a call does in another thread beside its
-// own.
+// The library has no other kind of thread. Most are I/O threads: their queue belongs to a device,
+// and its units outlive the calls that submit them and never call MPI. A queue of calls belongs to
+// one open file: its units are work that a call does in another thread beside its own.
 #pragma once
 
 #include <atomic>
@@ -22,12 +20,12 @@
 
 #include "background/active_buffer.hpp"
 #include "background/io_unit.hpp"
-#include "background/ledger.hpp"
+#include "background/unit_record.hpp"
 
 namespace penstock {
 
-/// Whether queues that can be throttled may begin units: while `throttles` > 0 they may not, unless
-/// `expedites` > 0, too. Queues must be woken when it changes to "may".
+/// Whether queues that can be throttled may begin units: not while `throttles` > 0, unless
+/// `expedites` > 0, too. Queues must be woken when this changes to "may".
 struct Throttling {
   std::atomic<int> throttles = 0;  // writers that copy, and need the cores
   std::atomic<int> expedites = 0;  // callers that wait for units of any queue
@@ -39,36 +37,36 @@ class IoQueue {
 
   enum class Kind {
     device,
-    /// Its units go to the page cache, so they need a core more than a device: it begins none while
-    /// writers copy, unless a caller waits for one.
+    /// Its units write to the page cache, which needs a core rather than a device: it begins none
+    /// while writers copy, unless a caller waits for one.
     page_cache,
     /// Its units are parts of calls: they count as such, and hold no room in the active buffer.
     calls
   };
 
-  /// `idle`: how long its thread stays without units.
+  /// `idle`: how long its thread is kept without units.
   IoQueue(ActiveBuffer& memory, const Throttling& throttling, Kind kind, Clock::duration idle)
       : memory_(memory), throttling_(throttling), kind_(kind), idle_(idle) {}
   IoQueue(const IoQueue&) = delete;
   ~IoQueue() { finish(); }
 
-  IoTicket submit(Ledger& file, IoUnit unit);
-  /// Of a queue of calls: the unit has no extent, and must not throw.
+  IoTicket submit(UnitRecord& file, IoUnit unit);
+  /// For a queue of calls: the unit has no extent, and must not throw.
   IoTicket submit(IoUnit unit) { return submit(calls_, std::move(unit)); }
   bool is_done(IoTicket ticket);
   void wait(IoTicket ticket);
-  /// Until nothing of the file is queued.
-  void drain(const Ledger& file, Ledger::Which which);
-  /// Of a queue of calls: until nothing is queued.
-  void drain() { drain(calls_, Ledger::Which::all); }
-  bool is_drained(const Ledger& file, Ledger::Which which);
-  /// To be held while a ledger of one of its files is read or changed.
+  /// Waits until nothing of the file is queued.
+  void drain(const UnitRecord& file, UnitRecord::Which which);
+  /// For a queue of calls: waits until nothing is queued.
+  void drain() { drain(calls_, UnitRecord::Which::all); }
+  bool is_drained(const UnitRecord& file, UnitRecord::Which which);
+  /// To be held while the record of one of its files is read or changed.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// A caller waits for a unit of this queue, or of any, or the queue is to end: nothing may delay
-  /// its units.
+  /// A caller waits for a unit of this queue, or of any, or the queue is being stopped: nothing may
+  /// delay its units.
   bool is_expedited();
-  /// After a change of Throttling: the thread looks again whether it may begin a unit.
+  /// After a change of Throttling: the thread checks again whether it may begin a unit.
   void wake();
   /// The thread ends after the last unit; a later unit starts it again. stop() returns at once,
   /// finish() when the thread has ended.
@@ -76,17 +74,16 @@ class IoQueue {
   void finish() noexcept;
   bool has_thread();
 
-  /// Around a fork. A child has neither the thread nor anything to write: all of that is its
-  /// parent's.
+  /// Around a fork. The child has neither the thread nor anything to write: that is its parent's.
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
-  void forget();  // under the lock
+  void forget();  // with the lock held
 
  private:
   struct QueuedUnit {
-    Ledger* file;
+    UnitRecord* file;
     IoUnit unit;
-    bool dropped = false;  // known when it is begun: a unit of the file has failed before
+    bool dropped = false;  // decided when it begins: an earlier unit of the file has failed
     std::optional<Error> error = std::nullopt;
   };
   template <class Over>
@@ -107,11 +104,11 @@ class IoQueue {
   const Kind kind_;
   const Clock::duration idle_;
   std::mutex mutex_;
-  std::condition_variable has_work_, done_;  // done_: a unit has ended, or the thread has
+  std::condition_variable has_work_, done_;  // done_: a unit or the thread has ended
   std::deque<QueuedUnit> entries_, under_way_;
-  Ledger calls_;  // of units that are of no file
+  UnitRecord calls_;  // for units that belong to no file
   IoTicket submitted_ = 0, finished_ = 0;
-  int awaited_ = 0;  // by those who wait for units of this queue
+  int awaited_ = 0;  // number of waits for units of this queue
   bool running_ = false, stop_ = false;
   std::thread thread_;  // joinable, running or not
 };

@@ -20,7 +20,7 @@ void complain(const char* what) noexcept {
                std::strerror(errno));
 }
 
-/// The settings of a thread as they are now.
+/// A thread's current settings.
 struct ThreadSettings {
   cpu_set_t cores;
   int policy, nice;
@@ -58,8 +58,8 @@ void set_core(const Placement& wanted, const ThreadSettings& program) noexcept {
 
 }  // namespace
 
-/// ThreadSettings count from the program's, and go back to them: those of its main thread. A thread
-/// begins with those of the thread that started it, which may have been placed itself.
+/// Settings are relative to those of the program's main thread. A thread starts with those of the
+/// thread that started it, which may have been placed itself.
 void place_thread(const Placement& wanted) noexcept {
   thread_local const ThreadSettings program(::getpid()), begun(::gettid());
   thread_local bool first = true;

@@ -29,7 +29,7 @@ Buffer BufferPool::take(Use use, std::int64_t bytes, MemoryGauge* gauge) {
   };
   const auto found = std::find_if(idle_.begin(), idle_.end(), fits);
   if (found == idle_.end()) {
-    idle_.clear();  // of other sizes: requests have changed, and memory is bounded
+    idle_.clear();  // of other sizes: requests have changed, and idle memory is bounded
     return Buffer(bytes, gauge);
   }
   Buffer buffer = std::move(found->second);

@@ -35,7 +35,7 @@ class Buffer {
   static constexpr std::int64_t page = 4096;
 
   Buffer() = default;
-  /// `bytes` uninitialised bytes at a page boundary, entered in `gauge` while they live.
+  /// `bytes` uninitialised bytes at a page boundary, counted in `gauge` during their lifetime.
   Buffer(std::int64_t bytes, MemoryGauge* gauge);
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -63,15 +63,15 @@ class Buffer {
   MemoryGauge* gauge_ = nullptr;
 };
 
-/// Buffers kept between calls. What is idle here still counts in the gauge.
+/// Buffers kept between calls. Idle ones still count in the gauge.
 ///
-/// Each is used again for what it was made for, only: the most that a call needs is then the sum of
-/// the most that it needs for each, whatever other calls left here.
+/// A buffer is only reused for the use it was made for: so a call needs at most the sum of its
+/// maxima per use, whatever other calls left here.
 class BufferPool {
  public:
   enum class Use { window, sieve, coverage, messages };
 
-  /// A buffer of at least `bytes`. To be given back.
+  /// A buffer of at least `bytes`, to be returned with give_back().
   Buffer take(Use use, std::int64_t bytes, MemoryGauge* gauge);
   void give(Use use, Buffer buffer);
   void clear() { idle_.clear(); }

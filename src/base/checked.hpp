@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-/// Narrows, or throws: the only way from 64-bit counts to the ints of MPI and of the system.
+/// Narrows, or throws: used for all conversions from 64-bit counts to the ints of MPI and the
+/// system.
 template <class To, class From>
 To checked_cast(From value) {
   const auto narrowed = static_cast<To>(value);

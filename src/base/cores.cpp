@@ -17,22 +17,22 @@ double lesser(double quota, double other) {
   return std::min(quota, other);
 }
 
-/// Version 2: "max 100000" or "150000 100000".
+/// cgroup version 2: "max 100000" or "150000 100000".
 double quota_of_2(const std::string& folder) {
   std::ifstream file(folder + "/cpu.max");
   double time = 0, period = 0;
   return file >> time >> period && period > 0 ? time / period : 0;
 }
 
-/// Version 1: a quota of -1 is none.
+/// cgroup version 1: a quota of -1 means none.
 double quota_of_1(const std::string& folder) {
   std::ifstream quota(folder + "/cpu.cfs_quota_us"), length(folder + "/cpu.cfs_period_us");
   double time = 0, period = 0;
   return quota >> time && length >> period && time > 0 && period > 0 ? time / period : 0;
 }
 
-/// Of a group and of all that it lies in. In a container the path may be that of the host, and only
-/// the root be there.
+/// The least quota of a group and of those that contain it. In a container the path may be that of
+/// the host, so that only the root exists.
 template <class QuotaOf>
 double least_quota(const std::string& root, std::string path, QuotaOf&& quota_of) {
   double least = quota_of(root);
@@ -83,7 +83,7 @@ Cores Cores::find() {
   cpu_set_t set;
   CPU_ZERO(&set);
   const bool known = ::sched_getaffinity(0, sizeof set, &set) == 0;
-  // A machine with more cores than the set has room for.
+  // The machine has more cores than the set can hold.
   const int all = static_cast<int>(std::min<unsigned>(most, std::thread::hardware_concurrency()));
   for (int core = 0; core < std::min<int>(most, CPU_SETSIZE); ++core)
     if (known ? CPU_ISSET(core, &set) != 0 : core < all)

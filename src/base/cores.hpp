@@ -1,4 +1,4 @@
-// Cores: what a process may compute on, by its affinity mask and by the quota of its control group.
+// Cores: the CPU cores a process may use, by its affinity mask and the quota of its control group.
 #pragma once
 
 #include <array>
@@ -7,19 +7,19 @@
 
 namespace penstock {
 
-/// Plain bytes: processes of one machine tell each other theirs.
+/// Trivially copyable: processes of one machine exchange theirs.
 class Cores {
  public:
-  /// Of this process, counted once.
+  /// Of this process, determined once.
   static const Cores& own();
   /// `quota`: processor time per time, 0 for no limit.
   Cores(std::uint64_t mask, double quota) : quota_(quota) { mask_[0] = mask; }
   Cores() = default;
 
-  /// Adds those of another process. Processes that are bound to different cores have all of them;
-  /// a quota is taken to be that of one group of processes.
+  /// Adds those of another process: the union of the masks. A quota is assumed to be shared by all
+  /// processes.
   void join(const Cores& other) noexcept;
-  /// At least 1. A part of a core counts as one.
+  /// At least 1. A fraction of a core counts as one.
   int count() const noexcept;
 
  private:
@@ -29,8 +29,8 @@ class Cores {
   double quota_ = 0;
 };
 
-/// The least quota of the control groups that the process is in, of version 1 or 2; 0: none.
-/// `root`: where the file system begins.
+/// The least quota of the control groups (version 1 or 2) that the process is in; 0: none. `root`:
+/// prefix of the paths, for tests.
 double find_quota(const std::string& root = "");
 
 }  // namespace penstock

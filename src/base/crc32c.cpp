@@ -5,13 +5,13 @@
 namespace penstock {
 namespace {
 
-constexpr std::uint32_t polynomial = 0x82F63B78;  // its lowest power in the highest bit
-constexpr std::uint32_t one = 0x80000000;         // the polynomial 1, so written
+constexpr std::uint32_t polynomial = 0x82F63B78;  // reflected: the lowest power in the highest bit
+constexpr std::uint32_t one = 0x80000000;         // the polynomial 1, reflected
 constexpr std::size_t width = 8;                  // bytes at a time
 
 using Tables = std::array<std::array<std::uint32_t, 256>, width>;
 
-/// tables[k][b]: what byte b, followed by k zeros, does to the remainder.
+/// tables[k][b]: the effect on the remainder of byte b followed by k zeros.
 constexpr Tables make_tables() {
   Tables tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -32,7 +32,7 @@ std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t i) noexcept 
   return std::to_integer<std::uint32_t>(bytes[i]);
 }
 
-/// Of polynomials, modulo Castagnoli's.
+/// Product of polynomials, modulo Castagnoli's.
 constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) noexcept {
   std::uint32_t sum = 0;
   for (std::uint32_t bit = one; bit != 0; bit >>= 1) {
@@ -42,7 +42,7 @@ constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) noexcept {
   return sum;
 }
 
-/// powers[k]: x to 8 * 2^k, what 2^k zero bytes multiply with.
+/// powers[k]: x to the power 8 * 2^k, the factor for 2^k zero bytes.
 constexpr std::array<std::uint32_t, 63> make_powers() {
   std::array<std::uint32_t, 63> powers{};
   powers[0] = one >> 8;

@@ -1,7 +1,6 @@
-// CRC-32C (Castagnoli's polynomial; RFC 3720, appendix B.4). Without the inversions at its begin
-// and end it is linear: the remainder of a message is the XOR of those of its parts, each with
-// zeros where the others are. So parts of one message that lie in several processes need not be
-// brought together.
+// CRC-32C (Castagnoli's polynomial; RFC 3720, appendix B.4). Without the inversions at both ends it
+// is linear: the remainder of a message is the XOR of those of its parts, each with zeros in place
+// of the others. So parts of one message in several processes need not be collected.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +11,10 @@ namespace penstock {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
 
-/// Of a message that goes on with these bytes; 0 of a message of zeros.
+/// The remainder of a message continued by these bytes; 0 for a message of zeros.
 std::uint32_t crc32c_remainder(std::uint32_t before, std::span<const std::byte> bytes) noexcept;
 
-/// What so many zero bytes do to a remainder.
+/// The effect of a number of zero bytes on a remainder.
 class ZeroBytes {
  public:
   explicit ZeroBytes(std::int64_t count) noexcept;
@@ -27,7 +26,7 @@ class ZeroBytes {
   std::uint32_t power_;
 };
 
-/// The checksum of a message of so many bytes.
+/// The checksum of a message of this length.
 std::uint32_t crc32c_of(std::uint32_t remainder, std::int64_t bytes) noexcept;
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Throwing what is found wrong, in the same words everywhere.
+// Throwing errors with consistent messages.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// Bytes of the largest file that this process may have (`ulimit -f`). To make a file longer, or
-/// memory that is one (memfd, shm_open), ends the program by SIGXFSZ unless it ignores that.
+/// The largest file that this process may have (`ulimit -f`). Growing a file beyond it, or memory
+/// that is a file (memfd, shm_open), ends the program by SIGXFSZ unless that is ignored.
 inline std::int64_t largest_file() noexcept {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   rlimit limit{};

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// 9.4, 38; 8 and not 8.0.
+/// 9.4, 38; 8 instead of 8.0.
 std::string two_digits(double value) {
   char text[32];
   const bool whole = std::fabs(value - std::round(value)) < 0.05;

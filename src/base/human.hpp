@@ -1,5 +1,4 @@
-// Figures as people read them, two digits at least: where text is for a person and not for a
-// program.
+// Rounded figures for messages: at least two digits.
 #pragma once
 
 #include <cstdint>

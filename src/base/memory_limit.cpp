@@ -21,7 +21,7 @@ bool system_refuses() {
   return refuses;
 }
 
-/// Without touching it.
+/// Without touching the memory.
 bool is_obtainable(std::int64_t bytes) noexcept {
   const auto length = static_cast<std::size_t>(bytes);
   void* const memory =

@@ -18,15 +18,15 @@ struct Name {
 template <class Enum>
 using Names = std::span<const Name<Enum>>;
 
-/// "?" where the table has no such value.
+/// "?" if the table has no such value.
 template <class Enum>
 std::string_view name_of(Enum value, std::type_identity_t<Names<Enum>> names) noexcept {
   const auto found = std::ranges::find(names, value, &Name<Enum>::value);
   return found == names.end() ? "?" : found->text;
 }
 
-/// `what` is what the text stands for, in the words of the one who wrote it. Throws Error(argument)
-/// that lists the names.
+/// `what`: what the text stands for, in the user's terms. Throws Error(argument) that lists the
+/// names.
 template <class Enum>
 Enum parse_name(std::string_view what, std::string_view text, Names<Enum> names) {
   const auto found = std::ranges::find(names, text, &Name<Enum>::text);

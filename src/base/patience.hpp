@@ -1,13 +1,13 @@
-// After how long a wait is reported, and whether it is an error then.
+// How long a wait may take before it is reported, and whether it then becomes an error.
 #pragma once
 
 #include <chrono>
 
 namespace penstock {
 
-/// PENSTOCK_PATIENCE=SECONDS[,error], read once. What cannot be read is said on stderr.
+/// PENSTOCK_PATIENCE=SECONDS[,error], read once. A malformed value is reported on stderr.
 struct Patience {
-  std::chrono::nanoseconds limit = std::chrono::seconds(10);  // 0: nothing is ever said
+  std::chrono::nanoseconds limit = std::chrono::seconds(10);  // 0: never reported
   bool raises = false;
   static const Patience& get();
 };

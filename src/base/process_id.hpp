@@ -1,5 +1,5 @@
-// Which process this is. A forked child has all objects of its parent, but what these use is the
-// parent's: memory that is common with other processes, locks of files, threads.
+// The identity of this process. A forked child has copies of its parent's objects, but what they
+// refer to is the parent's: shared memory, file locks, threads.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace penstock {
 /// As getpid(), without a system call.
 int this_process() noexcept;
 
-/// What a forked child leaves alone: it lets go of nothing there.
+/// Makes an object that a forked child never destroys.
 template <class T, class... Args>
 std::shared_ptr<T> owned_by_process(Args&&... args) {
   return {new T(std::forward<Args>(args)...), [process = this_process()](T* owned) {
@@ -18,7 +18,7 @@ std::shared_ptr<T> owned_by_process(Args&&... args) {
           }};
 }
 
-/// exit() has begun, in this thread. Afterwards others must not promise anything any more.
+/// exit() has begun, in this thread. Other threads must not accept new work after that.
 void note_exit() noexcept;
 bool exits_in_another_thread() noexcept;
 

@@ -1,5 +1,5 @@
-// SharedExtent: an extent in memory that processes share. One of them changes it, one thread at a
-// time; others look at it.
+// SharedExtent: an extent in memory shared by processes. One process changes it, one thread at a
+// time; others read it.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// Zeroed memory is an empty one. What a reader sees while it grows is between the old and the new
+/// Zeroed memory is an empty one. While it grows, readers see something between the old and the new
 /// one.
 class SharedExtent {
  public:

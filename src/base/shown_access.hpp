@@ -1,5 +1,5 @@
-// ShownAccess: whether a process is at the storage of a file, in memory that processes share. So
-// those who wait for it can tell a slow device from a rank that does not come.
+// ShownAccess: shows, in shared memory, whether a process is accessing the storage of a file. So
+// waiting ranks can distinguish a slow device from a rank that does not come.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace penstock {
 
-/// Zeroed memory is one that shows nothing. Several threads may begin and end accesses: it shows
-/// the one that began when there was none, and since when none has ended.
+/// Zeroed memory shows nothing. Several threads may have accesses: it shows the one that began when
+/// there was none, and how long none has ended.
 class ShownAccess {
  public:
   struct Sight {
     bool under_way = false;
-    std::int64_t offset = -1;           // in the file; -1: not of one place
-    std::chrono::nanoseconds since{0};  // its begin, or the end of the one before it
+    std::int64_t offset = -1;           // in the file; -1: none
+    std::chrono::nanoseconds since{0};  // begin of the access, or end of the previous one
   };
 
   void begin(std::int64_t offset) noexcept {
@@ -36,7 +36,7 @@ class ShownAccess {
   }
 
  private:
-  /// Some milliseconds are near enough, and every access costs two looks.
+  /// Accurate to some milliseconds, which is enough: every access reads this clock twice.
   static std::int64_t now() noexcept {
     timespec time{};
     ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -47,7 +47,7 @@ class ShownAccess {
   std::atomic<std::int64_t> offset_, changed_;
 };
 
-/// An access, for as long as this exists. `where` may be null.
+/// An access that lasts as long as this object. `where` may be null.
 class Showing {
  public:
   Showing(ShownAccess* where, std::int64_t offset) noexcept : where_(where) {

@@ -1,4 +1,4 @@
-// Sizes as people write them; hints and devices read them alike.
+// Sizes such as "64K", in hints and devices.
 #include <penstock/hints.hpp>
 
 #include <cctype>

@@ -1,4 +1,4 @@
-// Tally: a count that several threads add to. It orders nothing else.
+// Tally: a count that several threads add to. Relaxed: orders nothing else.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ class Tally {
     return *this;
   }
   Tally& operator++() noexcept { return *this += 1; }
-  /// What was counted since it was taken last.
+  /// The count since the last take().
   std::int64_t take() noexcept { return value_.exchange(0, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::int64_t> value_;
 };
 
-/// True in I/O threads: what it does is not part of the call in progress.
+/// True in I/O threads, whose work is not part of the call in progress.
 inline thread_local bool in_background = false;
 
 }  // namespace penstock

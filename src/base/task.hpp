@@ -1,15 +1,16 @@
 // Task: a function that is suspended where it would have to wait, and resumed later (a C++20
-// coroutine). Whoever drives it looks now and then whether what it waits for is there; looking
-// never waits. So one thread drives any number of them, and nothing but the driver sleeps.
+// coroutine). Its driver checks now and then whether the awaited condition holds; a check never
+// waits. So one thread drives any number of tasks, and only the driver sleeps.
 //
 //   Task<int> both(...) {
-//     co_await until(Expect::ring, [&] { return first_is_there(); });
+//     co_await until(Expect::notification, [&] { return first_is_there(); });
 //     co_return co_await another_task(...);
 //   }
 //
 // Invariants:
-//   1. A task does nothing before it is awaited or driven, and is destroyed with all it awaits.
-//   2. What is thrown in a task, or while one looks, is thrown to who awaits it.
+//   1. A task does nothing before it is awaited or driven, and is destroyed with everything it
+//      awaits.
+//   2. Exceptions of a task, or of a check, are thrown to its awaiter.
 #pragma once
 
 #include <coroutine>
@@ -20,11 +21,11 @@
 
 namespace penstock {
 
-/// By what one learns that the wait is over.
+/// What ends a wait.
 enum class Expect {
-  ring,      // another rank or thread rings this rank's bell
-  messages,  // MPI has to be asked
-  meeting,   // as ring; ranks meet, and may give up
+  notification,  // another rank or thread notifies this rank's event
+  messages,      // MPI has to be called
+  meeting,       // as notification; in an agreement, which may be abandoned
   meeting_by_messages
 };
 constexpr bool by_messages(Expect expect) noexcept {
@@ -34,7 +35,7 @@ constexpr bool may_give_up(Expect expect) noexcept {
   return expect == Expect::meeting || expect == Expect::meeting_by_messages;
 }
 
-/// Where a task that is driven is suspended.
+/// Where a driven task is suspended.
 class Strand {
  public:
   using Look = bool (*)(void* awaited);
@@ -46,14 +47,14 @@ class Strand {
     awaited_ = awaited;
     expect_ = expect;
   }
-  /// False: what it waits for is not there.
+  /// False: the awaited condition does not hold yet.
   bool resume() {
     try {
       if (look_ != nullptr && !look_(awaited_)) return false;
     } catch (...) {
       failure_ = std::current_exception();
     }
-    // Both belong to what is awaited, which ends with that.
+    // Both belong to the awaited object, whose lifetime ends when the task is resumed.
     look_ = nullptr;
     expect_ = nullptr;
     at_.resume();
@@ -62,7 +63,7 @@ class Strand {
   void throw_failure() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
-  Expect expects() const noexcept { return expect_ != nullptr ? *expect_ : Expect::ring; }
+  Expect expects() const noexcept { return expect_ != nullptr ? *expect_ : Expect::notification; }
 
  private:
   std::coroutine_handle<> at_;
@@ -77,7 +78,8 @@ namespace task {
 struct PromiseBase {
   Strand* strand = nullptr;
   std::coroutine_handle<> caller;
-  bool called = false;  // it runs within the caller's co_await, which continues by itself
+  // It runs within the caller's co_await, which then continues without being resumed.
+  bool called = false;
   std::exception_ptr failure;
 
   struct Final {
@@ -131,9 +133,9 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  /// Runs the task as a call. False: it has ended without waiting, and the caller continues. A
-  /// transfer to it and back would take stack in a loop of such tasks, where the compiler does not
-  /// make jumps of them (sanitizers, no optimisation).
+  /// Runs the task like a call. False: it has ended without suspending, and the caller continues.
+  /// Symmetric transfer there and back would use stack in a loop of such tasks if the compiler does
+  /// not make tail calls (sanitizers, no optimisation).
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) {
     promise_type& promise = handle_.promise();
@@ -153,7 +155,7 @@ class [[nodiscard]] Task {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// Suspends the task until `holds()`. What it expects may change while it waits.
+/// Suspends the task until `holds()`. The kind of the wait may change meanwhile.
 template <class Holds>
 class [[nodiscard]] Until {
  public:
@@ -174,7 +176,7 @@ class [[nodiscard]] Until {
 
  private:
   Holds holds_;
-  Expect own_ = Expect::ring;
+  Expect own_ = Expect::notification;
   const Expect* expect_;
   Strand* strand_ = nullptr;
 };
@@ -188,7 +190,7 @@ Until<Holds> until(const Expect* expect, Holds holds) {
   return Until<Holds>(expect, std::move(holds));
 }
 
-/// A task that somebody drives.
+/// A task together with its driver's state.
 template <class T>
 class Running {
  public:
@@ -198,7 +200,7 @@ class Running {
   }
   Running(const Running&) = delete;
 
-  /// Resumes it, as far as it gets without waiting. True: to the end.
+  /// Resumes it as far as possible without waiting. True: it has ended.
   bool advance() {
     while (!done() && strand_.resume()) ++steps_;
     return done();
@@ -207,7 +209,7 @@ class Running {
   /// How often it has been resumed.
   std::int64_t steps() const noexcept { return steps_; }
   Expect expects() const noexcept { return strand_.expects(); }
-  /// Once, after the end.
+  /// Once, after the task has ended.
   T result() { return task_.handle_.promise().result(); }
 
  private:

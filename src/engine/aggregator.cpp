@@ -15,7 +15,7 @@ Aggregator::Aggregator(Context& context, const Access& access, Prepared& prepare
   next_window();
 }
 
-/// Null when no round is left. A read is under way when this returns.
+/// Null if no round is left. A read is in progress when this returns.
 Window* Aggregator::open_window() {
   return queue_.finished(table_) ? nullptr : &queue_.open(table_);
 }
@@ -34,7 +34,8 @@ void Aggregator::next_window() {
   if (queue_.deep()) ahead_ = open_window();
 }
 
-/// The next chunk of the open window, in rank order; own bytes are one chunk. Sets slot to -1.
+/// The next chunk of the open window, in rank order; this rank's own bytes are one chunk. Sets slot
+/// to -1.
 bool Aggregator::next_chunk(Arrival& chunk) {
   while (at_source_ < current_->streams.size() &&
          at_byte_ >= current_->streams[at_source_].size()) {
@@ -57,7 +58,7 @@ void Aggregator::post() {
       post_sends();
     }
     Arrival rest;
-    if (next_chunk(rest) || !arrivals_.empty()) return;  // waits for slots
+    if (next_chunk(rest) || !arrivals_.empty()) return;  // wait for slots
     if (access_.writes()) queue_.start_flush(*current_);
     next_window();
   }
@@ -97,7 +98,8 @@ void Aggregator::completed(int slot) {
   overlay_arrived();
 }
 
-/// In rank order where requests may overlap, so that the highest rank wins; else as they come.
+/// In rank order where requests may overlap, so that the highest rank wins; otherwise in order of
+/// arrival.
 void Aggregator::overlay_arrived() {
   for (auto arrival = arrivals_.begin(); arrival != arrivals_.end();) {
     if (!arrival->here) {

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// An arena of another process, mapped once, however many files ask for it.
+/// An arena of another process, mapped once however many files use it.
 std::byte* map_once(const LentFile& file) {
   static std::mutex mutex;
   // Never destroyed: a thread of the program may still write at exit.
@@ -44,7 +44,7 @@ Task<bool> TeamArenas::fit(Team& team, int slot, ActiveBuffer& own, std::string&
     why = std::string("cannot reach the active buffer of another rank: ") +
           (lent ? why_not_lent(errno) : "it is memory of its process alone (ulimit -f)");
   }
-  co_await team.meet(slot);  // nobody's descriptor changes before all have looked
+  co_await team.meet(slot);  // no descriptor may change before all ranks have read it
   if (all) bases_ = std::move(bases);
   co_return all;
 }

@@ -1,5 +1,5 @@
-// TeamArenas: the active buffers of a node's ranks, as this process sees them. Mappings are kept
-// for the life of the process: files come and go, active buffers stay.
+// TeamArenas: the active buffers of a node's ranks, as mapped in this process. Mappings last as
+// long as the process, since active buffers outlive files.
 #pragma once
 
 #include <string>
@@ -12,9 +12,8 @@ namespace penstock {
 
 class TeamArenas {
  public:
-  /// Collective over the team. `own`: this process's. False, and `why`, where this rank cannot have
-  /// them all.
-  /// `slot`: of the team's meetings.
+  /// Collective over the team. `own`: this process's buffer. Returns false and sets `why` if this
+  /// rank cannot map all of them. `slot`: of the team's meetings.
   Task<bool> fit(Team& team, int slot, ActiveBuffer& own, std::string& why);
   bool there() const noexcept { return !bases_.empty(); }
   std::byte* base(int local_rank) const noexcept {

@@ -32,7 +32,7 @@ ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes) {
   context.copying.reset();
   ++context.record.counts.buffer_waits;
   const Timed watch(context.record, Phase::room);
-  const BackgroundIo::Expedite expedite(context.background);  // whichever queue has the memory
+  const BackgroundIo::Expedite expedite(context.background);  // whichever queue holds the memory
   return active.take(bytes, budget);
 }
 
@@ -51,10 +51,10 @@ void note_unit(const IoFile& file, std::int64_t bytes, double seconds, std::int6
 
 namespace {
 
-/// Whether all bytes of `range` that this call moves to or from storage are moved by this rank.
+/// Whether this rank moves all bytes of `range` that this call transfers.
 bool all_mine(const Context& context, const Access& access, const Plan& plan, Extent range) {
   const int me = context.comm.rank();
-  // Of a write by the direct method only: others may read the same bytes.
+  // Only for writes by the direct method: in a read, others may want the same bytes.
   if (!plan.collective())
     return access.writes() && access.file.run_count() == 1 &&
            access.file.hull().begin <= range.begin && access.file.hull().end >= range.end;
@@ -64,8 +64,8 @@ bool all_mine(const Context& context, const Access& access, const Plan& plan, Ex
   return true;
 }
 
-/// What a call must not miss of what is pending. Bytes behind those that it reads count where they
-/// bring the file to its length; those of the same pages, where hosts write whole ones.
+/// The pending bytes that this call depends on. For a read that includes bytes behind its own if
+/// they extend the file, and bytes of the same pages if clients write whole pages.
 Extent touched_by(const Context& context, const Access& access, const Demand& all) {
   Extent range = all.hull();
   const bool may_be_short =
@@ -77,7 +77,7 @@ Extent touched_by(const Context& context, const Access& access, const Demand& al
   return intersect(all.pending(), range);
 }
 
-/// What of the file is buffered here, as far as it touches `range`.
+/// What is buffered here of the file, as far as it touches `range`.
 std::vector<Extent> pending_within(const Context& context, Extent range) {
   std::vector<Extent> touched;
   for (const Extent pending : context.buffered->pending())
@@ -88,7 +88,7 @@ std::vector<Extent> pending_within(const Context& context, Extent range) {
 }  // namespace
 
 Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all) {
-  // One rank's units are written in their order anyway.
+  // One rank's units are written in order anyway.
   const Extent touched = touched_by(context, access, all);
   if (context.comm.alone() || touched.empty()) co_return;
   bool overtaken = false;
@@ -131,7 +131,7 @@ struct DirectUnit {
   Extent hull{std::numeric_limits<std::int64_t>::max(), 0};
   Recorder record;
   std::unique_ptr<RangeLock> lock;
-  Submission accesses;  // the runs; their bytes lie one after the other
+  Submission accesses;  // the runs; their bytes are contiguous in the unit
 };
 
 void begin_unit(IoCall& call, DirectUnit& unit, Locks locks) {
@@ -170,20 +170,20 @@ class DirectPacker {
         for (std::int64_t k = 0; k < batch.count; ++k)
           add(batch.file + k * batch.file_step, batch.packed + k * batch.run, batch.run);
       });
-      // Patterns of one request may overlap, accesses that are under way together may not.
+      // Patterns of one request may overlap, but accesses in flight together may not.
       if (context_.storage.completes_later()) submit();
     }
     submit();
   }
 
  private:
-  static constexpr std::size_t most_runs = 4096;  // their list is memory too
+  static constexpr std::size_t most_runs = 4096;  // bounds the memory of the list
 
   void add(std::int64_t offset, std::int64_t packed, std::int64_t length) {
     const std::int64_t grain = context_.units.grain;
     while (length > 0) {
       if (unit_ == nullptr) open(offset);
-      // Whole grains: where ranks overlap, each grain is some rank's, whole.
+      // Whole grains: where ranks overlap, each grain comes from one rank.
       const std::int64_t part = std::min(length, unit_->room - unit_->bytes) / grain * grain;
       if (part > 0) {
         copy(packed, part);
@@ -202,7 +202,7 @@ class DirectPacker {
   }
 
   void open(std::int64_t offset) {
-    // Units end where the next one begins well aligned.
+    // End the unit where the next one begins aligned.
     std::int64_t room = most_ - (left_ > most_ ? offset % most_ : 0);
     if (room < context_.units.grain) room = most_;
     room = std::min(room, left_);
@@ -255,7 +255,7 @@ class DirectPacker {
 
 }  // namespace
 
-/// The units of the file may be others by the time that it is carried out.
+/// The file's units may have changed by the time this is carried out.
 AsideMove::AsideMove(const Context& outer, const Access& access, Method method, const Hints& hints)
     : context_(outer.file, outer.channel, buffers_,
                std::make_shared<const Region>(Region{{}, outer.units})),
@@ -282,7 +282,7 @@ void AsideMove::carry_out_and_keep() {
 
 namespace {
 
-/// In its turn, without a copy: the calling thread waits.
+/// In order with queued writes, but without a copy: the calling thread waits.
 void write_through(Context& context, const Access& access, const Hints& hints) {
   ++context.record.counts.buffer_waits;
   context.copying.reset();
@@ -301,8 +301,8 @@ void write_through(Context& context, const Access& access, const Hints& hints) {
 
 void buffer_directly(Context& context, const Access& access, const Hints& hints) {
   if (access.file.empty()) return;
-  // Writing to the page cache is copying: where there is no room for all, a copy before it would
-  // only cost.
+  // Writing to the page cache is itself a copy: if there is not room for all bytes, copying them
+  // first only adds cost.
   if (context.buffering.cached &&
       !context.background.memory().has_room(access.file.bytes(), context.buffering.budget))
     return write_through(context, access, hints);

@@ -10,20 +10,20 @@
 
 namespace penstock {
 
-/// How the threads of the background run while they work for a call.
+/// How the background threads are scheduled while they work for a call.
 Placement placement_of(const Hints& hints);
-/// The same for threads that others wait for: only what was asked for. SCHED_BATCH, which
-/// `automatic` means above, lets a thread that wakes up on a busy core wait for milliseconds.
+/// The same for threads that others wait for: only what the hints ask for. SCHED_BATCH, which
+/// `automatic` means above, can delay a thread that wakes on a busy core by milliseconds.
 Placement asked_placement_of(const Hints& hints);
 
-/// While one exists, this rank's bell rings after each unit of its I/O threads.
-class UnitBell {
+/// While one exists, each finished unit of this rank's I/O threads wakes this rank.
+class UnitNotifier {
  public:
-  explicit UnitBell(Context& context)
+  explicit UnitNotifier(Context& context)
       : memory_(context.background.memory()),
-        id_(memory_.call_after_units([&bell = context.comm.bell()] { bell.ring(); })) {}
-  UnitBell(const UnitBell&) = delete;
-  ~UnitBell() { memory_.cancel_call(id_); }
+        id_(memory_.call_after_units([&event = context.comm.event()] { event.notify(); })) {}
+  UnitNotifier(const UnitNotifier&) = delete;
+  ~UnitNotifier() { memory_.cancel_call(id_); }
 
  private:
   ActiveBuffer& memory_;
@@ -35,14 +35,15 @@ template <class Over>
 class [[nodiscard]] UntilUnits {
  public:
   UntilUnits(Context& context, Over over)
-      : context_(context), until_(Expect::ring, std::move(over)) {}
+      : context_(context), until_(Expect::notification, std::move(over)) {}
   UntilUnits(const UntilUnits&) = delete;
 
   bool await_ready() { return until_.await_ready(); }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> here) {
     watch_.emplace(context_.record, Phase::wait);
-    bell_.emplace(context_);  // what ends before this rings nobody: the driver looks once more
+    // A unit that ends before this wakes nobody, but the driver checks once more.
+    event_.emplace(context_);
     until_.await_suspend(here);
   }
   void await_resume() { until_.await_resume(); }
@@ -51,7 +52,7 @@ class [[nodiscard]] UntilUnits {
   Context& context_;
   Until<Over> until_;
   std::optional<Timed> watch_;
-  std::optional<UnitBell> bell_;
+  std::optional<UnitNotifier> event_;
 };
 
 template <class Over>
@@ -59,36 +60,35 @@ UntilUnits<Over> await_units(Context& context, Over over) {
   return UntilUnits<Over>(context, std::move(over));
 }
 
-/// Memory for a unit, within the call's budget; waits for as much room as it needs.
+/// Memory for a unit, within the call's budget; suspends until there is enough room.
 ActiveBuffer::Memory take_room(Context& context, std::int64_t bytes);
 
-/// In the I/O thread, before a unit: waits until the node's ranks have finished copying, for 20 ms
-/// at most, and not at all where a caller waits for the unit.
+/// In the I/O thread, before a unit: waits until the node's ranks have finished copying, for at
+/// most 20 ms. Does not wait if a caller waits for the unit.
 void let_copy(const IoFile& file);
 
-/// In the I/O thread, after a unit: what its storage accesses took, where that is the page cache.
-/// `writers`: ranks that have units of the call.
+/// In the I/O thread, after a unit: records how long its storage accesses took, if they went to the
+/// page cache. `writers`: ranks that have units of the call.
 void note_unit(const IoFile& file, std::int64_t bytes, double seconds, std::int64_t writers);
 
-/// Collective, before a call whose storage accesses are units of the I/O threads begins. What is
-/// buffered of earlier writes is written first where a unit of another rank could overtake it; then
-/// nobody continues before, and all throw what went wrong with that.
+/// Collective, before a call whose storage accesses are units of the I/O threads. If a unit of
+/// another rank could overtake buffered bytes of earlier writes, those are written first, no rank
+/// continues before that, and all ranks throw its errors.
 Task<> keep_order(Context& context, const Access& access, const Plan& plan, const Demand& all);
 
-/// Collective, before the calling threads read or write the file. What is buffered around the bytes
-/// of a read, or anywhere before a write, is written first. Throws on every rank what went wrong
-/// with that.
+/// Collective, before the calling threads access the file. Writes what is buffered: for a read what
+/// touches its bytes, for a write everything. All ranks throw the errors of that.
 Task<> await_written(Context& context, const Access& access, const Demand& all);
 
 /// A request that an I/O thread moves by an independent method, from or into user memory. The
-/// calling thread makes it; from its submission until its unit has ended it is the I/O thread's.
+/// calling thread creates it; the I/O thread owns it from its submission until its unit has ended.
 class AsideMove {
  public:
-  /// `access` and `hints` must stay, and stay as they are, until its unit has ended.
+  /// `access` and `hints` must stay valid and unchanged until the unit has ended.
   AsideMove(const Context& outer, const Access& access, Method method, const Hints& hints);
-  /// Once. Throws what went wrong.
+  /// Once. Throws on failure.
   void carry_out();
-  /// The same; keeps what went wrong with a read, which nothing else reports.
+  /// The same, but a read's error is kept, since nothing else reports it.
   void carry_out_and_keep();
   const std::optional<Error>& error() const noexcept { return error_; }
 
@@ -101,7 +101,7 @@ class AsideMove {
   std::optional<Error> error_;
 };
 
-/// The direct method by way of the active buffer: each rank's runs, packed into units.
+/// The direct method through the active buffer: each rank's runs, packed into units.
 void buffer_directly(Context& context, const Access& access, const Hints& hints);
 
 }  // namespace penstock

@@ -1,7 +1,7 @@
 // The collective methods: gather, two-phase and extended two-phase differ only in their plan.
-//   1. each rank tells the aggregators whose domains it touches what it wants (the FDAT forms
-//      there; no rank has the requests of all ranks)
-//   2. windows are exchanged and moved, see exchanges.hpp
+//   1. each rank sends a descriptor of what it wants to the aggregators whose domains it touches;
+//      these build the FDAT. No rank has the requests of all ranks.
+//   2. windows are exchanged and moved to or from storage, see exchanges.hpp
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 Task<> exchange_messages(Context& context, Requester& requester, Aggregator& aggregator,
                          Slots& mine, Slots& others) {
   std::vector<std::pair<Slots*, int>> completed;
-  std::int64_t told = 0;  // of the bytes sent
+  std::int64_t reported = 0;  // bytes sent so far, as reported to the listener
   for (;;) {
     requester.post();
     aggregator.post();
@@ -31,7 +31,7 @@ Task<> exchange_messages(Context& context, Requester& requester, Aggregator& agg
         return !under_way || !completed.empty();
       });
       const std::int64_t sent = mine.bytes_sent() + others.bytes_sent();
-      watch.set_bytes(sent - std::exchange(told, sent));
+      watch.set_bytes(sent - std::exchange(reported, sent));
     }
     if (!under_way) throw Error(ErrorClass::internal, "the exchange has nothing to wait for");
     for (const auto& [pool, slot] : completed)
@@ -48,11 +48,11 @@ Task<std::optional<Error>> exchange(Context& context, const Access& access, cons
   }
 }
 
-/// Storage errors never get here. What does (no memory for a buffer, an error of MPI itself)
-/// leaves other ranks waiting for bytes that will not come, so the program ends.
+/// Storage errors never get here. An error that does (no memory for a buffer, an MPI error) leaves
+/// other ranks waiting for bytes that will not come, so the program ends.
 [[noreturn]] void end_program(const Communicator& comm, const Error& error) {
   if (comm.alone()) throw Error(error);
-  std::fprintf(stderr, "penstock: rank %d cannot go on with an exchange, so the program ends: %s\n",
+  std::fprintf(stderr, "penstock: rank %d cannot continue an exchange, so the program ends: %s\n",
                comm.rank(), error.what());
   MPI_Abort(comm.handle(), 1);
   std::abort();

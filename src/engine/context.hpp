@@ -1,7 +1,6 @@
-// Context: one call of an open file, for the thread that carries it out: the calling thread, or of
-// a request that an I/O thread moves by itself (engine/buffering.hpp) that one, which has a context
-// of its own. What other threads do for the call is done with its `io` alone, which units share:
-// they may outlast the call, and keep nothing else of it.
+// Context: one call of an open file, used only by the thread that carries it out: the calling
+// thread, or an I/O thread that moves a request by itself (engine/buffering.hpp) with a context of
+// its own. Other threads use only its `io`, which units share because they may outlast the call.
 #pragma once
 
 #include <memory>
@@ -33,18 +32,18 @@ struct Context {
         record(channel.call.number, file.listener) {}
   Context(const Context&) = delete;
 
-  /// What was counted since it was asked last.
+  /// Counts since the last query.
   Statistics take_counts() noexcept {
     io.counts.move_to(record.counts);
     return std::exchange(record.counts, {});
   }
-  /// Null: this rank is alone.
+  /// Null: the communicator has one rank.
   Transport* transport() const noexcept { return comm.alone() ? nullptr : &comm.transport(); }
 
-  const std::shared_ptr<IoCall> shared_io;  // for units
-  IoCall& io;  // of every thread; all that follows is this call's thread's
+  const std::shared_ptr<IoCall> shared_io;  // kept by units
+  IoCall& io;  // for any thread; everything below is for this call's thread
 
-  // The same all through the call.
+  // Constant during the call.
   OpenFile& file;
   const std::shared_ptr<const Region> region;  // null: the whole file
   CountedStorage& storage;
@@ -55,13 +54,13 @@ struct Context {
   const std::shared_ptr<BufferedFile>& buffered;
   const Channel channel;
 
-  // What changes.
+  // Variable state.
   BufferPool& pool;
   MemoryGauge& gauge;
-  Recorder record;  // what storage does not count
+  Recorder record;  // what the storage layer does not count
   Buffering buffering;
-  std::optional<Copying> copying;  // while there is room and cores are better used for that
-  Sieving sieving;                 // of the plan
+  std::optional<Copying> copying;  // set while this rank copies and the cores should be left to it
+  Sieving sieving;                 // as planned
 };
 
 }  // namespace penstock

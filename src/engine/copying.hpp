@@ -1,4 +1,4 @@
-// How a call uses the active buffer, and what it keeps from running meanwhile.
+// How a call uses the active buffer, and which threads it holds back meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// This rank copies, and storage would need a core, too (the page cache): while one exists, the I/O
-/// threads of this rank are throttled, and those of its node wait before a unit (let_copy).
+/// This rank is copying, and storage would need a core as well (page cache). While one exists, the
+/// I/O threads of this rank are throttled, and those of its node wait before a unit (let_copy).
 class Copying {
  public:
   Copying(BackgroundIo& background, Team* team) : throttle_(background), team_(team) {
@@ -26,11 +26,11 @@ class Copying {
 
 /// How a call uses the active buffer.
 struct Buffering {
-  std::int64_t budget = 0;     // bytes; 0: not at all
-  std::int64_t operation = 0;  // which write of the file it is
-  bool cached = false;         // storage is the page cache, and as quick as a buffer
+  std::int64_t budget = 0;     // bytes; 0: does not use it
+  std::int64_t operation = 0;  // the number of the write in this file
+  bool cached = false;         // storage is the page cache, and as fast as a buffer
   Placement placement;
-  IoTicket last = 0;  // its newest unit
+  IoTicket last = 0;  // the newest unit
 };
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// DomainTable: the file domain access table (FDAT) of one aggregator: who wants what of its domain.
+// DomainTable: the file domain access table (FDAT) of one aggregator: which rank wants which bytes
+// of its domain.
 #pragma once
 
 #include <vector>
@@ -12,21 +13,21 @@ class DomainTable {
   struct Source {
     int rank;
     Footprint footprint;
-    std::int64_t round;  // the next one with bytes of it
+    std::int64_t round;  // the next one in which it has bytes
   };
 
   DomainTable(const Plan& plan, std::int64_t aggregator, Overlap overlap = Overlap::highest_rank);
-  /// In rank order. A request without a byte of the domain is left out.
+  /// In rank order. A request without bytes in the domain is ignored.
   void add(int rank, Footprint footprint);
-  /// After the last add(): finds out whether requests overlap, and the first round.
+  /// After the last add(): determines whether requests overlap, and the first round.
   void finalize();
-  /// Of a write: where the patterns do not tell whether requests overlap, their bytes are counted,
-  /// window by window.
+  /// For a write: if the patterns do not show whether requests overlap, counts their bytes window
+  /// by window.
   void count_overlaps(Context& context);
 
   std::int64_t aggregator() const noexcept { return aggregator_; }
   const std::vector<Source>& sources() const noexcept { return sources_; }
-  /// No byte is wanted twice, as far as is known.
+  /// No byte is known to be wanted twice.
   bool disjoint() const noexcept { return apart_ == Apart::yes; }
   /// Ranks may copy into a window in any order.
   bool any_order() const noexcept { return disjoint() || overlap_ == Overlap::unspecified; }
@@ -36,11 +37,11 @@ class DomainTable {
   std::int64_t round() const noexcept { return round_; }
   /// From the first to the last wanted byte of each round that is left.
   std::vector<Extent> extents_left() const;
-  /// The streams of that round, one per source, and the extent from its first to its last wanted
-  /// byte; goes on to the next.
+  /// The streams of the current round, one per source, and the extent from its first to its last
+  /// wanted byte. Advances to the next round.
   Extent take(std::vector<WindowStream>& streams);
-  /// The same, opened as `window`, see WindowIo::open. `address`: a window and lead_room() of
-  /// memory at a page boundary.
+  /// The same, opened as `window` (WindowIo::open). `address`: memory for a window plus
+  /// lead_room(), starting at a page boundary.
   void open(Context& context, Window& window, std::byte* address = nullptr);
 
  private:

@@ -1,5 +1,5 @@
 // The exchanges: how the bytes of a collective call get from the ranks to the aggregators' staging
-// buffers and back. Each returns what storage did to this rank as an aggregator.
+// buffers and back. Each returns this rank's storage error as an aggregator, if any.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,19 @@ namespace penstock {
 
 using Neighbours = std::vector<std::int64_t>;  // aggregators, ascending
 
-/// What is known before the first byte moves. Of a split read, this is the state between its begin
-/// and its end.
+/// What is known before the first byte moves. For a split read, the state between begin and end.
 struct Prepared {
-  Neighbours touched;                     // by this rank
-  Exchange exchange;                      // that is followed
+  Neighbours touched;                     // by this rank's request
+  Exchange exchange;                      // the exchange in use
   std::optional<DomainTable> table;       // of this rank's domain
   std::vector<DomainTable> proxy_tables;  // of domains on other nodes whose proxy this rank is
   std::unique_ptr<WindowQueue> queue;
 };
 
-/// Collective: ranks tell the aggregators what they want of their domains.
+/// Collective: ranks send the aggregators descriptors of what they want of their domains.
 Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan, const Hints& hints,
                        const Demand& all);
-/// The same where the ranks of a node share memory: short descriptors are read from there, and each
+/// The same if the ranks of a node share memory: short descriptors are read from there, and each
 /// node sends one descriptor, joined from those of its ranks, to each aggregator on another node.
 Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan, const Demand& all,
                        Prepared& prepared);

@@ -1,8 +1,8 @@
 // The independent methods: each rank moves its own bytes.
-//   direct: every file run is one access, as a program without a library would do it.
-//           A read of many short runs that are in the page cache copies out of the mapped file.
+//   direct: one access per file run. A read of many short runs that are in the page cache copies
+//   out of the mapped file.
 //   sieved: data sieving (Thakur & Choudhary, PASSION): windows of the request's hull, each moved
-//           in one access, unwanted bytes included.
+//   in one access, unwanted bytes included.
 #include <algorithm>
 #include <utility>
 
@@ -14,20 +14,20 @@
 namespace penstock {
 namespace {
 
-/// One access moves at most this much of a run, so that grains stay whole and `ssize_t` fits.
+/// Longest part of a run per access: keeps grains whole and fits `ssize_t`.
 constexpr std::int64_t longest_access = std::int64_t{1} << 30;
-/// File range that one lock of the direct method covers: few locks, short waits for others.
+/// File range covered by one lock of the direct method: few locks, short waits for others.
 constexpr std::int64_t lock_range = std::int64_t{4} << 20;
 
-/// Pieces that are packed first stay in the cache until they are written.
+/// Packed pieces of this size stay in the CPU cache until they are written.
 constexpr std::int64_t cached_piece = std::int64_t{1} << 20;
-/// Memory in parts as long as this is not packed: a part in a list costs about as much as to copy
-/// so many bytes.
+/// Parts of memory of at least this length are not packed: an entry in a list costs about as much
+/// as copying this many bytes.
 constexpr std::int64_t long_part = std::int64_t{4} << 10;
-/// What is handed to storage together; its list is memory, too.
+/// Parts submitted together; bounds the memory of their list.
 constexpr std::size_t most_parts = 1024;
 
-/// Page tables of what is mapped at a time take a five-hundredth of it.
+/// Bounds the page tables, which take about 1/500 of what is mapped.
 constexpr std::int64_t most_mapped = std::int64_t{256} << 20;
 
 class DirectMover {
@@ -52,7 +52,7 @@ class DirectMover {
   void move_run(std::int64_t offset, std::int64_t packed, std::int64_t length) {
     const std::int64_t grain = context_.units.grain;
     const std::int64_t parts = memory_->nest().run_count(packed, packed + length);
-    // A device wants aligned memory, which is what packing gives it.
+    // Devices (O_DIRECT) need aligned memory, which packing provides.
     const bool in_place =
         parts == 1 || (context_.machine.page_cache && parts <= length / long_part);
     const std::int64_t most =
@@ -70,7 +70,7 @@ class DirectMover {
     in_place ? move_in_place(range, packed) : move_packed(range, packed);
   }
 
-  /// Straight from or into user memory.
+  /// Directly from or into user memory.
   void move_in_place(Extent range, std::int64_t packed) {
     zip(*file_, *memory_, packed, packed + range.length(), [&](const Batch& batch) {
       for (std::int64_t i = 0; i < batch.count; ++i) {
@@ -151,7 +151,7 @@ bool move_mapped(Context& context, const Access& access) {
     const WindowStream mine(wanted, range);
     const Timed watch(context.record, Phase::storage, mine.size(), range.begin);
     const auto copy = [&](const std::byte* bytes) {
-      // Read from alone.
+      // Only read from.
       const Staged file = Staged::as_in_file(const_cast<std::byte*>(bytes), range.begin);
       copy_stream(mine, access.memory, 0, mine.size(), file, Direction::read, past_cache);
     };
@@ -197,7 +197,7 @@ void move_sieved(Context& context, const Access& access, const Hints& hints) {
       hand_over(context, std::exchange(io, nullptr), static_cast<int>(hints.writers),
                 context.machine.ranks);
     else if (access.writes()) at_storage([&] { io->flush(); });
-    // The next window begins with a wanted element: stretches that nobody wants cost nothing.
+    // Start the next window at a wanted element: unwanted stretches cost nothing.
     at = wanted.next(window.end);
   }
 }

@@ -1,6 +1,6 @@
-// IoFile and IoCall: what a thread that makes storage calls may use of an open file, and of one
-// call. All members are fixed, or synchronise themselves, so any thread may use them. A unit of an
-// I/O queue gets at nothing else: the rest is the calling thread's (open_file.hpp, context.hpp).
+// IoFile and IoCall: the parts of an open file, and of one call, that any thread making storage
+// calls may use. Members are constant or thread-safe. Units of an I/O queue reach nothing else: the
+// rest belongs to the calling thread (open_file.hpp, context.hpp).
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace penstock {
 
-/// What was done in the background, added up by its thread.
+/// What was done in the background, summed by the I/O thread.
 class BackgroundCounts {
  public:
   void add(const Statistics& more) {
@@ -35,7 +35,7 @@ class BackgroundCounts {
   Statistics sum_;
 };
 
-/// Of an open file, as long as it is open.
+/// Part of an open file; lives as long as the file is open.
 struct IoFile {
   IoFile(Storage& storage, Team* team, std::shared_ptr<BufferedFile> buffered,
          std::shared_ptr<CacheSpeed> cache_speed, const Machine& machine)
@@ -48,25 +48,25 @@ struct IoFile {
         nodes(machine.nodes) {}
   IoFile(const IoFile&) = delete;
 
-  /// Where other ranks of the node see what this one does at the storage; null: nowhere.
+  /// Where other ranks of the node see this rank's storage accesses; null: nowhere.
   ShownAccess* shown_access() const noexcept {
     return team != nullptr ? &team->own_mailbox().access : nullptr;
   }
 
   Storage& storage;
-  Team* const team;  // for permits, and for who copies; null: there is none
+  Team* const team;  // for permits and copying state; null: no shared memory
   const std::shared_ptr<BufferedFile> buffered;
   const std::shared_ptr<CacheSpeed> cache_speed;
-  // Of the machine.
+  // Properties of the machine.
   const bool page_cache;
   const int ranks, nodes;
 
-  std::atomic<bool> locks_work = true;  // cleared when the file system turns out to have none
-  BackgroundCounts counts;              // of what I/O threads do
-  StorageCounts storage_counts;         // the same, of storage calls
+  std::atomic<bool> locks_work = true;  // cleared if the file system turns out not to support locks
+  BackgroundCounts counts;              // of the I/O threads
+  StorageCounts storage_counts;         // storage calls of the I/O threads
 };
 
-/// Of one call. Units keep it, and may outlast the call (Context::shared_io).
+/// Part of one call. Units keep it, and may outlast the call (Context::shared_io).
 struct IoCall {
   IoCall(IoFile& file, Listener* listener, std::int64_t call)
       : file(file),
@@ -74,7 +74,7 @@ struct IoCall {
   IoCall(const IoCall&) = delete;
 
   IoFile& file;
-  StorageCounts counts;  // of this call, but for what I/O threads do
+  StorageCounts counts;  // of this call, without what I/O threads do
   CountedStorage storage;
 };
 

@@ -5,8 +5,8 @@
 namespace penstock {
 namespace {
 
-/// All parts go on as far as they can. `copies_first`: while this rank is at the storage it copies
-/// nothing, and windows of others wait for its bytes.
+/// All parts progress as far as they can. `copies_first`: while this rank accesses storage it
+/// copies nothing, and windows of other ranks wait for its bytes.
 class NodeExchange {
  public:
   NodeExchange(Proxy& proxy, NodeAggregator& aggregator, NodeRequester& requester,
@@ -19,21 +19,21 @@ class NodeExchange {
         copies_first_(copies_first) {}
 
   bool done() const { return requester_.done() && aggregator_.done() && proxy_.done(); }
-  /// False: nothing can be done before somebody rings, or a message arrives.
-  bool go_on() {
+  /// Returns false if nothing can progress before a wake-up or a message.
+  bool progress() {
     if (copies_first_ && requester_.progress()) return true;
     bool moved = aggregator_.progress(/*idle=*/false);
     moved = proxy_.progress() || moved;
     if (!copies_first_) moved = requester_.progress() || moved;
     return moved || aggregator_.progress(/*idle=*/true);
   }
-  /// False: no message has arrived or left since.
+  /// False: no message has arrived or been sent since.
   bool take_messages() {
     completed_.clear();
     const bool under_way = test_some({&proxy_slots_, &aggregator_slots_}, completed_);
     for (const auto& [pool, slot] : completed_)
       pool == &proxy_slots_ ? proxy_.completed(slot) : aggregator_.completed(slot);
-    expect_ = under_way ? Expect::messages : Expect::ring;  // messages ring no bell
+    expect_ = under_way ? Expect::messages : Expect::notification;  // messages do not wake the rank
     return !completed_.empty();
   }
   const Expect* expect() const noexcept { return &expect_; }
@@ -46,7 +46,7 @@ class NodeExchange {
   Slots& aggregator_slots_;
   bool copies_first_;
   std::vector<std::pair<Slots*, int>> completed_;
-  Expect expect_ = Expect::ring;
+  Expect expect_ = Expect::notification;
 };
 
 }  // namespace
@@ -68,16 +68,16 @@ Task<std::optional<Error>> exchange_in_node(Context& context, const Access& acce
   // Writes into the page cache are done by this thread.
   NodeExchange exchange(proxy, aggregator, requester, proxy_slots, aggregator_slots,
                         access.writes() && plan.machine.page_cache);
-  const Bell& bell = context.comm.bell();
+  const Event& event = context.comm.event();
   for (;;) {
-    const std::uint32_t heard = bell.heard();
-    bool moved = exchange.go_on();
+    const std::uint32_t seen = event.notifications();
+    bool moved = exchange.progress();
     if (exchange.done()) break;
     moved = exchange.take_messages() || moved;
     if (moved) continue;
     const Timed watch(context.record, Phase::wait);
     co_await until(exchange.expect(),
-                   [&] { return bell.heard() != heard || exchange.take_messages(); });
+                   [&] { return event.notifications() != seen || exchange.take_messages(); });
   }
   context.record.counts.messages += proxy_slots.messages() + aggregator_slots.messages();
   context.record.counts.bytes_sent += proxy_slots.bytes_sent() + aggregator_slots.bytes_sent();

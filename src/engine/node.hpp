@@ -1,17 +1,17 @@
-// The node exchange. Ranks of one node copy straight between their own memory and the staging
+// The node exchange. Ranks of one node copy directly between their own memory and the staging
 // buffer of their aggregator (engine/staging.hpp has the protocol). For an aggregator on another
-// node one rank of their node is the proxy: they copy into a slot of the proxy, which sends the
+// node, one rank of the node is the proxy: the ranks copy into a slot of the proxy, which sends the
 // bytes of all of them as one message. So the number of messages grows with nodes, not with ranks.
 //
 //   rank ----copy---> aggregator's slot ----> file             (same node: laid out as in the file)
 //   rank ----copy---> proxy's slot ----message---> aggregator's slot  (packed, rank after rank)
 //
-// Reads go the same ways in the other direction. The id of a window is round * aggregators +
+// Reads take the same paths in the other direction. The id of a window is round * aggregators +
 // aggregator.
 //
-// Why no rank waits for ever: owners open windows in the order of their ids, and what a rank copies
-// into one open window depends on no other. So of all windows that are not finished the one with
-// the least id always goes on.
+// Why there is no deadlock: owners open windows in the order of their ids, and what a rank copies
+// into one open window depends on no other. So the unfinished window with the least id can always
+// progress.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@
 
 namespace penstock {
 
-/// Who does what in one call; the same on all ranks of a node.
+/// The roles of ranks in one call; the same on all ranks of a node.
 class NodeRoles {
  public:
   NodeRoles(const Team& team, const Plan& plan) : team_(team), plan_(plan) {}
@@ -31,7 +31,8 @@ class NodeRoles {
   bool is_local(std::int64_t aggregator) const noexcept {
     return team_.node_of(plan_.rank_of(aggregator)) == team_.node();
   }
-  /// The local rank whose slots take this node's bytes for `aggregator`: its own, or its proxy's.
+  /// The local rank whose slots take this node's bytes for `aggregator`: the aggregator itself, or
+  /// its proxy.
   int owner_of(std::int64_t aggregator) const noexcept {
     return is_local(aggregator) ? team_.local_rank_of(plan_.rank_of(aggregator))
                                 : proxy_on(team_.node(), aggregator);
@@ -42,7 +43,7 @@ class NodeRoles {
   std::int64_t window_id(std::int64_t round, std::int64_t aggregator) const noexcept {
     return round * plan_.domains.aggregators() + aggregator;
   }
-  /// Slots of an aggregator come first, then those of a proxy. `slot_bytes`: for a window.
+  /// An aggregator's slots come before a proxy's. `slot_bytes`: for a window.
   NodeStaging::Shape shape(std::int64_t slot_bytes) const;
 
  private:
@@ -50,11 +51,11 @@ class NodeRoles {
   const Plan& plan_;
 };
 
-/// Copies this rank's bytes into, or out of, the windows that are open.
+/// Copies this rank's bytes into, or out of, the open windows.
 class NodeRequester {
  public:
   NodeRequester(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles);
-  /// Copies to or from one window. False: none of those it waits for is open.
+  /// Copies to or from one window. False: none of the windows it waits for is open.
   bool progress();
   bool done() const noexcept { return left_ == 0; }
 
@@ -62,8 +63,8 @@ class NodeRequester {
   struct Neighbour {
     std::int64_t aggregator, round;
     int owner;
-    WindowStream stream;        // of that round
-    std::int64_t position = 0;  // bytes of it that are copied
+    WindowStream stream;        // of the current round
+    std::int64_t position = 0;  // bytes of it that have been copied
   };
   bool serve(int owner, int slot);
   void open(Neighbour& neighbour);
@@ -78,7 +79,7 @@ class NodeRequester {
   std::size_t left_ = 0;
 };
 
-/// The windows of one domain, for the ranks of its own node and for proxies of others.
+/// The windows of one domain, filled by the ranks of its own node and by proxies of others.
 class NodeAggregator {
  public:
   NodeAggregator(Context& context, const Access& access, const Plan& plan, const NodeRoles& roles,
@@ -90,14 +91,14 @@ class NodeAggregator {
   bool done() const noexcept {
     return queue_.finished(table_) && open_.empty() && messages_.idle();
   }
-  /// Waits for what is at the storage.
+  /// Waits for storage accesses in flight.
   const std::optional<Error>& finish() {
     queue_.finish_all();
     return queue_.error();
   }
 
  private:
-  /// What another node has in a window: streams of its ranks, one after the other.
+  /// Another node's part of a window: streams of its ranks, one after the other.
   struct Bundle {
     int proxy;                         // rank in the communicator
     std::vector<std::size_t> sources;  // of the table
@@ -107,7 +108,7 @@ class NodeAggregator {
     Window* window;
     int slot;
     std::vector<Bundle> bundles;
-    int under_way = 0;  // messages of writes not yet here
+    int under_way = 0;  // messages of writes that have not arrived
     bool published = false;
   };
   struct Message {
@@ -135,10 +136,10 @@ class NodeAggregator {
   WindowQueue& queue_;
   std::optional<Timed> short_of_room_;
   std::optional<BackgroundIo::Expedite> expedite_;
-  std::optional<UnitBell> bell_;  // of windows in the active buffer
-  std::deque<OpenWindow> open_;   // oldest first
+  std::optional<UnitNotifier> event_;  // for windows in the active buffer
+  std::deque<OpenWindow> open_;        // oldest first
   int next_slot_ = 0;
-  std::vector<Message> arriving_;  // per message slot
+  std::vector<Message> arriving_;  // one per message slot
 };
 
 /// Forwards the bytes of this node's ranks to aggregators on other nodes, and back.
@@ -153,13 +154,13 @@ class Proxy {
  private:
   struct Chunk {
     std::int64_t window_id;
-    int slot;                      // -1: no longer needed
-    std::vector<int> local_ranks;  // of the ranks with bytes in it
-    int message = -1;              // under way
-    int peer = -1;                 // of a write
+    int slot;                      // -1: released
+    std::vector<int> local_ranks;  // local ranks with bytes in it
+    int message = -1;              // in flight
+    int peer = -1;                 // for a write
     std::int64_t bytes = 0;
   };
-  struct BundleAtHand {  // cut in chunks of a slot
+  struct BundleAtHand {  // cut into chunks of a slot
     std::int64_t aggregator, round;
     std::vector<std::int64_t> sizes;  // of the streams, per local rank
     std::int64_t bytes, begun;

@@ -14,11 +14,11 @@ NodeAggregator::NodeAggregator(Context& context, const Access& access, const Pla
       messages_(messages),
       table_(*prepared.table),
       queue_(*prepared.queue) {
-  if (queue_.buffered()) bell_.emplace(context);
+  if (queue_.buffered()) event_.emplace(context);
 }
 
 bool NodeAggregator::progress(bool idle) {
-  // The storage first: a window whose write is done makes a slot free.
+  // Storage first: a finished write frees a slot.
   bool moved = finish_oldest(idle);
   moved = open_next(idle) || moved;
   moved = publish_filled(idle) || moved;
@@ -27,10 +27,10 @@ bool NodeAggregator::progress(bool idle) {
 
 bool NodeAggregator::open_next(bool idle) {
   if (queue_.finished(table_) || static_cast<int>(open_.size()) == plan_.depth) return false;
-  // The window that had its slot before is still at the storage.
+  // The previous window in this slot is still being written or read.
   if (!idle && !queue_.next_is_free()) return false;
   // Without memory for a window this rank continues with others' bytes. If no unit is queued, no
-  // I/O thread would ring its bell: then open() gets memory at once.
+  // I/O thread would wake it: then open() gets memory at once.
   if (queue_.must_wait() && !(open_.empty() && context_.background.memory().nothing_queued())) {
     if (!short_of_room_) {
       ++context_.record.counts.buffer_waits;
@@ -50,7 +50,7 @@ bool NodeAggregator::open_next(bool idle) {
   return true;
 }
 
-/// Of a read: the oldest window that has been read meanwhile.
+/// For a read: the oldest window that has been filled since.
 bool NodeAggregator::publish_filled(bool idle) {
   const auto open = std::ranges::find(open_, false, &OpenWindow::published);
   if (open == open_.end() || (!idle && !open->window->is_done())) return false;
@@ -86,12 +86,12 @@ void NodeAggregator::publish(OpenWindow& open) {
   board.turn.store(in_turn && !copying.empty() ? copying.front() : NodeStaging::anyone,
                    std::memory_order_relaxed);
   const std::int64_t window_id = roles_.window_id(open.window->round, table_.aggregator());
-  // The first of a turn last: the others are rung by the one before them, and look only then.
+  // The first in turn order last: the others are woken by their predecessor, and look only then.
   for (auto local_rank = copying.rbegin(); local_rank != copying.rend(); ++local_rank) {
     ranges[*local_rank].window_id.store(window_id, std::memory_order_release);
     context_.file.staging.mark_ready(*local_rank, team.rank(), open.slot);
     if (*local_rank != team.rank() && (!in_turn || *local_rank == copying.front()))
-      team.ring(*local_rank);
+      team.notify(*local_rank);
   }
 }
 
@@ -111,7 +111,7 @@ bool NodeAggregator::finish_oldest(bool idle) {
   return true;
 }
 
-/// False: too many others are at the storage just now, and this rank goes on copying meanwhile.
+/// False: too many other ranks access storage at present; this rank continues copying.
 bool NodeAggregator::flush(Window& window, bool idle) {
   if (queue_.completes_later()) {
     queue_.start_flush(window);
@@ -120,8 +120,9 @@ bool NodeAggregator::flush(Window& window, bool idle) {
   Team& team = *context_.comm.team();
   const int most = plan_.writers > 0 ? plan_.writers : plan_.take_turns ? 1 : 0;
   const bool held = most > 0 && team.try_permit(most);
-  // Unless `writers=` limits the writers, a permit is optional: a rank that has nothing else to do
-  // writes without one, since the kernel's lock of the file passes to it sooner than it would wake.
+  // Unless `writers=` limits the writers, a permit is optional: a rank with nothing else to do
+  // writes without one, since the kernel's lock of the file passes to it sooner than a wake-up
+  // would.
   if (most > 0 && !held && (plan_.writers > 0 || !idle)) return false;
   queue_.start_flush(window);
   queue_.finish(window);
@@ -149,7 +150,7 @@ void NodeAggregator::gather_bundles(OpenWindow& open) {
   }
 }
 
-/// Posts what the message slots allow, the oldest window first.
+/// Posts as many messages as there are slots, the oldest window first.
 bool NodeAggregator::move_messages() {
   bool moved = false;
   for (OpenWindow& open : open_)
@@ -183,11 +184,11 @@ void NodeAggregator::completed(int slot) {
   messages_.release(slot);
 }
 
-/// Bytes of a bundle between its packed form and the window.
+/// Copies a bundle's bytes between its packed form and the window.
 void NodeAggregator::move_chunk(const Message& message, std::byte* packed) {
   const Timed watch(context_.record, Phase::copy, message.end - message.begin,
                     message.open->window->extent.begin);
-  std::int64_t start = 0;  // of the source's stream in the bundle
+  std::int64_t start = 0;  // of the source's stream within the bundle
   for (const std::size_t i : message.open->bundles[message.bundle].sources) {
     const WindowStream& stream = message.open->window->streams[i];
     const std::int64_t from = std::max(message.begin, start);

@@ -8,12 +8,13 @@
 namespace penstock {
 namespace {
 
-/// Says once what does not work as wished, on one rank.
+/// Reports a fallback once, on one rank.
 void notice(const Context& context, const std::string& text) {
   if (context.comm.rank() == 0) std::fprintf(stderr, "penstock: %s\n", text.c_str());
 }
 
-/// More than is needed may stay, or calls of different sizes would take turns in making it anew.
+/// Keep memory that is larger than needed: otherwise calls of different sizes would alternately
+/// recreate it.
 StagingKey key_for(const OpenFile& file, const Plan& plan) {
   const std::int64_t lead = lead_room(plan.domains.buffer());
   StagingKey key{plan.domains.aggregators(), staged_bytes(plan) + lead, plan.depth, plan.buffered};
@@ -28,7 +29,7 @@ std::int64_t new_room(const Context& context, const Plan& plan) {
   if (plan.exchange != Exchange::node) return 0;
   const StagingKey key = key_for(context.file, plan);
   if (key == context.file.staging_key) return 0;
-  // Of no node more than this, so that all ranks have the same number.
+  // An upper bound for any node, so that all ranks get the same number.
   const bool has_slots = !plan.buffered || plan.machine.nodes > 1;
   return has_slots ? key.aggregators * key.depth * key.slot_bytes : 0;
 }
@@ -46,7 +47,7 @@ Task<bool> make_room(Context& context, const Plan& plan, bool arenas) {
     const NodeStaging::Shape shape = NodeRoles(team, plan).shape(key.slot_bytes);
     works = co_await file.staging.fit(team, slot, shape, why);
   }
-  // Both are collective: every rank does the second, whatever the first came to.
+  // Both are collective: every rank does the second, whatever the result of the first.
   if (lacks_arenas) {
     const bool reached = co_await file.arenas.fit(team, slot, context.background.memory(), why);
     works = works && reached;

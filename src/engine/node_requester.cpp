@@ -32,7 +32,7 @@ NodeRequester::NodeRequester(Context& context, const Access& access, const Plan&
   }
 }
 
-/// Looks up what the neighbour's next round has for this rank.
+/// Finds this rank's bytes in the neighbour's next round.
 void NodeRequester::open(Neighbour& n) {
   n.round = next_round(plan_.domains, n.aggregator, access_.file, n.round);
   n.position = 0;
@@ -46,7 +46,7 @@ bool NodeRequester::progress() {
       context_.comm.team()->rank(), [&](int owner, int slot) { return serve(owner, slot); });
 }
 
-/// False: it is not this rank's turn there.
+/// False: it is not this rank's turn in that window.
 bool NodeRequester::serve(int owner, int slot) {
   Team& team = *context_.comm.team();
   NodeStaging& staging = context_.file.staging;
@@ -59,19 +59,19 @@ bool NodeRequester::serve(int owner, int slot) {
   Neighbour& n = *std::lower_bound(
       neighbours_.begin(), neighbours_.end(), aggregator,
       [](const Neighbour& neighbour, std::int64_t a) { return neighbour.aggregator < a; });
-  // A chunk of a bundle after one that has not been copied yet.
+  // A chunk of a bundle, after one that has not been copied yet.
   if (roles_.window_id(n.round, aggregator) != window_id || range.begin != n.position) return false;
   copy(n, board, range, staging.bytes(owner, slot));
   if (turn != NodeStaging::anyone && range.next != NodeStaging::anyone) {
     board.turn.store(range.next, std::memory_order_release);
-    team.ring(range.next);
+    team.notify(range.next);
   }
   n.position = range.end;
-  // From here on the range is its owner's.
+  // From here on the range belongs to its owner.
   staging.unmark_ready(team.rank(), owner, slot);
   range.window_id.store(NodeStaging::no_window, std::memory_order_relaxed);
   if (board.missing.fetch_sub(1, std::memory_order_acq_rel) == 1 && owner != team.rank())
-    team.ring(owner);
+    team.notify(owner);
   if (n.position == n.stream.size()) {
     ++n.round;
     open(n);
@@ -89,7 +89,7 @@ void NodeRequester::copy(const Neighbour& n, const NodeStaging::Board& board,
   if (board.in_arena) staged = Staged::as_in_file(context_.file.arenas.base(n.owner), -board.image);
   else if (image)
     staged = Staged::as_in_file(slot + lead(window.begin, plan_.domains.buffer()), window.begin);
-  // Slots stay in the cache until they are written; units and user memory may not.
+  // Slots stay in the CPU cache until they are written; units and user memory may not.
   copy_stream(n.stream, access_.memory, range.begin, range.end, staged, access_.direction,
               past_cache && (board.in_arena || !access_.writes()));
 }

@@ -1,5 +1,5 @@
-// OpenFile: an open file as the engine sees it. All of it but `io` is the calling thread's: the one
-// that goes on with its operations, one at a time.
+// OpenFile: an open file as the engine sees it. All members but `io` are for one thread at a time:
+// the one that resumes the file's operations.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace penstock {
 
-/// What the memory of the node exchange was made for; the same on every rank.
+/// What the memory of the node exchange was sized for; the same on every rank.
 struct StagingKey {
   std::int64_t aggregators = 0, slot_bytes = 0;
   int depth = 0;
@@ -32,14 +32,14 @@ struct StagingKey {
   friend bool operator==(const StagingKey&, const StagingKey&) = default;
 };
 
-/// Memory for messages and windows, and how much of it there is. The gauge outlives the buffers.
+/// Memory for messages and windows, and a gauge of it. The gauge outlives the buffers.
 struct Buffers {
   MemoryGauge gauge;
   BufferPool pool;
 };
 
 struct OpenFile {
-  /// `background`: of the process. `buffered` and `cache_speed`: of this file, and of its device.
+  /// `background`: the process's. `buffered` and `cache_speed`: of this file, and of its device.
   OpenFile(Storage& storage, const Communicator& comm, BackgroundIo& background,
            std::shared_ptr<BufferedFile> buffered, std::shared_ptr<CacheSpeed> cache_speed,
            FileUnits units, Machine machine)
@@ -53,33 +53,35 @@ struct OpenFile {
         calls_before(comm.calls()) {}
   OpenFile(const OpenFile&) = delete;
 
-  IoFile io;  // of every thread; all that follows is the calling thread's
+  IoFile io;  // for any thread; everything below is for the calling thread
 
-  // As long as the file is open.
+  // Fixed while the file is open.
   Storage& storage;
   const Communicator& comm;
-  BackgroundIo& background;  // of the process: other files share it
-  /// Does storage calls while the calling thread exchanges.
+  BackgroundIo& background;  // of the process: shared with other files
+  /// Makes storage calls while the calling thread exchanges.
   const std::shared_ptr<IoQueue> queue_of_calls;
 
-  // From call to call.
+  // Kept between calls.
   FileUnits units;
   Machine machine;
   Buffers buffers;
-  NodeStaging staging;  // of the node exchange
+  NodeStaging staging;  // for the node exchange
   StagingKey staging_key;
-  TeamArenas arenas;             // of this node's ranks, once a write has been buffered
+  TeamArenas arenas;             // of this node's ranks; set up by the first buffered write
   bool shortened = false;        // it may end before units.all does; the same on every rank
   std::int64_t last_budget = 0;  // of the last write
-  std::int64_t writes = 0;       // so far; independent ones of this rank among them
-  std::int64_t calls_before;     // collective calls of the files before in this lane
-  std::int64_t calls = 0;        // of this one; the same on every rank
-  Listener* listener = nullptr;  // to what happens; null: nobody
-  /// What calls in flight do one after the other: meet and prepare, exchange, exist.
+  std::int64_t writes = 0;       // so far, including this rank's independent ones
+  std::int64_t calls_before;     // collective calls of earlier files on this endpoint
+  std::int64_t calls = 0;        // collective calls of this file; the same on every rank
+  Listener* listener = nullptr;  // observes calls; null: nobody does
+  /// Phases that calls in flight go through one after the other: meeting and preparing, exchanging,
+  /// existing.
   Turns beginnings, exchanges, ends;
-  std::optional<Error> untold;  // of the background, taken, but the ranks did not meet in one call
-  std::optional<Error> damage;  // the first that kept something out of the file
-  std::vector<Common> common;   // what all ranks must pass alike, of the hints of the last call
+  std::optional<Error> unreported;  // background error that was taken, but not reported: the ranks
+                                    // were in different calls
+  std::optional<Error> damage;      // the first error that kept bytes out of the file
+  std::vector<Common> common;  // what all ranks must pass alike, from the hints of the last call
   Hints common_hints;
   std::string common_region;
 
@@ -88,24 +90,24 @@ struct OpenFile {
     ++calls;
     return {comm, storage.path(), {kind, calls}, calls_before + calls};
   }
-  /// What went wrong in the background, to be told by the entry of a call.
-  const std::optional<Error>& failure_to_tell() {
-    if (!untold) untold = io.buffered->take_failure();
-    if (untold) note_damage(*untold);
-    return untold;
+  /// A background error that the next agreement on entry has to report.
+  const std::optional<Error>& unreported_failure() {
+    if (!unreported) unreported = io.buffered->take_failure();
+    if (unreported) note_damage(*unreported);
+    return unreported;
   }
   void note_damage(const Error& error) {
     if (!damage) damage = error;
   }
-  /// The same, to be told for certain.
+  /// The same, for a caller that will certainly report it.
   std::optional<Error> take_failure() {
-    failure_to_tell();
-    return std::exchange(untold, std::nullopt);
+    unreported_failure();
+    return std::exchange(unreported, std::nullopt);
   }
 };
 
-/// The entry of every collective call. What the ranks are told of the background is told for good
-/// unless they are in different calls. Throws what they agree on.
+/// Agreement on entry of every collective call. A background error counts as reported unless the
+/// ranks are in different calls. Throws what they agree on.
 Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry);
 
 }  // namespace penstock

@@ -66,15 +66,15 @@ bool Operation::is_ready() {
   return context_.buffered->is_done(ticket_);
 }
 
-void Operation::tell() {
+void Operation::mark_reported() {
   if (!error_ || !asked_for_ || failed_to_begin_) return;
-  file_.failure_to_tell();
-  file_.untold.reset();
+  file_.unreported_failure();
+  file_.unreported.reset();
 }
 
-/// The turns are left in any case: nobody may wait for an operation that has failed.
+/// Leave the turns in any case: nobody may wait for an operation that has failed.
 Task<> Operation::run() {
-  // A blocking call is as long as its operation.
+  // A blocking call lasts as long as its operation.
   const Phase blocking = access_.writes() ? Phase::write_call : Phase::read_call;
   const Timed whole(context_.record, blocks() ? blocking : Phase::in_flight, access_.file.bytes(),
                     access_.file.empty() ? -1 : access_.file.hull().begin);
@@ -87,9 +87,9 @@ Task<> Operation::run() {
   }
   file_.beginnings.leave(call());
   begun_ = true;
-  const bool goes_on = !error_ && (route_ == Route::aside || route_ == Route::ahead ||
-                                   (route_ == Route::buffered && asked_.background));
-  if (goes_on) {
+  const bool continues = !error_ && (route_ == Route::aside || route_ == Route::ahead ||
+                                     (route_ == Route::buffered && asked_.background));
+  if (continues) {
     try {
       co_await finish();
     } catch (...) {
@@ -104,8 +104,8 @@ Task<> Operation::run() {
 
 namespace {
 
-/// While one exists, the ranks of this node know where this rank will queue writes: a rank whose
-/// bytes have been copied leaves the call, and may read them before their window is queued.
+/// While one exists, the ranks of this node know where this rank will queue writes. A rank whose
+/// bytes have been copied returns from the call, and may read them before their window is queued.
 class AnnouncedWrite {
  public:
   AnnouncedWrite(std::shared_ptr<BufferedFile> file, Extent extent)
@@ -133,8 +133,8 @@ Task<> Operation::start(const Demand& all) {
   }
   if (route_ == Route::buffered && context_.buffering.cached && blocks())
     context_.copying.emplace(context_.background, context_.comm.team());
-  // Of a call that does not block, ranks may be elsewhere while it is under way: whoever waits for
-  // what is announced could wait for ever.
+  // In a call that does not block, other ranks may be elsewhere: waiting for what is announced
+  // could take for ever.
   std::optional<AnnouncedWrite> announcement;
   if (const Extent mine = will_queue(all); blocks() && !mine.empty())
     announcement.emplace(context_.buffered, mine);
@@ -151,27 +151,26 @@ Task<> Operation::start(const Demand& all) {
   count_memory();
   ticket_ = context_.buffering.last;
   if (route_ != Route::buffered) {
-    if (route_ == Route::told_at_end) co_await keep_for_end(std::move(error));
+    if (route_ == Route::reported_at_end) co_await keep_for_end(std::move(error));
     else co_await agree(std::move(error));
     co_return;
   }
   copied_ = true;
-  // Nothing has touched the file yet. What went wrong all the same is reported with what goes wrong
-  // there.
+  // The file is unchanged so far. An error at this point is reported like a background error.
   if (error) context_.buffered->fail(*error, &file_, number_);
-  // What others have of this rank's bytes is announced nowhere: it must be queued before somebody
-  // may read it.
+  // This is not announced to the node: the bytes of others that this rank holds must be queued
+  // before anybody may read them.
   if (posted_) co_await agree(std::nullopt);
 }
 
-/// Where this rank buffers what others have asked for.
+/// Where this rank buffers bytes that others asked to write.
 Extent Operation::will_queue(const Demand& all) const {
   if (route_ != Route::buffered || !plan_.collective()) return {};
   const std::int64_t aggregator = plan_.aggregator_of(context_.comm.rank());
   return aggregator < 0 ? Extent{} : intersect(plan_.domains.hull(aggregator), all.hull());
 }
 
-/// What went wrong at once is reported like what goes wrong later: by the end or the next call.
+/// Immediate errors are reported like later ones: by the end call or the next call.
 Task<> Operation::keep_for_end(std::optional<Error> error) {
   if (error && access_.writes()) {
     context_.buffered->fail(*error, &file_, number_);
@@ -191,7 +190,7 @@ Task<> Operation::read_ahead(const Demand& all) {
   count_memory();
 }
 
-/// Bytes in the page cache are read as fast as bytes in a buffer, and need no further copy.
+/// Bytes in the page cache are read as fast as from a buffer, without another copy.
 void Operation::warm_page_cache() {
   std::vector<Extent> extents = prepared_->table->extents_left();
   if (extents.empty()) return;
@@ -208,7 +207,7 @@ Task<> Operation::move_collectively(const Demand& all) {
   co_await end_collectively(context_, access_, plan_, prepared);
 }
 
-/// Of a write that has been moved.
+/// For a write whose bytes have been moved.
 void Operation::note_cache_speed(const Demand& all) {
   if (!access_.writes() || plan_.buffered || !context_.machine.page_cache) return;
   const std::int64_t calls =
@@ -217,7 +216,7 @@ void Operation::note_cache_speed(const Demand& all) {
                              context_.record.counts.time_storage, calls, CacheSpeed::Clock::now());
 }
 
-/// Throws on all ranks what one of them brings.
+/// Throws on all ranks if one passes an error.
 Task<> Operation::agree(std::optional<Error> error) {
   if (company_ == Company::independent) {
     if (error) throw Error(*error);
@@ -236,7 +235,7 @@ void Operation::count_memory() {
   context_.record.counts.buffer_peak = context_.background.memory().peak();
 }
 
-/// All of this rank's part is one unit, from or into user memory.
+/// This rank's whole part is one unit, from or into user memory.
 void Operation::set_aside() {
   if (access_.file.empty()) return;
   IoUnit unit;
@@ -251,7 +250,7 @@ void Operation::set_aside() {
   ticket_ = context_.buffered->submit(std::move(unit));
 }
 
-/// What comes after the call that began it.
+/// The part after the call that began it has returned.
 Task<> Operation::finish() {
   if (route_ == Route::ahead) {
     co_await exchange_what_was_read();
@@ -263,14 +262,14 @@ Task<> Operation::finish() {
   co_await agree(fate_in_background());
 }
 
-/// Of an operation whose last unit has ended.
+/// For an operation whose last unit has ended.
 std::optional<Error> Operation::fate_in_background() {
   std::optional<Error> error = access_.writes() ? context_.buffered->lost(&file_, number_)
                                : aside_         ? aside_->error()
                                                 : std::nullopt;
-  // What is reported here is not reported again by the next call.
+  // An error reported here is not reported again by the next call.
   if (asked_for_ && (error || !access_.writes()))
-    if (const std::optional<Error>& failure = file_.failure_to_tell()) error = failure;
+    if (const std::optional<Error>& failure = file_.unreported_failure()) error = failure;
   return error;
 }
 
@@ -279,7 +278,7 @@ Task<> Operation::exchange_what_was_read() {
   co_await await_own_units();
   context_.gauge.restart();
   context_.buffering = {};
-  // Another plan may have been at work before.
+  // The shared memory may have been set up for another plan since.
   if (prepared_->exchange == Exchange::node && !co_await make_room(context_, plan_, true))
     prepared_->exchange = Exchange::sparse;
   std::optional<Error> error;
@@ -288,13 +287,13 @@ Task<> Operation::exchange_what_was_read() {
   } catch (...) {
     error = current_error();
   }
-  if (!error && asked_for_) error = file_.failure_to_tell();
+  if (!error && asked_for_) error = file_.unreported_failure();
   count_memory();
   prepared_.reset();
   co_await agree(std::move(error));
 }
 
-/// Of this call, and of the writes before it: a read sees them, and their errors.
+/// Units of this call and of earlier writes: a read depends on them, and on their errors.
 Task<> Operation::await_own_units() {
   const bool reads = !access_.writes();
   co_await await_units(context_, [&, reads] {
@@ -310,7 +309,7 @@ void Operation::abandon() {
     if (!error_) error_ = context_.buffered->lost(&file_, number_);
   } else {
     error_ = Error(ErrorClass::state, "the file '" + context_.storage.path() +
-                                          "' was let go of before this read had ended: its memory "
+                                          "' was abandoned before this read had ended: its memory "
                                           "does not hold what was asked for");
   }
   prepared_.reset();

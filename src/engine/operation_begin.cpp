@@ -1,4 +1,4 @@
-// The beginning of an operation: its request is located, the ranks agree, it is planned and routed.
+// The beginning of an operation: locate the request, agree, plan and route.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-/// What all ranks must pass alike. Rendered anew only when the hints have changed.
+/// What all ranks must pass alike. Rendered again only if the hints have changed.
 const std::vector<Common>& common_values(OpenFile& file, const Hints& hints, const Region* region) {
   const std::string& name = region != nullptr ? region->name : std::string();
   if (file.common.empty() || !(file.common_hints == hints) || file.common_region != name) {
@@ -30,8 +30,8 @@ const std::vector<Common>& common_values(OpenFile& file, const Hints& hints, con
   return file.common;
 }
 
-/// Copies this rank's descriptor to the memory of its node, for the ranks there, if it is short
-/// enough. Returns the number of its words; 0 where the node has no memory in common.
+/// Copies this rank's descriptor, if short enough, into shared memory for the ranks of its node.
+/// Returns its number of words; 0 if the node has no shared memory.
 std::int64_t publish_descriptor(Context& context, const Access& access) {
   Team* const team = context.comm.team();
   if (team == nullptr) return 0;
@@ -64,13 +64,13 @@ Task<Demand> enter(OpenFile& file, const Channel& channel, const Entry& entry) {
   try {
     co_return co_await agree_on_entry(channel, entry);
   } catch (const Error& error) {
-    if (error.error_class() != ErrorClass::disagreement) file.untold.reset();
+    if (error.error_class() != ErrorClass::disagreement) file.unreported.reset();
     throw;
   }
 }
 
 Task<> Operation::begin() {
-  // Slots of meetings and tags are used again.
+  // Meeting slots and tags are reused.
   co_await until(Expect::meeting, [&] {
     return file_.beginnings.is_turn_of(call()) && file_.ends.first() > call() - Team::slots;
   });
@@ -94,7 +94,7 @@ Task<> Operation::begin() {
   context_.buffering.budget = choose_budget(asked_, all, context_.machine);
   if (access_.writes()) hints_.active_buffer_size = context_.buffering.budget;
   decide(all);
-  // Of what is ahead the exchange comes later; others may have the memory until then.
+  // The exchange of a read ahead comes later; other calls may use the memory until then.
   if (plan_.collective() && plan_.exchange == Exchange::node && route_ != Route::ahead)
     co_await take_room_in_node(all);
   co_await leave_messages_to_the_program(all);
@@ -106,14 +106,14 @@ Task<> Operation::begin() {
   co_await start(all);
 }
 
-/// Planned as if this rank were alone; what it has pending itself is waited for.
+/// Planned as if this rank were alone; waits for what this rank itself has pending.
 Task<> Operation::begin_alone() {
   prepare_buffering();
   co_await await_units(context_, [this] { return can_overtake_nothing(); });
   Demand demand;
   const std::optional<Error> error = locate(demand);
   if (error) {
-    file_.untold.reset();
+    file_.unreported.reset();
     throw Error(*error);
   }
   if (access_.writes()) context_.buffering.operation = number_ = ++file_.writes;
@@ -135,10 +135,10 @@ Task<> Operation::begin_alone() {
   co_await start(demand);
 }
 
-/// What this rank has buffered is written before it reads, and before the calling thread writes
-/// where that is: the I/O thread would put the older bytes there afterwards. What others of its
-/// node have where this one reads or writes, by any handle, before either. Those of other nodes it
-/// cannot ask.
+/// Writes this rank's own buffered bytes before it reads, and before the calling thread overwrites
+/// them: the I/O thread would write the older bytes afterwards. Also waits for pending writes to
+/// the same bytes by other ranks of its node, through any handle. Ranks of other nodes cannot be
+/// asked.
 Task<> Operation::await_what_it_could_miss() {
   if (access_.file.empty()) co_return;
   const auto is_written = [&] {
@@ -157,11 +157,11 @@ Task<> Operation::await_what_it_could_miss() {
   const auto is_apart = [&] { return !context_.buffered->is_pending_elsewhere(wanted); };
   if (is_apart()) co_return;
   const Timed watch(context_.record, Phase::wait);
-  // I/O threads of other processes do not ring here.
+  // I/O threads of other processes do not wake this rank.
   co_await until(Expect::meeting_by_messages, is_apart);
 }
 
-/// Of an atomic access, until it has moved its bytes.
+/// For an atomic access, until it has moved its bytes.
 std::unique_ptr<RangeLock> Operation::lock_whole() {
   if (!access_.atomic || access_.file.empty()) return nullptr;
   const LockKind kind = access_.writes() ? LockKind::exclusive : LockKind::shared;
@@ -171,11 +171,11 @@ std::unique_ptr<RangeLock> Operation::lock_whole() {
     throw Error("atomic access to '" + context_.storage.path() +
                     "' needs byte-range locks, which its file system does not have",
                 context_.storage.path(), access_.file.hull().begin, ENOLCK);
-  hints_.locks = Locks::never;  // it has one
+  hints_.locks = Locks::never;  // locked already
   return lock;
 }
 
-/// Of an independent operation.
+/// For an independent operation.
 bool Operation::sieves(const Demand& demand) const {
   if (hints_.method == Method::sieved || hints_.method == Method::direct)
     return hints_.method == Method::sieved;
@@ -185,22 +185,22 @@ bool Operation::sieves(const Demand& demand) const {
 }
 
 void Operation::prepare_buffering() {
-  // What a call with other settings needed is not kept: staging memory is bounded by this call's.
+  // Buffers sized for other settings are not kept: staging memory is bounded by this call's.
   if (!(hints_ == file_.common_hints)) context_.pool.clear();
   context_.gauge.restart();
   ActiveBuffer& active = context_.background.memory();
   context_.buffering.placement = placement_of(hints_);
   context_.buffering.budget = asked_.budget();
-  // A call that does without a buffer is no wish for less memory.
+  // A call that needs no buffer does not ask for less memory.
   if (access_.writes() && asked_.background != Background::none) {
     if (file_.last_budget > hints_.active_buffer_size) active.trim(hints_.active_buffer_size);
     file_.last_budget = hints_.active_buffer_size;
   }
 }
 
-/// Whether this rank has no pending units of the file that another rank could overtake: of an
-/// unbuffered write any, of a buffered one reads. After the agreement that follows this holds on
-/// all ranks.
+/// Whether this rank has no pending units of the file that another rank could overtake: for an
+/// unbuffered write any unit, for a buffered one only reads. After the agreement that follows, this
+/// holds on all ranks.
 bool Operation::can_overtake_nothing() const {
   if (!access_.writes()) return true;
   const auto which =
@@ -210,10 +210,11 @@ bool Operation::can_overtake_nothing() const {
 
 std::optional<Error> Operation::locate(Demand& demand) {
   context_.background.memory().restart_peak();
-  // Before one looks for failures: what fails after this is known to be pending.
+  // Read this before looking for failures: a unit that fails in between is then known to be
+  // pending.
   const Extent pending = context_.buffered->pending_hull();
   std::optional<Error> error = early_;
-  if (!error) error = file_.failure_to_tell();
+  if (!error) error = file_.unreported_failure();
   if (!error)
     error = attempt([&] {
       check_hints(hints_, context_.units.grain, context_.machine.ranks);
@@ -235,16 +236,16 @@ std::optional<Error> Operation::locate(Demand& demand) {
   return error;
 }
 
-/// What is in use may be more than this call's budget.
+/// Another call may have filled more of it than this call's budget.
 std::int64_t Operation::room_in_buffer() const {
   ActiveBuffer& active = context_.background.memory();
   if (context_.buffering.budget > 0 && !active.open_arena()) return Demand::no_buffer;
   return context_.buffering.budget - active.in_use();
 }
 
-/// Before the plan is known: whether it is enough is found out by all ranks, see check_memory().
+/// Before the plan is known: all ranks check together whether it is enough, see check_memory().
 void Operation::look_for_memory(Demand& demand) const {
-  // No plan needs more than this, but for the longest descriptors.
+  // No plan needs more, apart from the longest descriptors.
   const std::int64_t most = 8 * hints_.buffer_size + (std::int64_t{64} << 20);
   const std::int64_t memory = obtainable_memory(most);
   if (memory == no_memory_limit) return;
@@ -252,15 +253,15 @@ void Operation::look_for_memory(Demand& demand) const {
   demand.memory_at = context_.comm.rank();
 }
 
-/// Less is not worth the look into the page cache.
+/// For less, looking into the page cache does not pay.
 bool Operation::could_be_mapped() const {
   constexpr std::int64_t least = 64 * 1024, least_of_one_run = 256 * 1024;
   return context_.machine.costs.maps_files &&
          access_.file.bytes() >= (access_.file.run_count() > 1 ? least : least_of_one_run);
 }
 
-/// Whether this rank's access would wait for a device: it bypasses the page cache, or the kernel
-/// makes writers wait for the device, or some of the bytes to read are not in the page cache.
+/// Whether this rank's access would wait for a device: it bypasses the page cache, the kernel makes
+/// writers wait, or some of the bytes to read are not in the page cache.
 bool Operation::is_slow() const {
   constexpr std::int64_t samples = 8;
   if (!context_.machine.page_cache) return true;
@@ -284,14 +285,14 @@ void Operation::decide(const Demand& all) {
   check_memory(all);
 }
 
-/// Of the node exchange. Where it cannot be had, the plan is another one.
+/// For the node exchange. If there is no memory for it, another plan is made.
 Task<> Operation::take_room_in_node(const Demand& all) {
   co_await until(Expect::meeting, [&] { return file_.exchanges.is_turn_of(call()); });
   if (!co_await make_room(context_, plan_, uses_io_thread(route_))) decide(all);
 }
 
-/// In the middle of an exchange there is no way back: others wait for this rank's bytes. So where
-/// some rank may not have the memory for it, all of them throw before it begins.
+/// An exchange cannot be undone halfway: others wait for this rank's bytes. So if some rank may
+/// lack the memory for it, all of them throw before it begins.
 void Operation::check_memory(const Demand& all) const {
   if (all.memory_at < 0 || !plan_.collective()) return;
   const std::int64_t needed =
@@ -305,7 +306,7 @@ void Operation::check_memory(const Demand& all) const {
               context_.storage.path(), -1, ENOMEM);
 }
 
-/// Within a node ranks meet and exchange in common memory, but for long descriptors.
+/// Within a node, ranks meet and exchange in shared memory, except for long descriptors.
 Task<> Operation::leave_messages_to_the_program(const Demand& all) {
   const bool in_memory = context_.machine.nodes == 1 && plan_.exchange == Exchange::node &&
                          all.words <= Team::descriptor_words;

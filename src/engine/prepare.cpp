@@ -1,6 +1,6 @@
-// Before the first byte of a collective call moves: request descriptors go to the aggregators, and
-// each aggregator builds its file domain access table (FDAT). No rank has the requests of all
-// ranks.
+// Before the first byte of a collective call moves: ranks send request descriptors to the
+// aggregators, and each aggregator builds its file domain access table (FDAT). No rank has the
+// requests of all ranks.
 #include <algorithm>
 #include <map>
 
@@ -24,8 +24,8 @@ Task<Descriptors> send(Context& context, Descriptors descriptors, int tag) {
   co_return co_await exchange_descriptors(context.channel, std::move(descriptors), tag);
 }
 
-Task<DomainTable> tell_aggregators(Context& context, const Access& access, const Plan& plan,
-                                   const Neighbours& touched) {
+Task<DomainTable> describe_to_aggregators(Context& context, const Access& access, const Plan& plan,
+                                          const Neighbours& touched) {
   Descriptors descriptors;
   for (const std::int64_t aggregator : touched)
     descriptors.push_back(
@@ -43,8 +43,8 @@ Descriptors in_rank_order(Descriptors descriptors) {
   return descriptors;
 }
 
-/// Of this node's ranks, in their order. Short ones are in the mailboxes since the agreement on
-/// entry.
+/// Descriptors of this node's ranks, in rank order. Short ones are in the mailboxes since the
+/// agreement on entry.
 Task<Descriptors> local_descriptors(Context& context, const Access& access, const NodeRoles& roles,
                                     const Neighbours& touched, bool in_mailboxes) {
   Team& team = *context.comm.team();
@@ -70,9 +70,9 @@ Task<Descriptors> local_descriptors(Context& context, const Access& access, cons
       co_await send(context, std::move(descriptors), context.channel.request_tag()));
 }
 
-/// Of the aggregators on other nodes that this rank is the proxy of, those that the node's ranks
-/// touch. Each has its own part of an irregular request: all tables together are as large as the
-/// requests.
+/// Tables of those aggregators on other nodes that this rank is the proxy of and that the node's
+/// ranks touch. Each gets its own part of an irregular request: all tables together are as large as
+/// the requests.
 std::vector<DomainTable> make_proxy_tables(const Team& team, const Plan& plan,
                                            const NodeRoles& roles, const Descriptors& local) {
   std::map<std::int64_t, DomainTable> tables;
@@ -93,8 +93,8 @@ std::vector<DomainTable> make_proxy_tables(const Team& team, const Plan& plan,
   return made;
 }
 
-/// Sends each aggregator on another node one descriptor, joined from those of this node's ranks: of
-/// each rank its number, the number of words, and the words. Returns what other nodes have sent,
+/// Sends each aggregator on another node one descriptor, joined from those of this node's ranks:
+/// per rank its number, the number of words, and the words. Returns what other nodes have sent,
 /// rank by rank.
 Task<Descriptors> between_nodes(Context& context, const Plan& plan,
                                 const std::vector<DomainTable>& tables) {
@@ -150,8 +150,8 @@ Task<> prepare_in_node(Context& context, const Access& access, const Plan& plan,
   prepared.table.emplace(own_table(context, plan, access.overlap, std::move(descriptors)));
   if (access.writes()) prepared.table->count_overlaps(context);
   if (team.nodes() == 1 || !access.writes()) co_return;
-  // The highest rank wins wherever requests overlap. Bundles of several nodes would have to wait
-  // for each other's ranks; messages of single ranks already keep that order.
+  // The highest rank wins where requests overlap. Bundles of several nodes would have to wait for
+  // each other's ranks; messages of single ranks already keep that order.
   ++context.record.counts.synchronisations;
   const bool overlap = co_await any_rank(context.channel, !prepared.table->any_order());
   if (overlap) prepared.exchange = Exchange::sparse;
@@ -164,16 +164,18 @@ Task<Prepared> prepare(Context& context, const Access& access, const Plan& plan,
   prepared.exchange = plan.exchange;
   if (plan.exchange == Exchange::node)
     co_await prepare_in_node(context, access, plan, all, prepared);
-  else prepared.table.emplace(co_await tell_aggregators(context, access, plan, prepared.touched));
+  else
+    prepared.table.emplace(
+        co_await describe_to_aggregators(context, access, plan, prepared.touched));
   if (access.writes() && plan.exchange != Exchange::node) prepared.table->count_overlaps(context);
-  // In the node exchange ranks go on copying into other windows while one is at the storage: no
-  // thread, unless windows can be at the storage together, or it is a device. A thread that waits
-  // for a device needs no core, and others may wait for what this rank has to copy.
+  // In the node exchange, ranks continue copying into other windows while one is being written. So
+  // no thread is needed, unless several windows can be in flight or the target is a device: a
+  // thread that waits for a device needs no core, and others may wait for this rank's copies.
   const bool background = prepared.exchange != Exchange::node ||
                           context.storage.completes_later() || !context.machine.page_cache;
   prepared.queue =
       std::make_unique<WindowQueue>(context, plan, hints, access.direction, background);
-  // The memory that was made for `node` is there; other buffers would come on top of it.
+  // The memory for `node` exists already; other buffers would come on top of it.
   if (plan.exchange == Exchange::node && prepared.exchange == Exchange::sparse)
     prepared.queue->lie_in(context.file.staging, context.comm.team()->rank());
   co_return prepared;

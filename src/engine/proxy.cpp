@@ -17,10 +17,10 @@ Proxy::Proxy(Context& context, const Access& access, const Plan& plan, const Nod
 bool Proxy::progress() {
   bool moved = false;
   for (Chunk& chunk : open_) {
-    const bool went_on = advance(chunk);
-    moved = moved || went_on;
-    // Messages to one aggregator must leave in the order in which it expects them.
-    if (access_.writes() && !went_on && chunk.slot >= 0 && chunk.message < 0) break;
+    const bool progressed = advance(chunk);
+    moved = moved || progressed;
+    // Messages to one aggregator must be sent in the order in which it expects them.
+    if (access_.writes() && !progressed && chunk.slot >= 0 && chunk.message < 0) break;
   }
   while (!open_.empty() && open_.front().slot < 0) open_.pop_front();
   return open_chunk() || moved;
@@ -102,11 +102,11 @@ void Proxy::publish(const Chunk& chunk) {
   for (const int local_rank : chunk.local_ranks) {
     board.ranges()[local_rank].window_id.store(chunk.window_id, std::memory_order_release);
     context_.file.staging.mark_ready(local_rank, team.rank(), chunk.slot);
-    if (local_rank != team.rank()) team.ring(local_rank);
+    if (local_rank != team.rank()) team.notify(local_rank);
   }
 }
 
-/// Once all ranks have copied: a write sends the slot, a read gives it up.
+/// Once all ranks have copied: a write sends the slot, a read releases it.
 bool Proxy::advance(Chunk& chunk) {
   if (chunk.slot < 0 || chunk.message >= 0) return false;
   Team& team = *context_.comm.team();

@@ -14,13 +14,13 @@ Requester::Requester(Context& context, const Access& access, const Plan& plan,
   advance();
 }
 
-/// The neighbour waits for its turn with the first round, from `round` on, that has bytes of it.
+/// Queues the neighbour with its first round, from `round` on, in which it has bytes.
 void Requester::queue(std::int64_t aggregator, std::int64_t round) {
   round = next_round(plan_.domains, aggregator, access_.file, round);
   if (round < plan_.domains.rounds(aggregator)) neighbours_.push({round, aggregator});
 }
 
-/// Sets next_ to the chunk after it, in the order of (round, aggregator).
+/// Sets next_ to the following chunk, in the order of (round, aggregator).
 void Requester::advance() {
   if (next_.stream && next_.end < next_.stream->size()) {
     next_.begin = next_.end;
@@ -43,7 +43,7 @@ void Requester::post() {
   for (; has_chunk_ && slots_.has_free(); advance()) {
     const int slot = slots_.take();
     const std::int64_t bytes = next_.end - next_.begin;
-    // Bytes that are one run in memory are sent from there, or received there.
+    // Bytes that are contiguous in memory are sent from, or received into, user memory.
     std::byte* address = next_.stream->contiguous(access_.memory, next_.begin, next_.end);
     const bool in_place = address != nullptr;
     if (!in_place) address = slots_.bytes(slot);

@@ -16,7 +16,8 @@ class Rounds {
         queue_(*prepared.queue),
         packer_(context, access, plan.exchange == Exchange::step1),
         messenger_(context, plan.exchange, packer_) {
-    // Own bytes are copied without a message, unless others' must come before or after them.
+    // Own bytes are copied without a message, unless other ranks' bytes must come before or after
+    // them.
     const bool to_myself = access.writes() && !table_.any_order();
     for (const std::int64_t a : prepared.touched)
       if (plan.rank_of(a) != context.comm.rank() || to_myself)
@@ -39,7 +40,7 @@ class Rounds {
     WindowStream stream;
   };
 
-  /// Null: no round is left. A read is under way when this returns.
+  /// Null if no round is left. A read is in progress when this returns.
   Window* open_window() { return queue_.finished(table_) ? nullptr : &queue_.open(table_); }
 
   /// This rank's window in `round`, or null.
@@ -79,7 +80,7 @@ class Rounds {
     }
   }
 
-  /// Returns whether this rank's own bytes may be copied beside the parcels.
+  /// Returns whether this rank's own bytes may be copied independently of the parcels.
   bool add_sources(Window& window, std::vector<Parcel>& parcels, bool any_order) {
     bool mine = false;
     for (std::size_t i = 0; i < window.streams.size(); ++i) {
@@ -111,7 +112,7 @@ class Rounds {
   Packer packer_;
   Messenger messenger_;
   std::vector<Neighbour> neighbours_;
-  Window* ahead_ = nullptr;  // a read that has been started early
+  Window* ahead_ = nullptr;  // a read started early
 };
 
 }  // namespace

@@ -1,16 +1,16 @@
 // The exchanges that go round by round, all ranks in step: step1 to step5 of Dickens & Thakur,
 // *Evaluation of Collective I/O Implementations on Parallel Architectures*, section 3.3, and one
-// MPI_Ialltoallw per round. They share everything but the way in which the messages of a round
-// travel (rounds_messages.cpp).
+// MPI_Ialltoallw per round. They differ only in how the messages of a round travel
+// (rounds_messages.cpp).
 //
-// A round: what each rank has for the current window of each aggregator is one parcel. A write
-// packs parcels out of user memory and unpacks them into windows; a read the other way round.
-// Both ends derive the parcels from the same sections, so only bytes are sent.
+// A round: one rank's bytes for the current window of one aggregator are a parcel. A write packs
+// parcels out of user memory and unpacks them into windows; a read the other way round. Both ends
+// derive the parcels from the same sections, so only bytes are sent.
 //
 // Memory: the parcels that a rank receives in a round, and those that it sends: all of them in
-// step3, step4 and alltoallw, the largest in step1, step2 and step5. That is the paper's way; where
-// many aggregators serve one rank, or requests overlap, it is more than twice the buffer. Kept from
-// call to call.
+// step3, step4 and alltoallw, the largest in step1, step2 and step5. That follows the paper; where
+// many aggregators serve one rank, or requests overlap, it is more than twice the buffer. It is
+// kept between calls.
 #pragma once
 
 #include <vector>
@@ -24,9 +24,9 @@ namespace penstock {
 struct Parcel {
   int peer;
   std::int64_t bytes;
-  const WindowStream* stream;  // whose bytes
+  const WindowStream* stream;  // the bytes it carries
   Window* window;              // null: they lie in user memory
-  std::int64_t offset = 0;     // in the area of parcels to send, or of those received
+  std::int64_t offset = 0;     // in the buffer of parcels to send, or of those received
 };
 
 /// Packs parcels into message buffers and unpacks them.
@@ -45,15 +45,15 @@ class Packer {
   bool byte_by_byte_;
 };
 
-/// One round's parcels, in the order of a ring: first those of the next rank.
+/// One round's parcels, in ring order: first those of the next rank.
 struct Round {
   std::vector<Parcel> outgoing, incoming;
-  /// Unpacked at once when they arrive; else after the last, in rank order.
+  /// Unpack on arrival; otherwise after the last one, in rank order.
   bool any_order = true;
 };
 
-/// Sends and receives the parcels of one round, in two steps between which there is time for
-/// something else: most is under way then.
+/// Sends and receives the parcels of one round, in two steps so that other work can be done while
+/// most messages are in flight.
 class Messenger {
  public:
   Messenger(Context& context, Exchange exchange, const Packer& packer);

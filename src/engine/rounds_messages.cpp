@@ -7,7 +7,8 @@
 namespace penstock {
 namespace {
 
-/// Step 1 of the paper copies one byte at a time. The compiler is kept from making memcpy of it.
+/// Step 1 of the paper copies one byte at a time. Written so that the compiler does not make it a
+/// memcpy.
 void copy_byte_by_byte(std::byte* to, std::int64_t to_step, const std::byte* from,
                        std::int64_t from_step, std::int64_t run, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i, to += to_step, from += from_step)
@@ -40,7 +41,7 @@ Messenger::Messenger(Context& context, Exchange exchange, const Packer& packer)
     : context_(context), transport_(context.transport()), exchange_(exchange), packer_(packer) {}
 
 Messenger::~Messenger() {
-  // Only an exception (a defect) leaves requests behind; their memory must outlive them.
+  // Requests are left only after an exception (a defect); their memory must outlive them.
   for (auto* const requests : {&sends_, &receives_})
     for (Transport::Request& request : *requests)
       if (request.active()) transport_->cancel(request);
@@ -121,10 +122,10 @@ void Messenger::receive(const Parcel& parcel) {
                           parcel.peer, context_.channel.data_tag()));
 }
 
-/// Parcels in the order of the distance to the peer. Of the ranks that are not done, one with the
-/// least distance sends to a rank that receives at the same distance, so both are at the same step:
-/// no rank waits for ever, even if no message is buffered. Send and receive of a distance are
-/// complete before the next ones begin, as in blocking calls, which would spin.
+/// Parcels in the order of the distance to the peer. Of the unfinished ranks, one with the least
+/// distance sends to a rank that receives at the same distance, so both are at the same step: no
+/// deadlock, even if MPI buffers no message. Send and receive of a distance complete before the
+/// next ones begin, as in blocking calls, but without spinning.
 Task<> Messenger::ring(Round& round) {
   const int ranks = context_.comm.size(), me = context_.comm.rank();
   auto out = round.outgoing.begin();
@@ -160,7 +161,7 @@ void Messenger::post_receives(Round& round) {
   for (const Parcel& parcel : round.incoming) receive(parcel);
 }
 
-/// Every receive of this round is posted before anybody's first send can wait for it.
+/// Every receive of this round is posted before the first send can wait for it.
 Task<> Messenger::send_one_by_one(Round& round) {
   for (const Parcel& parcel : round.outgoing) {
     packer_.pack(parcel, out_.data());
@@ -195,7 +196,7 @@ void Messenger::start_alltoallw(Round& round) {
   sends_.push_back(transport_->exchange_with_all(to_all_));
 }
 
-/// False: all are here.
+/// False: all have arrived.
 bool Messenger::take_arrived(Round& round) {
   completed_.clear();
   const bool under_way = !receives_.empty() && transport_->test_some(receives_, completed_);

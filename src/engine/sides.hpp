@@ -2,11 +2,11 @@
 //
 // A window (round k of aggregator a) travels as the WindowStreams of the ranks that want bytes of
 // it, each cut into chunks of at most one slot. Both ends derive chunks from the same sections, so
-// no sizes or offsets are ever sent.
+// no sizes or offsets are sent.
 //
-// Why nothing can block for ever: all ranks take windows in the same total order, by (round,
-// aggregator), and every bounded pool is used in that order. So the least window that is not
-// finished always has its senders' and its receivers' next slots.
+// Why there is no deadlock: all ranks process windows in the same total order, by (round,
+// aggregator), and every bounded pool is used in that order. So the least unfinished window always
+// gets the next slots of its senders and receivers.
 #pragma once
 
 #include <deque>
@@ -49,26 +49,25 @@ class Requester {
   const Access& access_;
   const Plan& plan_;
   Slots& slots_;
-  std::priority_queue<Neighbour, std::vector<Neighbour>, std::greater<>>
-      neighbours_;  // least first
+  std::priority_queue<Neighbour, std::vector<Neighbour>, std::greater<>> neighbours_;  // ascending
   Chunk next_;
   bool has_chunk_ = false;
-  std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read that has to be unpacked
+  std::vector<std::optional<Chunk>> unpacking_;  // per slot: a read to be unpacked
 };
 
-/// Works through the rounds of one domain: while one window is exchanged, the one before is
-/// written, or the next one read.
+/// Works through the rounds of one domain: while one window is exchanged, the previous one is
+/// written or the next one read.
 class Aggregator {
  public:
   Aggregator(Context& context, const Access& access, Prepared& prepared, Slots& slots);
-  /// Goes on as far as the slots allow; may read or write the file.
+  /// Progresses as far as the slots allow; may read or write the file.
   void post();
   void completed(int slot);
   bool done() const noexcept { return finished_ && slots_.idle(); }
   const std::optional<Error>& error() const noexcept { return queue_.error(); }
 
  private:
-  struct Arrival {  // a chunk under way, in the order of ranks
+  struct Arrival {  // a chunk in flight, in rank order
     std::size_t source;
     std::int64_t begin, end;
     int slot;  // -1: this rank's own bytes
@@ -93,7 +92,7 @@ class Aggregator {
   DomainTable& table_;
   WindowQueue& queue_;
   Window* current_ = nullptr;
-  Window* ahead_ = nullptr;  // a read that has been started early
+  Window* ahead_ = nullptr;  // a read started early
   bool finished_ = false;
   std::size_t at_source_ = 0;  // the next chunk to post
   std::int64_t at_byte_ = 0;

@@ -14,7 +14,7 @@ Slots::Slots(Transport* transport, int tag, int count, std::int64_t slot_bytes, 
 }
 
 Slots::~Slots() {
-  // Only an exception (a defect) leaves requests behind; their memory must outlive them.
+  // Requests are left only after an exception (a defect); their memory must outlive them.
   for (Transport::Request& request : requests_)
     if (request.active()) transport_->cancel(request);
   pool_.give(BufferPool::Use::messages, std::move(memory_));

@@ -1,5 +1,5 @@
-// Slots: a fixed number of message buffers with their requests. Bounded by construction: who finds
-// no free slot waits for one to complete.
+// Slots: a fixed number of message buffers with their requests. If none is free, the caller waits
+// for one to complete, so memory is bounded.
 #pragma once
 
 #include <utility>
@@ -12,8 +12,7 @@ namespace penstock {
 
 class Slots {
  public:
-  /// Memory is taken at the first use.
-  /// `transport` may be null where no message is ever sent.
+  /// Memory is allocated on first use. `transport` may be null if no message is ever sent.
   Slots(Transport* transport, int tag, int count, std::int64_t slot_bytes, BufferPool& pool,
         MemoryGauge* gauge);
   Slots(const Slots&) = delete;
@@ -47,8 +46,8 @@ class Slots {
   std::int64_t messages_ = 0, bytes_sent_ = 0;
 };
 
-/// Appends the slots whose messages have completed since; they stay taken until released. False
-/// when no message is under way.
+/// Appends the slots whose messages have completed since; they stay taken until released. False if
+/// no message is in flight.
 bool test_some(const std::vector<Slots*>& pools, std::vector<std::pair<Slots*, int>>& done);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@ std::int64_t round_up(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Large slots begin at a page, for O_DIRECT; small ones would be mostly padding.
+/// Large slots begin at a page, for O_DIRECT; for small ones that would be mostly padding.
 std::int64_t padded(std::int64_t slot_bytes) {
   return round_up(slot_bytes, slot_bytes < 64 * 1024 ? 64 : NodeStaging::page);
 }
@@ -34,7 +34,7 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
   shape_ = shape;
   const std::int64_t needed = slots_at_ + slots * padded(shape.slot_bytes);
   if (segment_.size() < needed) {
-    segment_ = team.take_kept();  // what there was is given back first
+    segment_ = team.take_kept();  // release the old segment first
     if (segment_.size() < needed) segment_ = SharedSegment();
     if (!segment_) segment_ = co_await team.share(slot, needed, why);
     if (!segment_) {
@@ -42,7 +42,7 @@ Task<bool> NodeStaging::fit(Team& team, int slot, const Shape& shape, std::strin
       co_return false;
     }
   }
-  // Boards may lie where bytes were before.
+  // Boards may be where bytes were before.
   co_await team.meet(slot);
   for (int w = 0; w < ready_words(); ++w)
     new (ready(team.rank()) + w) std::atomic<std::uint64_t>(0);

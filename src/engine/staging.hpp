@@ -1,18 +1,17 @@
-// NodeStaging: the staging buffers of one node's ranks, in memory that all of them see, and the
-// boards that say what may be copied where.
+// NodeStaging: the staging buffers of one node's ranks in shared memory, and the boards that say
+// what may be copied where.
 //
 // Steps of one window, or of one chunk of a proxy's bundle:
-//   1. its owner opens a slot: fills in the ranges of the ranks that have bytes there, stores the
-//      window's id in each of these ranges, and marks the slot as ready for each of these ranks
-//      (release)
-//   2. each of these ranks finds the slot among those that are ready for it (acquire), copies its
-//      bytes straight between its own memory and the slot, resets mark and id, and decrements
-//      `missing`; the last one rings the owner
-//   3. the owner uses the slot again
+//   1. its owner opens a slot: it fills in the ranges of the ranks with bytes there, stores the
+//      window's id in each range, and marks the slot as ready for these ranks (release)
+//   2. each of these ranks finds the slot among those ready for it (acquire), copies its bytes
+//      between its own memory and the slot, resets mark and id, and decrements `missing`; the last
+//      one wakes the owner
+//   3. the owner reuses the slot
 // Invariants:
-//   1. A range belongs to the slot's owner while its window_id is no_window, and else to the rank.
+//   1. A range belongs to the slot's owner while its window_id is no_window, otherwise to the rank.
 //      So a rank never reads a range that the owner is writing, although chunks of one bundle have
-//      the same id. A rank that has nothing in a slot reads no more of it than its own window_id.
+//      the same id. A rank without bytes in a slot reads only its own window_id there.
 //   2. Between two calls every window_id is no_window: ids of different calls are never compared.
 //   3. Where ranks want the same bytes, `turn` lets them copy one at a time, in rank order.
 #pragma once
@@ -33,18 +32,18 @@ class NodeStaging {
   static constexpr std::int64_t no_window = -1, page = 4096;
   static constexpr std::int32_t anyone = -1;
 
-  /// What one rank of the team has in a slot.
+  /// One rank's part of a slot.
   struct RankPart {
-    std::atomic<std::int64_t> window_id;  // no_window: the owner may change the rest
+    std::atomic<std::int64_t> window_id;  // no_window: the owner may change the other fields
     std::int64_t begin, end;              // of its bytes in the window, in file order
-    std::int64_t slot_offset;             // of its packed bytes; negative: they lie as in the file
-    std::int32_t next;                    // whose turn is after it
+    std::int64_t slot_offset;             // of its packed bytes; negative: laid out as in the file
+    std::int32_t next;                    // the rank whose turn is next
   };
   struct alignas(64) Board {
     std::atomic<std::int32_t> missing;  // ranks that have not copied yet
     std::atomic<std::int32_t> turn;
-    bool in_arena;       // the window lies in the owner's active buffer and not in the slot,
-    std::int64_t image;  // as in the file; where in the arena its byte at file offset 0 would be
+    bool in_arena;       // the window lies in the owner's active buffer instead of the slot,
+    std::int64_t image;  // laid out as in the file; arena address of file offset 0
     RankPart* ranges() noexcept { return reinterpret_cast<RankPart*>(this + 1); }  // one per rank
   };
 
@@ -55,15 +54,14 @@ class NodeStaging {
     friend bool operator==(const Shape&, const Shape&) = default;
   };
 
-  /// Collective over the team. Makes room where there is too little. False on all ranks, and
-  /// `why`, where it cannot be had.
-  /// `slot`: of the team's meetings.
+  /// Collective over the team. Grows the memory if needed. Returns false on all ranks, and sets
+  /// `why`, if that fails. `slot`: of the team's meetings.
   Task<bool> fit(Team& team, int slot, const Shape& shape, std::string& why);
 
   int slots(int owner) const noexcept { return shape_.slots[static_cast<std::size_t>(owner)]; }
   Board& board(int owner, int slot) noexcept { return board_at(index(owner, slot)); }
-  /// A slot of any owner, of those that are ready for this rank. Calls visit(owner, slot) until it
-  /// returns true. Costs what is ready, and a look at a word for each 64 slots of the node.
+  /// Visits slots of any owner that are ready for this rank: calls visit(owner, slot) until it
+  /// returns true. The cost is that of the ready slots, plus a word per 64 slots of the node.
   template <class Visit>
   bool for_each_ready(int place, Visit&& visit) {
     std::atomic<std::uint64_t>* const words = ready(place);
@@ -80,7 +78,7 @@ class NodeStaging {
     const auto at = index(owner, slot);
     ready(place)[at / 64].fetch_or(std::uint64_t{1} << at % 64, std::memory_order_release);
   }
-  /// Before the range is its owner's again.
+  /// To be called before the range is returned to its owner.
   void unmark_ready(int place, int owner, int slot) noexcept {
     const auto at = index(owner, slot);
     ready(place)[at / 64].fetch_and(~(std::uint64_t{1} << at % 64), std::memory_order_relaxed);
@@ -92,8 +90,8 @@ class NodeStaging {
                                 : slots(owner) * shape_.slot_bytes;  // it may have been released
   }
   void release() noexcept { *this = NodeStaging(); }
-  /// Releases it, and the team keeps the memory for its next file, which has no page faults then.
-  /// Every rank of the team does it, or none.
+  /// Releases the memory to the team, which keeps it for its next file and so saves the page
+  /// faults. Collective over the team.
   void leave_to(Team& team) noexcept {
     team.keep(std::move(segment_));
     release();
@@ -112,10 +110,10 @@ class NodeStaging {
                                                          place * ready_bytes_);
   }
 
-  SharedSegment segment_;  // boards, slots that are ready for each rank, slots
+  SharedSegment segment_;  // boards, ready marks of each rank, slots
   Shape shape_;
-  std::vector<int> first_;     // slot of each owner
-  std::vector<int> owner_of_;  // each slot
+  std::vector<int> first_;     // first slot of each owner
+  std::vector<int> owner_of_;  // of each slot
   std::int64_t board_bytes_ = 0, boards_bytes_ = 0, ready_bytes_ = 0, slots_at_ = 0;
 };
 

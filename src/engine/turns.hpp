@@ -1,4 +1,4 @@
-// Turns: the order in which calls in flight do what they can only do one after the other.
+// Turns: the order of calls in flight in a phase that only one of them may be in.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-/// Calls that have something to do in turn, in the order in which they began.
+/// The calls that still have to go through the phase, in the order in which they began.
 class Turns {
  public:
   void join(std::int64_t call) { waiting_.push_back(call); }
@@ -15,7 +15,7 @@ class Turns {
   void leave(std::int64_t call) noexcept { std::erase(waiting_, call); }
 
  private:
-  std::vector<std::int64_t> waiting_;  // ascending, since calls are numbered as they begin
+  std::vector<std::int64_t> waiting_;  // ascending: calls are numbered as they begin
 };
 
 }  // namespace penstock

@@ -1,15 +1,13 @@
-// Window: one round of a domain in memory, from the search for its sources until its bytes are in
-// storage.
+// Window: one round of a domain in memory, from finding its sources until its bytes are in storage.
 //
-// A window is in one of four states. Its memory (WindowIo) is part of the state: whoever it is with
-// can touch it, and nobody else.
+// A window is in one of four states. Its memory (WindowIo) is part of the state, so that only the
+// window's current holder can reach it.
 //
-//   Free      holds nothing that anybody wants
-//   Open      bytes are copied into it, or out of it, by the calling thread. Where it lies in
-//   memory
-//             that the node shares, or in the active buffer, by the ranks of the node as well
-//   UnderWay  the calling thread has begun to fill or flush it, and ends that
-//   Lent      another thread fills or flushes it; until that has ended nothing of it can be reached
+//   Free      holds no wanted bytes
+//   Open      bytes are copied into it, or out of it, by the calling thread; in shared memory or in
+//             the active buffer, by the ranks of the node as well
+//   UnderWay  the calling thread has begun to fill or flush it, and will end that
+//   Lent      another thread fills or flushes it; nothing of it can be reached until that has ended
 //
 //   of a read:   Free --open()--> Open --> UnderWay or Lent --> Open --open()--> ...
 //   of a write:  Free --open()--> Open --> UnderWay or Lent --> Free
@@ -29,16 +27,16 @@
 
 namespace penstock {
 
-/// The storage accesses of one window, and what they have come to. With one thread at a time.
+/// The storage accesses of one window, and their result. For one thread at a time.
 struct StorageJob {
   std::unique_ptr<WindowIo> io;
-  bool fills = false;          // else it flushes
-  std::optional<Error> error;  // the first
+  bool fills = false;          // otherwise it flushes
+  std::optional<Error> error;  // the first one
 
   void begin() {
     note(attempt([&] { fills ? io->begin_fill() : io->begin_flush(); }));
   }
-  /// Also after a failure: what has begun must end, and its lock be given back.
+  /// Also after a failure: accesses in flight must end, and the lock be released.
   void end() {
     note(attempt([&] { io->finish(); }));
   }
@@ -54,17 +52,17 @@ class Window {
   explicit Window(std::unique_ptr<WindowIo> io) : state_(Free{std::move(io)}) {}
   Window(const Window&) = delete;
 
-  // With the calling thread in every state.
+  // For the calling thread in every state.
   std::int64_t round = -1;
   Extent extent;
-  std::vector<WindowStream> streams;  // per source; empty: nothing in this round
+  std::vector<WindowStream> streams;  // per source; empty: no bytes in this round
 
-  /// For another round. Of a free window, or one that is open.
+  /// For another round, of a free or open window.
   WindowIo& open() {
     if (auto* const free = std::get_if<Free>(&state_)) state_ = Open{std::move(free->io)};
     return io();
   }
-  /// Of an open one.
+  /// Of an open window.
   WindowIo& io() { return *std::get<Open>(state_).io; }
   /// Whether nothing is left to wait for.
   bool is_done() {
@@ -77,31 +75,30 @@ class Window {
     return is_lent() || std::holds_alternative<UnderWay>(state_);
   }
 
-  /// Of an open one: the calling thread begins the job.
+  /// Open window: the calling thread begins the job.
   StorageJob& start(bool fills) {
     return state_.emplace<UnderWay>(UnderWay{{take(), fills, {}}}).job;
   }
-  /// Of an open one: a thread of `queue` does the job. `submit(job)` gives it to the queue and
-  /// returns its ticket.
+  /// Open window: a thread of `queue` does the job. `submit(job)` queues it and returns its ticket.
   template <class Submit>
   void lend(IoQueue& queue, bool fills, Submit&& submit) {
     auto job = std::make_shared<StorageJob>(StorageJob{take(), fills, {}});
     const IoTicket ticket = submit(job);
     state_.emplace<Lent>(queue, std::move(job), ticket);
   }
-  /// Of one that is at the storage: ends the job, or waits until the other thread has.
+  /// Window in flight: ends the job, or waits until the other thread has.
   StorageJob take_job() {
     if (auto* const lent = std::get_if<Lent>(&state_)) return lent->take();
     StorageJob& mine = std::get<UnderWay>(state_).job;
     mine.end();
     return std::move(mine);
   }
-  /// What the job has left.
+  /// Takes over the result of the job.
   void settle(StorageJob job) {
     if (job.fills) state_ = Open{std::move(job.io)};
     else state_ = Free{std::move(job.io)};
   }
-  /// Of an open one, which ends with that.
+  /// Open window, which ends here.
   std::unique_ptr<WindowIo> give_away() { return take(); }
 
  private:

@@ -9,8 +9,8 @@
 namespace penstock {
 namespace {
 
-/// As many as io_uring can have under way. What is known of an access takes some hundred bytes: the
-/// runs of a window are not all listed at a time.
+/// As many as io_uring can have in flight. An access takes some hundred bytes: the runs of a window
+/// are not all listed at once.
 constexpr std::size_t most_accesses = 1024;
 
 }  // namespace
@@ -84,7 +84,7 @@ WindowIo::WindowIo(Context& context, const Hints& hints, Direction direction, bo
 
 WindowIo::~WindowIo() {
   accesses_.wait();
-  if (in_active_buffer()) return;  // maybe in the I/O thread, which does not own the pool
+  if (in_active_buffer()) return;  // may be the I/O thread, which does not own the pool
   pool_->give(BufferPool::Use::window, std::move(staging_));
   pool_->give(BufferPool::Use::sieve, std::move(own_sieve_));
   pool_->give(BufferPool::Use::coverage, coverage_.release());
@@ -135,7 +135,7 @@ void WindowIo::take_unit(Context& context, std::int64_t bytes) {
   unit_ = take_room(context, bytes);
 }
 
-/// Here and not where it is used: flush() may run beside the thread that owns the pool.
+/// Done here and not on use: flush() may run beside the thread that owns the pool.
 void WindowIo::prepare_sieve() {
   if (sieve_.size() == 0 && !in_active_buffer())
     sieve_ = pool_->take(BufferPool::Use::sieve, sieve_bytes_, gauge_);
@@ -151,13 +151,13 @@ void WindowIo::cover(Context& context, std::span<const WindowStream> streams) {
   runs_ = coverage_.run_count();
 }
 
-/// Of a read: without looking at the holes.
+/// For a read: without examining the holes.
 bool WindowIo::moves_whole() const noexcept {
   if (sieving_.in_parts) return trimmed_.length() - wanted_ < sieving_.request_bytes;
   return sieving_.pays(trimmed_.length(), wanted_, runs_, false);
 }
 
-/// Calls visit(Coverage::Cluster) for what is moved by itself, or run by run.
+/// Calls visit(Coverage::Cluster) for each part that is moved by itself, or run by run.
 template <class Visit>
 void WindowIo::for_each_part(Visit&& visit) const {
   const bool writes = direction_ == Direction::write;
@@ -167,12 +167,12 @@ void WindowIo::for_each_part(Visit&& visit) const {
   else visit(Coverage::Cluster{trimmed_, wanted_, runs_});
 }
 
-/// Whether a part is moved with the holes in it, where that is allowed.
+/// Whether moving a part with its holes pays, where that is allowed.
 bool WindowIo::pays(const Coverage::Cluster& part) const noexcept {
   if (part.wanted >= part.range.length()) return false;
   const bool writes = direction_ == Direction::write;
   if (!writes && !covered_) return true;
-  if (writes && indivisible_) return true;  // storage would do so for each run
+  if (writes && indivisible_) return true;  // storage would do it for each run otherwise
   return (writes && sieve_writes_ == SieveWrites::always) || sieving_.pays(part, writes);
 }
 
@@ -200,8 +200,8 @@ void WindowIo::begin_flush() {
   accesses_.clear();
   std::unique_ptr<RangeLock> held =
       lock(needs_exclusive_lock() ? LockKind::exclusive : LockKind::shared);
-  // Without a lock the bytes in holes are not safe from other programs: only an explicit wish
-  // sieves on. Where ranks of this call write them, nothing else would keep them.
+  // Without a lock, the bytes in holes are not safe from other programs: sieve only if the user
+  // asked for it. If ranks of this call write those bytes, nothing else would preserve them.
   const bool wished = locks_ != Locks::automatic || sieve_writes_ == SieveWrites::always;
   const bool sieve = modifies() && (held || (wished && (!exclusive_ || call_.file.ranks == 1)));
   if (sieve) read_holes();
@@ -218,7 +218,7 @@ void WindowIo::finish() {
   check_accesses(call_, accesses_);
 }
 
-/// Whether a flush reads what is in the holes and writes it back.
+/// Whether a flush reads the bytes in holes and writes them back.
 bool WindowIo::modifies() const noexcept {
   return sieved_ && (indivisible_ || sieve_writes_ == SieveWrites::always ||
                      (sieve_writes_ == SieveWrites::automatic && call_.file.locks_work));
@@ -233,7 +233,7 @@ void WindowIo::add(Extent range) {
                 range.begin);
 }
 
-/// Carries out what has gathered where that is much.
+/// Submits what has gathered once it is much.
 void WindowIo::add_after_others(Extent range) {
   if (accesses_.size() == most_accesses) {
     accesses_.run();
@@ -243,7 +243,7 @@ void WindowIo::add_after_others(Extent range) {
   add(range);
 }
 
-/// Parts whose holes are moved as well, where `sieve`, and else the runs of each.
+/// With `sieve`, parts including their holes; otherwise the runs of each.
 void WindowIo::add_parts(bool sieve) {
   for_each_part([&](const Coverage::Cluster& part) {
     if (part.wanted >= part.range.length() || (sieve && pays(part))) add_after_others(part.range);
@@ -251,16 +251,16 @@ void WindowIo::add_parts(bool sieve) {
   });
 }
 
-/// Of the parts that are written as a whole: brings the bytes in the holes into the staging buffer,
-/// between the new ones. Beyond the end of the file there are zeros, as POSIX has it for gaps.
+/// For parts that are written as a whole: fills the holes in the staging buffer from the file.
+/// Beyond the end of the file they are zeros, as POSIX has it for gaps.
 void WindowIo::read_holes() {
   ++record_.counts.sieved_windows;
   if (sieve_.size() == 0) sieve_ = Buffer(std::min(sieve_bytes_, trimmed_.length()), nullptr);
-  std::vector<Extent> spans;  // under way into the sieve buffer, one after the other
+  std::vector<Extent> spans;  // being read into the sieve buffer, one after the other
   Extent span{0, 0};          // holes gathered for one read
   int gathered = 0;
   const auto gather = [&](Extent hole) {
-    // Holes nearer than a request costs are read together.
+    // Holes that are closer than the cost of a request are read together.
     const bool joins = gathered > 0 && hole.begin - span.end < sieving_.request_bytes &&
                        hole.end - span.begin <= sieve_.size();
     if (!joins) {
@@ -292,7 +292,7 @@ void WindowIo::read_gathered(Extent span, int holes, std::vector<Extent>& spans)
   if (holes > 1) spans.push_back(span);
 }
 
-/// Waits for what was read there, and copies the holes to where they belong in the window.
+/// Waits for these reads, and copies the holes to their places in the window.
 void WindowIo::take_from_sieve(std::vector<Extent>& spans) {
   accesses_.run();
   if (accesses_.first_failure() < accesses_.size()) throw_failure(call_, accesses_);

@@ -1,23 +1,23 @@
 // WindowIo: one staging buffer, and its accesses to the file.
 //
-// The staging buffer is either WindowIo's own or memory of the caller (memory that a node
-// shares). Either way its address and the file offset are alike modulo a page, as O_DIRECT wants.
+// The staging buffer is either WindowIo's own or memory of the caller (shared memory of a node).
+// Either way its address equals the file offset modulo a page, as O_DIRECT requires.
 //
-// A window is opened for the streams of all who want bytes of it and trimmed to the first and
-// last wanted byte. Then, for a read: fill(), and the caller copies out of at(). For a write: the
-// caller copies into at(), then flush().
+// A window is opened for the streams of all sources that want bytes of it, and trimmed to the first
+// and last wanted byte. Then, for a read: fill(), and the caller copies out of at(). For a write:
+// the caller copies into at(), then flush().
 //
 // Invariants of a write:
-//   1. Only wanted bytes change. Holes are either not written, or read, kept and written back
-//      under an exclusive lock of the trimmed window (read-modify-write).
-//   2. Locks are taken after the exchange and never held while waiting for another rank: two
-//      groups of processes writing one file cannot block each other for ever.
+//   1. Only wanted bytes change. Holes are either not written, or read, kept and written back under
+//      an exclusive lock of the trimmed window (read-modify-write).
+//   2. Locks are taken after the exchange and never held while waiting for another rank: two groups
+//      of processes writing one file cannot deadlock.
 //   3. Every write takes at least a shared lock, so that it cannot fall between the read and the
 //      write of another group's read-modify-write.
-//   4. Windows are whole chunks where a file has chunks that storage writes as a whole: holes are
-//      read and written back there whatever the lock and the hint say.
-//   5. Who holds an exclusive lock holds no other and waits for its own storage alone: no two
-//      processes wait for each other's locks. So a flush that needs one is never under way beside
+//   4. Windows are whole chunks if the file has chunks that storage writes as a whole: holes are
+//      read and written back there, whatever the lock and the hint are.
+//   5. The holder of an exclusive lock holds no other and waits only for its own storage: processes
+//      cannot wait for each other's locks. So a flush that needs one is never in flight beside
 //      another (goes_beside_others).
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace penstock {
 
-/// Where in page-aligned memory the byte at file offset `offset` goes.
+/// Offset within page-aligned memory of the byte at file offset `offset`.
 constexpr std::int64_t lead(std::int64_t offset, std::int64_t window_bytes) noexcept {
   return lead_room(window_bytes) == 0 ? 0 : offset % Buffer::page;
 }
@@ -42,27 +42,26 @@ enum class StagingMemory { pool, active_buffer };
 
 class WindowIo {
  public:
-  /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved).
-  /// `memory`: of staging buffers; those in the active buffer are filled or flushed by its I/O
-  /// thread, at any time until they are destroyed. `sieve`: where holes are read to, of several
-  /// objects of which one is flushed at a time; null: a buffer of this one. Its owner gives it
-  /// back.
+  /// `exclusive`: writes of other ranks of the same call may overlap this one's (sieved). `memory`:
+  /// for staging buffers; those in the active buffer are filled or flushed by its I/O thread, at
+  /// any time until they are destroyed. `sieve`: the buffer for reading holes, shared by objects of
+  /// which one is flushed at a time and released by its owner; null: a buffer of this object.
   WindowIo(Context& context, const Hints& hints, Direction direction, bool exclusive,
            StagingMemory memory = StagingMemory::pool, Buffer* sieve = nullptr);
   WindowIo(const WindowIo&) = delete;
   ~WindowIo();
 
-  /// `streams`: who wants what of `window`; `disjoint`: no byte is wanted twice. `address`: where
-  /// in the caller's memory the window begins; null: in a buffer of this object.
+  /// `streams`: the wanted bytes of `window`, per source; `disjoint`: no byte is wanted twice.
+  /// `address`: where in the caller's memory the window begins; null: in a buffer of this object.
   void open(Context& context, Extent window, std::span<const WindowStream> streams, Extent trimmed,
             bool disjoint, std::byte* address = nullptr);
   std::byte* at(std::int64_t offset) noexcept { return base_ + (offset - origin_); }
   Staged staged() noexcept { return Staged::as_in_file(base_, origin_); }
   Extent trimmed() const noexcept { return trimmed_; }
-  std::int64_t wanted() const noexcept { return wanted_; }  // bytes of it
-  /// What touches the file; another thread may run it, which gets at nothing of the call but its
-  /// io. Where storage completes later, a window's accesses are under way from begin_...() to
-  /// finish(), which throws what went wrong.
+  std::int64_t wanted() const noexcept { return wanted_; }  // bytes
+  /// Functions that access the file. Another thread may run them; they use only the `io` of the
+  /// call. If storage completes later, a window's accesses are in flight from begin_...() to
+  /// finish(), which throws their errors.
   void begin_fill();
   void begin_flush();
   bool is_done() { return accesses_.poll(); }
@@ -75,16 +74,16 @@ class WindowIo {
     begin_flush();
     finish();
   }
-  /// Whether its accesses may be under way while those of other windows are.
+  /// Whether its accesses may be in flight together with those of other windows.
   bool goes_beside_others() const noexcept {
     return call_.storage.completes_later() && !needs_exclusive_lock();
   }
-  /// After a failed fill: what other ranks get are zeros, not what memory held before.
+  /// After a failed fill: other ranks get zeros, not old memory.
   void clear();
   bool in_active_buffer() const noexcept { return memory_ == StagingMemory::active_buffer; }
-  /// Where the byte at file offset 0 would be in the arena of the active buffer.
+  /// Address in the arena of the active buffer at which file offset 0 would be.
   std::int64_t image() const noexcept { return unit_.offset() + (base_ - unit_.data()) - origin_; }
-  /// What filling and flushing have counted since it was asked last.
+  /// Counts of filling and flushing since the last query.
   const Statistics& counts() const noexcept { return record_.counts; }
   Statistics take_counts() noexcept { return std::exchange(record_.counts, {}); }
 
@@ -112,11 +111,11 @@ class WindowIo {
   std::unique_ptr<RangeLock> lock(LockKind kind);
 
   IoCall& call_;
-  BufferPool* const pool_;    // the calling thread's; null: memory is in the active buffer
-  MemoryGauge* const gauge_;  // the same
+  BufferPool* const pool_;    // of the calling thread; null: memory is in the active buffer
+  MemoryGauge* const gauge_;  // null as above
   const Locks locks_;
   const SieveWrites sieve_writes_;
-  // Of the operation that the window is made for: the file may be in the next one when an I/O
+  // Of the operation that the window was made for: the file may be in the next one when an I/O
   // thread writes it.
   const Sieving sieving_;
   const bool indivisible_;
@@ -124,22 +123,22 @@ class WindowIo {
   Direction direction_;
   bool exclusive_;
   StagingMemory memory_;
-  Recorder record_;  // of whichever thread fills or flushes
+  Recorder record_;  // of the thread that fills or flushes
   Buffer staging_, own_sieve_;
   Buffer& sieve_;
   ActiveBuffer::Memory unit_;
-  std::byte* base_ = nullptr;  // where origin_ is
+  std::byte* base_ = nullptr;  // memory of origin_
   std::int64_t origin_ = 0;
   Coverage coverage_;
   bool covered_ = false;  // coverage_ describes this window
-  bool sieved_ = false;   // some part of it is moved with the holes in it
+  bool sieved_ = false;   // some part of it is moved including its holes
   Extent trimmed_;
   std::int64_t wanted_ = 0, runs_ = 0;
-  std::unique_ptr<RangeLock> lock_;  // of accesses under way
-  Submission accesses_;              // destroyed first: it waits
+  std::unique_ptr<RangeLock> lock_;  // of accesses in flight
+  Submission accesses_;              // destroyed first: waits for them
 };
 
-/// One of the accesses to storage that a node's ranks may make at a time (0: any number).
+/// One of the storage accesses that a node's ranks may make at a time (0: any number).
 class Permit {
  public:
   Permit(const IoCall& call, int writers) : team_(writers > 0 ? call.file.team : nullptr) {
@@ -155,12 +154,12 @@ class Permit {
 };
 
 /// A shared lock that moves along with the writes of the direct method. `work(range)` writes
-/// without one where the file system has no locks.
+/// without a lock if the file system has none.
 std::unique_ptr<RangeLock> lock_for_writing(IoCall& call, Locks locks, Extent range, LockKind kind);
 /// Throws the error of a storage call, worded for the reader.
 [[noreturn]] void throw_transfer_error(const IoCall& call, const char* what, Extent range,
                                        const Transfer& transfer);
-/// The same for accesses that are done, where one failed, or where a read met the end of the file.
+/// The same for completed accesses: throws if one failed, or if a read met the end of the file.
 void check_accesses(const IoCall& call, const Submission& accesses);
 
 }  // namespace penstock

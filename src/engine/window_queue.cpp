@@ -6,7 +6,7 @@
 
 namespace penstock {
 namespace {
-/// Windows smaller than this take storage less time than waking a thread takes.
+/// Smaller windows take storage less time than waking a thread.
 constexpr std::int64_t worth_a_thread = 256 * 1024;
 
 void sleep_for(std::chrono::microseconds delay) {
@@ -58,7 +58,7 @@ std::unique_ptr<WindowIo> WindowQueue::make_memory(StagingMemory memory) {
                                     /*exclusive=*/false, memory, sieve);
 }
 
-/// The window object that is used next, once it is free. At most `depth` are in use.
+/// The window object to use next, once it is free. At most `depth` are in use.
 Window& WindowQueue::next() {
   Window& window = *windows_[turn_];
   turn_ = (turn_ + 1) % windows_.size();
@@ -102,7 +102,7 @@ void WindowQueue::read_ahead(DomainTable& table, std::int64_t budget) {
     fill_ahead(open_in_active_buffer(table));
 }
 
-/// Where storage completes later, windows are under way beside each other.
+/// If storage completes later, several windows are in flight.
 bool WindowQueue::goes_beside_others(Window& window) {
   return writers_ == 0 && window.io().goes_beside_others();
 }

@@ -1,4 +1,4 @@
-// WindowQueue: the windows of one call on one rank, and who fills or flushes them.
+// WindowQueue: the windows of one call on one rank, and the threads that fill or flush them.
 #pragma once
 
 #include <atomic>
@@ -17,49 +17,49 @@ namespace penstock {
 class WindowQueue {
  public:
   /// `background`: storage calls may run beside the thread that exchanges, and wait for a permit
-  /// there; else the caller sees to that.
+  /// there; otherwise the caller takes care of permits.
   WindowQueue(Context& context, const Plan& plan, const Hints& hints, Direction direction,
               bool background);
   ~WindowQueue();
 
   /// Windows that open() gets no address for lie in the first slots of `owner`, as many as the plan
-  /// is deep, and not in buffers of their own.
+  /// is deep, instead of buffers of their own.
   void lie_in(NodeStaging& staging, int owner) noexcept;
-  /// The window of the table's next round, once there is memory for it; its read is under way when
-  /// this returns. `address`: see DomainTable::open; not used for windows in the active buffer.
+  /// The window of the table's next round, once there is memory for it; a read is in progress when
+  /// this returns. `address`: see DomainTable::open; unused for windows in the active buffer.
   Window& open(DomainTable& table, std::byte* address = nullptr);
   /// Whether open() would wait for room in the active buffer.
   bool must_wait();
-  /// Starts reading ahead into the active buffer, as far as there is room within `budget`.
+  /// Reads ahead into the active buffer, as far as there is room within `budget`.
   void read_ahead(DomainTable& table, std::int64_t budget);
-  /// What read_ahead() started is in memory.
+  /// Whether everything that read_ahead() started is in memory.
   bool has_read_ahead() { return ahead_.empty() || ahead_.back()->is_done(); }
   bool finished(const DomainTable& table) const noexcept {
     return table.finished() && ahead_.empty();
   }
   bool buffered() const noexcept { return by_ == By::io_thread; }
-  /// start_flush() and open() may return before the storage is done with a window.
+  /// start_flush() and open() may return before storage is done with a window.
   bool completes_later() const noexcept { return by_ != By::caller; }
-  /// Whether open() would not wait for what an earlier window has at the storage.
+  /// Whether open() would not wait for an earlier window's storage access.
   bool next_is_free() { return windows_.empty() || windows_[turn_]->is_done(); }
-  /// Of a buffered write the window is gone after this.
+  /// For a buffered write the window is gone after this.
   void start_flush(Window& window);
-  /// Waits for what was started. After a failed fill the staging buffer is all zeros: others must
-  /// get something, but not what memory held before.
+  /// Waits for what was started. After a failed fill the staging buffer is all zeros: other ranks
+  /// must get something, but not old memory.
   void finish(Window& window);
   void finish_all();
   bool deep() const noexcept { return windows_.size() > 1; }
-  /// The first error. Nothing touches the file after it, but the exchange goes on, so that no
+  /// The first error. The file is not accessed after it, but the exchange continues, so that no
   /// other rank waits for ever.
   const std::optional<Error>& error() const noexcept { return error_; }
 
  private:
-  /// Who fills and flushes windows. Those that were read ahead the I/O thread has filled.
+  /// Who fills and flushes windows. The I/O thread has filled those that were read ahead.
   enum class By {
-    caller,       // the calling thread, which waits for the storage
-    storage,      // goes on with what the calling thread has begun: reads need no other thread
-    call_thread,  // a thread of the file's calls
-    io_thread     // that of the device, at any time after the call
+    caller,       // the calling thread, which waits for storage
+    storage,      // storage completes what the calling thread has begun: reads need no other thread
+    call_thread,  // a thread for the file's calls
+    io_thread     // the device's, at any time after the call
   };
   static By choose(const Context& context, const Plan& plan, const Hints& hints, bool reads,
                    bool background);
@@ -79,22 +79,22 @@ class WindowQueue {
   const int writers_;
   const bool reads_;
   const By by_;
-  NodeStaging* staging_ = nullptr;  // that windows lie in
-  int owner_ = 0;                   // of their slots there
+  NodeStaging* staging_ = nullptr;  // holds the windows
+  int owner_ = 0;                   // of the slots there
   std::size_t turn_ = 0;
-  bool delayed_ = false;  // the first flush was
+  bool delayed_ = false;  // the first flush was delayed
   std::optional<Error> error_;
-  /// Any thread's: a job has failed, and those behind it are not to be begun.
+  /// For any thread: a job has failed, and those behind it must not begin.
   std::atomic<bool> failed_ = false;
-  Buffer sieve_;  // of all windows: with the thread that flushes one
+  Buffer sieve_;  // shared by all windows: with the thread that flushes one
   std::vector<std::unique_ptr<Window>> windows_;
-  // In the active buffer: opened, and read ahead but not opened yet.
+  // In the active buffer: open, and read ahead but not open yet.
   std::vector<std::unique_ptr<Window>> open_;
   std::deque<std::unique_ptr<Window>> ahead_;
 };
 
-/// Gives the memory of a filled window to the I/O thread, for good. `writers`: see Permit;
-/// `owners`: ranks that have windows of the call; `delay`: before it is written.
+/// Gives the memory of a filled window to the I/O thread for good. `writers`: see Permit; `owners`:
+/// ranks that have windows of the call; `delay`: before it is written.
 void hand_over(Context& context, std::unique_ptr<WindowIo> filled, int writers, std::int64_t owners,
                std::chrono::microseconds delay = {});
 

@@ -1,4 +1,4 @@
-// Announcement: what rank 0 tells the others when it has opened a file.
+// Announcement: what rank 0 sends to the others after opening a file.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 namespace penstock {
 
 struct Announcement {
-  Costs costs;  // all ranks plan with the same
+  Costs costs;  // all ranks plan with the same ones
   std::array<std::int64_t, 3> numbers;
-  std::string type, path;  // path: of the file that is open
-  /// What rank 0 has open, and in which page cache: where caches may not agree.
+  std::string type, path;  // path: of the file that was opened
+  /// The file that rank 0 has open, and its page cache; set if caches may disagree.
   std::string identity, page_cache;
   std::string contents;
 

@@ -1,4 +1,4 @@
-// What can be done with an open file, up to its closing.
+// Calls on an open file, except closing.
 #include "file/byte_file.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void resize(Storage& storage, const std::string& path, std::int64_t bytes) {
 
 namespace {
 
-/// Of a call that begins to read or write.
+/// For the call that begins a read or write.
 class WatchedBegin {
  public:
   WatchedBegin(Listener* listener, const ByteRequest& request, std::int64_t call)
@@ -119,29 +119,29 @@ void ByteFile::drain() {
   buffered_->drain();
 }
 
-/// The entry of a call that is no read or write: throws on every rank if the ranks are in different
-/// calls, if some rank brings an error, and what went wrong in the background.
+/// The agreement on entry of a call that is no read or write. Throws on every rank if the ranks are
+/// in different calls, if one of them passes an error, or if the background has failed.
 void ByteFile::meet(const Channel& channel, const std::vector<Common>& common,
                     const std::optional<Error>& error) {
-  const Entry entry{common, {}, error ? error : file_->failure_to_tell()};
+  const Entry entry{common, {}, error ? error : file_->unreported_failure()};
   drive(comm_, enter(*file_, channel, entry));
 }
 
-/// The exit of a call that changes the file.
+/// The agreement on exit of a call that changes the file.
 void ByteFile::agree_on_change(const Channel& channel, const std::optional<Error>& error) {
   if (error) file_->note_damage(*error);
   drive(comm_, agree_on_exit(channel, error));
 }
 
 void ByteFile::settle(CallKind kind) {
-  if (seal_ == nullptr || seal_->is_settled()) return;
+  if (metadata_ == nullptr || metadata_->is_settled()) return;
   const CallGate::Pass pass = admit();
   drain();
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
   meet(channel);
-  const Watched metadata(listener_, Phase::metadata);
-  seal_->settle(channel);
+  const Watched watched(listener_, Phase::metadata);
+  metadata_->settle(channel);
 }
 
 void ByteFile::sync() {
@@ -156,11 +156,11 @@ void ByteFile::sync() {
   agree_on_change(channel, error);
   bring_up_to_date(channel);
   buffered_->mark_synced();
-  // Others may have the file open by themselves.
+  // Other programs may have the file open.
   if (!facts_.caches_agree && !facts_.several_caches) storage_->forget_cached();
 }
 
-/// What this rank has written.
+/// Syncs what this rank has written.
 void ByteFile::sync_own() {
   if (!writable()) return;
   ++counts_.other_calls;
@@ -171,7 +171,7 @@ void ByteFile::sync_own() {
   sync_name();
 }
 
-/// Of a file that is made anew: that there is one, once.
+/// Syncs, once, the folder entry of a newly made file.
 void ByteFile::sync_name() {
   const bool made = flag_ == OpenFlag::create || flag_ == OpenFlag::create_new;
   if (comm_.rank() != 0 || !made || name_synced_) return;
@@ -181,24 +181,24 @@ void ByteFile::sync_name() {
   name_synced_ = true;
 }
 
-bool ByteFile::must_be_sealed() const {
-  return seal_ != nullptr && !seal_->is_sealed();
+bool ByteFile::metadata_is_stale() const {
+  return metadata_ != nullptr && !metadata_->metadata_is_current();
 }
 
-/// What the file has about itself is written when all of that is on the device: a power cut must
-/// not leave a file that claims more than there is.
+/// The file's header is written only when the data it describes is on the device: after a power cut
+/// the file must not claim more than it has.
 void ByteFile::bring_up_to_date(const Channel& channel) {
-  if (!must_be_sealed()) return;
-  const Watched metadata(listener_, Phase::metadata);
+  if (!metadata_is_stale()) return;
+  const Watched watched(listener_, Phase::metadata);
   const std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) return;
-    seal_->seal(*storage_);
+    metadata_->update_metadata(*storage_);
     ++counts_.other_calls;
     const std::int64_t code = storage_->sync();
     if (code < 0) throw_errno("syncing", path_, code);
   });
   agree_on_change(channel, error);
-  seal_->mark_sealed();
+  metadata_->mark_metadata_current();
 }
 
 std::int64_t ByteFile::size() {
@@ -259,7 +259,7 @@ void ByteFile::extend(Extent step, const std::optional<Error>& found) {
     if (comm_.rank() != 0) return;
     ++counts_.other_calls;
     const std::int64_t size = checked_size(*storage_);
-    if (size > step.begin) resize(*storage_, path_, step.begin);  // what a crash has left
+    if (size > step.begin) resize(*storage_, path_, step.begin);  // left by a crash
     resize(*storage_, path_, step.end);
   });
   agree_on_change(channel, error);
@@ -280,11 +280,11 @@ void ByteFile::agree(CallKind kind, const std::vector<Common>& common,
   const WatchedCall watched(listener_, Phase::other_call);
   const Channel channel = file_->next_channel(kind);
   const InCall in(comm_, path_, channel.call);
-  const Entry entry{common, {}, found ? found : file_->failure_to_tell()};
+  const Entry entry{common, {}, found ? found : file_->unreported_failure()};
   in_flight_->complete(enter(*file_, channel, entry));
 }
 
-/// What is pending makes the file as long as it reaches, even if a part of it is written already.
+/// Pending writes count as part of the file, even if only some of them are written.
 std::int64_t ByteFile::size_now() {
   const CallGate::Pass pass = admit_open();
   ++counts_.other_calls;
@@ -316,7 +316,7 @@ std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<st
   CountedStorage counted(*storage_, counts_, counts_);
   const Transfer moved =
       writes ? write_fully(counted, memory, offset) : read_fully(counted, memory, offset);
-  if (moved.error != 0) return std::nullopt;  // with a plan it fails again, in words
+  if (moved.error != 0) return std::nullopt;  // through a plan it fails again, with a message
   return moved.bytes;
 }
 

@@ -1,11 +1,11 @@
-// ByteFile: an open file of bytes, shared by the ranks of a communicator: what arrays (formats/)
-// and other interfaces stand on. opening.cpp makes one, byte_file.cpp is what can be done with it,
-// closing.cpp ends it.
+// ByteFile: an open file of bytes, shared by the ranks of a communicator. Arrays (formats/) and
+// other interfaces are built on it. opening.cpp opens one, byte_file.cpp has the calls on it,
+// closing.cpp closes it.
 //
-// All calls are collective unless stated otherwise. They throw Error, the same class
-// with the same words on every rank. They may be made by any thread: while one is in a call of the
-// file the others wait (CallGate); is_copied without waiting, is_ready, has_ended and
-// is_closing_done return false instead.
+// All calls are collective unless stated otherwise. They throw Error, the same class and message on
+// every rank. Any thread may make them: while one is in a call of the file the others wait
+// (CallGate); is_copied without waiting, is_ready, has_ended and is_closing_done return false
+// instead.
 #pragma once
 
 #include <atomic>
@@ -28,36 +28,36 @@
 
 namespace penstock {
 
-/// Throws unless the size could be set.
+/// Throws if the size could not be set.
 void resize(Storage& storage, const std::string& path, std::int64_t bytes);
 
-/// For messages: what became of a file that was to be replaced.
+/// For messages: what happened to a file that was to be replaced.
 std::string left_as_it_was(const std::string& path);
 
 class ByteFile {
  public:
   using Begun = InFlight::Begun;
 
-  /// `background`: of the process. `contents` is needed until the file is open, and must outlive
-  /// this if it replaces another (OpenFlag::replace).
+  /// `background`: the process's. `contents` is needed until the file is open, and must outlive
+  /// this object if the file replaces another (OpenFlag::replace).
   ByteFile(BackgroundIo& background, Communicator comm, const std::filesystem::path& path,
            OpenFlag flag, Contents& contents, const Hints& hints);
   ByteFile(const ByteFile&) = delete;
-  /// Not collective: it runs during one rank's exception too, when nobody else is here.
+  /// Not collective: it also runs during one rank's exception, without the other ranks.
   ~ByteFile() { abandon(std::uncaught_exceptions() > 0); }
 
-  /// While one exists no other thread calls the file: for calls that belong together.
+  /// While one exists, no other thread calls the file: for calls that belong together.
   CallGate::Pass admit() const { return gate_.enter(path_, !comm_.alone()); }
-  /// The same for what calls no MPI.
+  /// The same for calls that do not use MPI.
   CallGate::Pass look() const { return gate_.enter(path_, /*calls_mpi=*/false); }
 
-  /// A read or a write; what it has come to. Collective, unless the request needs no other rank.
+  /// A read or a write. Collective, unless the request needs no other rank.
   std::shared_ptr<Begun> transfer(ByteRequest request);
   std::shared_ptr<Begun> begin(ByteRequest request, Background background);
-  /// The same without waiting for other ranks, see InFlight. Not collective to that extent: all
-  /// ranks begin their calls in the same order, but at any time.
+  /// The same without waiting for other ranks, see InFlight. All ranks begin their calls in the
+  /// same order, but not necessarily at the same time.
   std::shared_ptr<Begun> post(ByteRequest request);
-  /// Takes part in whatever begins on the other ranks with an error.
+  /// Takes part, with an error, in whatever the other ranks begin.
   [[noreturn]] void refuse_begin(const Error& error);
   void end(Begun& begun);
   /// Not collective.
@@ -67,62 +67,62 @@ class ByteFile {
 
   void sync();
   std::int64_t size();
-  /// `found`: what is wrong with the size already.
+  /// `found`: an error that the caller has found in the size.
   void truncate(std::int64_t bytes, const std::optional<Error>& found);
 
-  /// The file ends where `step` does, and `step` is zeros; without waiting for what is buffered,
-  /// which must lie before it. The agreement of a call that then writes there. `found`: what is
-  /// wrong with it.
+  /// Makes the file end where `step` does, and fills `step` with zeros, without waiting for what is
+  /// buffered, which must lie before it. Also the agreement of a call that then writes there.
+  /// `found`: an error found by the caller.
   void extend(Extent step, const std::optional<Error>& found);
-  /// Not collective, but the same on every rank: what there is of the file from the next call on.
+  /// Not collective, but the same on every rank: the layout of the file from the next call on.
   void set_units(FileUnits units);
-  /// Collective, for a call of that kind which comes next: what the ranks hold back of the file is
-  /// in it when this returns.
+  /// Collective, before a call of that kind: on return the file holds what ranks have kept back.
   void settle(CallKind kind);
-  /// Not collective, but the same on every rank. `seal` is brought up to date by each sync and
-  /// close, and must outlive this.
-  void seal_with(Seal& seal) noexcept { seal_ = &seal; }
+  /// Not collective, but the same on every rank. `metadata` is updated by each sync and close, and
+  /// must outlive this object.
+  void maintain(Metadata& metadata) noexcept { metadata_ = &metadata; }
 
-  /// At least so long, with space for all of it.
+  /// Makes the file at least this long, with all of it allocated.
   void allocate(std::int64_t bytes, const std::optional<Error>& found);
-  /// The ranks meet, and compare what all must pass alike, for a call that does not touch the file.
+  /// The ranks meet, and compare what all must pass alike, for a call that does not access the
+  /// file.
   void agree(CallKind kind, const std::vector<Common>& common, const std::optional<Error>& found);
 
-  /// The ranks meet, and rank 0 does something for all; what it returned. `found`: what is wrong
-  /// with this rank's arguments.
+  /// The ranks meet, and rank 0 runs a task for all; returns its result. `found`: an error in this
+  /// rank's arguments.
   std::string on_first_rank(const FirstRankTask& task, const Error* found);
 
-  /// Not collective but for what is in flight: what this rank has buffered is in the file when this
-  /// returns, or something went wrong.
+  /// Not collective, apart from what is in flight: on return this rank's buffered bytes are in the
+  /// file, unless writing them failed.
   void drain();
-  /// Not collective: with all that this rank, and the others of its node, have written.
+  /// Not collective: includes all that this rank, and the others of its node, have written.
   std::int64_t size_now();
-  /// Not collective. One run of bytes in memory, moved by the calling thread without a plan: where
-  /// the page cache takes or has it, and nothing that is buffered or in flight comes in between.
-  /// Else nothing is done, and nothing returned. Fewer bytes: the file ends.
+  /// Not collective. One contiguous run of memory, moved by the calling thread without a plan, if
+  /// the page cache takes or has it and nothing buffered or in flight interferes. Otherwise does
+  /// nothing and returns nullopt. Fewer bytes: the file ends there.
   std::optional<std::int64_t> move_now(Direction direction, std::span<std::byte> memory,
                                        std::int64_t offset);
-  /// Reports to the listener what it has moved, for callers that read the clock anyway.
-  void tell_moved(Direction direction, Extent range, Span::Clock::time_point begin,
-                  Span::Clock::time_point end) const noexcept {
+  /// Reports a transfer to the listener, for callers that read the clock anyway.
+  void report_transfer(Direction direction, Extent range, Span::Clock::time_point begin,
+                       Span::Clock::time_point end) const noexcept {
     if (listener_ == nullptr) return;
     const bool writes = direction == Direction::write;
     listener_->take({0, writes ? Phase::simple_write : Phase::simple_read, range.length(),
                      range.begin, begin, end});
   }
 
-  /// Begins to close: from here on the file counts as closed. One that replaces another is brought
-  /// to the device meanwhile.
+  /// Begins to close: from here on the file counts as closed. One that replaces another is synced
+  /// meanwhile.
   void begin_close();
   bool is_closing_done();
   void finish_close();
   void close();
-  /// The file of one rank, when the others cannot be expected to take part. Nobody is left to throw
-  /// an error to. `on_purpose`: a file that was never closed is not reported. In a forked
-  /// child nothing happens: the file is its parent's.
+  /// Closes the file on this rank alone, if the others cannot be expected to take part. Errors
+  /// cannot be thrown here. `on_purpose`: do not report that the file was never closed. Does
+  /// nothing in a forked child, since the file is its parent's.
   void abandon(bool on_purpose = false) noexcept;
-  /// Not collective. What has begun in a thread of this file is over, unless another thread is in a
-  /// call of it.
+  /// Not collective. Waits for work in this file's threads, unless another thread is in a call of
+  /// it.
   void await_threads() noexcept;
 
   bool is_open() const noexcept { return open_; }
@@ -137,9 +137,9 @@ class ByteFile {
   const FileSystemFacts& file_system() const noexcept { return facts_; }
   std::string device() const { return describe_device(hints_, facts_); }
   Machine machine() const;
-  /// Of this rank, since it was opened.
+  /// Of this rank, since the file was opened.
   Statistics statistics() const;
-  /// Of its last read or write, without what I/O threads do.
+  /// Of its last read or write, without the work of I/O threads.
   Statistics last_call() const;
 
  private:
@@ -175,7 +175,7 @@ class ByteFile {
   void finish_closing();
   void sync_own();
   void sync_name();
-  bool must_be_sealed() const;
+  bool metadata_is_stale() const;
   void bring_up_to_date(const Channel& channel);
   void let_go() noexcept;
   void resize_on_first(CallKind kind, std::int64_t bytes, const std::optional<Error>& found,
@@ -185,23 +185,23 @@ class ByteFile {
   mutable CallGate gate_;
   BackgroundIo& background_;
   Communicator comm_;
-  std::string path_;       // as given, up to a byte 0
-  bool whole_path_;        // there is none
-  std::string open_path_;  // of the file that is open: another one where that replaces it
+  std::string path_;       // as given, up to a 0 byte
+  bool whole_path_;        // it has no 0 byte
+  std::string open_path_;  // of the open file: another one if it replaces `path_`
   OpenFlag flag_;
   bool name_synced_ = false;
   Contents& contents_;
-  Listener* listener_ = nullptr;  // to what happens; null: nobody
+  Listener* listener_ = nullptr;  // observes calls; null: nobody does
   Hints hints_;
   Device device_;
   std::shared_ptr<PaceClock> clock_;
   std::shared_ptr<BufferedFile> buffered_;
   std::shared_ptr<CacheSpeed> cache_speed_;
-  Seal* seal_ = nullptr;
-  std::atomic<bool> open_ = false;            // and not closing
+  Metadata* metadata_ = nullptr;
+  std::atomic<bool> open_ = false;            // and not being closed
   std::unique_ptr<Replacement> replacement_;  // on rank 0
-  std::optional<Error> sync_failure_;         // of sync_in_background(), once that is drained
-  StorageCounts counts_;                      // of what no operation does; outlives storage_
+  std::optional<Error> sync_failure_;         // of sync_in_background(), once it is drained
+  StorageCounts counts_;  // of storage calls outside operations; outlives storage_
   std::unique_ptr<Storage> storage_;
   FileSystemFacts facts_;
   Costs costs_;
@@ -210,7 +210,7 @@ class ByteFile {
   Statistics total_, last_;
 };
 
-/// The ranks of `comm` meet before a file is open, and rank 0 does something for all.
+/// The ranks of `comm` meet before a file is open, and rank 0 runs a task for all.
 std::string ask_first_rank(Communicator comm, const std::string& path, const FirstRankTask& task,
                            const Error* found);
 

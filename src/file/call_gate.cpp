@@ -12,7 +12,7 @@ bool CallGate::is_in_child() const noexcept {
   return process_ != this_process();
 }
 
-/// Before the lock, which a thread that a child does not have may hold.
+/// Before locking: in a forked child the lock may be held by a thread that does not exist.
 void CallGate::check(const std::string& path) const {
   if (is_in_child())
     throw Error(ErrorClass::state, "'" + path + "': this file was opened by process " +

@@ -1,5 +1,5 @@
-// CallGate: who may call an open file: the process that opened it, one thread at a time. A thread
-// that comes while another is in a call waits; calls that only ask go away with nothing.
+// CallGate: restricts calls of an open file to the process that opened it, one thread at a time. A
+// thread that comes while another is in a call waits; queries return without an answer.
 #pragma once
 
 #include <mutex>
@@ -12,27 +12,27 @@ namespace penstock {
 
 class CallGate {
  public:
-  /// As long as one exists, no other thread calls the file. They nest.
+  /// While one exists, no other thread calls the file. They nest.
   struct Pass {
     std::unique_lock<std::recursive_mutex> lock;
     std::optional<MpiUse> mpi;
   };
 
   CallGate();
-  /// `path`: for messages. `calls_mpi`: not of a file of this process alone.
-  /// Throws Error(state): in a forked child; where exit() has begun in another thread; where MPI
-  /// may not be called by a second thread.
+  /// `path`: for messages. `calls_mpi`: false for a file of this process alone. Throws Error(state)
+  /// in a forked child; if exit() has begun in another thread; and if MPI may not be called by a
+  /// second thread.
   Pass enter(const std::string& path, bool calls_mpi);
-  /// Nothing where another thread would have to be waited for. Throws in a forked child.
+  /// Returns nullopt if it would have to wait for another thread. Throws in a forked child.
   std::optional<Pass> try_enter(const std::string& path, bool calls_mpi);
-  /// To let go of the file: waits, whatever for. Not in a forked child.
+  /// To abandon the file: always waits. Not in a forked child.
   Pass enter_last(const std::string& path, bool calls_mpi);
   bool is_in_child() const noexcept;
 
  private:
   void check(const std::string& path) const;
 
-  const int process_;  // that opened the file
+  const int process_;  // the one that opened the file
   std::recursive_mutex mutex_;
 };
 

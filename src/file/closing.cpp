@@ -1,4 +1,4 @@
-// How a file is closed: by all ranks together, or by one rank alone, which abandons it.
+// Closing a file: by all ranks together, or by one rank alone, which abandons it.
 #include <cstdio>
 
 #include "file/byte_file.hpp"
@@ -34,7 +34,7 @@ void ByteFile::close() {
   const bool begins = open_;
   if (begins) count_as_closed();
   const std::optional<Error> error = attempt([&] { finish_closing(); });
-  // Where ranks are in other calls nothing is done: the file is as open as before.
+  // If the ranks are in different calls nothing is done, and the file stays open.
   if (storage_ && begins) open_ = true;
   if (error) throw Error(*error);
 }
@@ -50,7 +50,7 @@ void ByteFile::finish_close() {
 void ByteFile::finish_closing() {
   in_flight_->end_everything();
   buffered_->drain();
-  // Ranks wait for each other, so that whoever opens the file next sees all of it.
+  // Ranks wait for each other, so that the next one to open the file sees all of it.
   const std::optional<Error> agreed = attempt([&] {
     settle(CallKind::close);
     const Channel channel = file_->next_channel(CallKind::close);
@@ -58,7 +58,7 @@ void ByteFile::finish_closing() {
       replace(channel);
     } else {
       const std::optional<Error> error = attempt([&] {
-        if (must_be_sealed()) sync_own();
+        if (metadata_is_stale()) sync_own();
       });
       meet(channel, {}, error);
       bring_up_to_date(channel);
@@ -88,26 +88,26 @@ void ByteFile::abandon(bool on_purpose) noexcept {
   if (in_flight_) in_flight_->await_threads();
   if (replacement_)
     std::fprintf(stderr,
-                 "penstock: %s: the file that was to replace it was let go of before all "
+                 "penstock: %s: the file that was to replace it was abandoned before all "
                  "ranks had closed it\n",
                  left_as_it_was(path_).c_str());
-  // Of a file that is not open, the ranks would have met for nothing else than opening it.
+  // If the file is not open, the ranks would only have met to open it.
   const std::int64_t next = file_ ? file_->calls + 1 : 1;
   const std::int64_t oldest = in_flight_ && in_flight_->oldest() > 0 ? in_flight_->oldest() : next;
   leave_for_good({comm_, path_, {}, comm_.calls() + next}, next - oldest);
   if (buffered_) {
     buffered_->drain();
     if (in_flight_) in_flight_->abandon();
-    if (file_ && file_->untold)  // the ranks have met in no call since
-      std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->untold->what());
-    const bool loses = seal_ != nullptr && seal_->is_needed();
+    if (file_ && file_->unreported)  // the ranks have met in no call since
+      std::fprintf(stderr, "penstock: LOST DATA: %s\n", file_->unreported->what());
+    const bool loses = metadata_ != nullptr && metadata_->is_needed();
     if (loses)
       std::fprintf(stderr,
                    "penstock: LOST DATA: '%s' was abandoned before all ranks had closed it: it is "
                    "as it was at the last sync\n",
                    path_.c_str());
     if (on_purpose || !open_ || replaces() || loses) buffered_->mark_synced();
-    buffered_->tell();
+    buffered_->report();
   }
   let_go();
 }

@@ -15,8 +15,8 @@ struct Copies {
   double byte, run;  // seconds
 };
 
-/// Removes an array from the caches, where a program's array is not when it is written. Only with
-/// SSE2; on other machines copies are measured from the caches, and come out faster than they are.
+/// Removes an array from the caches, as a program's array usually is when it is written. Only with
+/// SSE2; on other machines copies are measured from the caches, and come out too fast.
 void push_out([[maybe_unused]] const Buffer& array) {
 #if defined(__SSE2__)
   constexpr std::int64_t cache_line = 64;
@@ -25,7 +25,7 @@ void push_out([[maybe_unused]] const Buffer& array) {
 #endif
 }
 
-/// The lesser of two measurements: in one of them another process may have had the core.
+/// The lesser of two measurements: during one of them another process may have had the core.
 template <class Work>
 double least_seconds(const Buffer& array, Work&& work) {
   double least = 1;
@@ -50,8 +50,8 @@ Copies measure_copies() {
       least_seconds(array, [&] { copy_runs(window.data(), bytes, array.data(), bytes, bytes, 1); });
   const double in_runs = least_seconds(
       array, [&] { copy_runs(window.data(), run, array.data(), 2 * run, run, runs); });
-  // A disturbed measurement must not change plans arbitrarily: no machine is expected to be more
-  // than 8 times faster or slower than assumed.
+  // A disturbed measurement must not change plans arbitrarily: no machine is taken to be more than
+  // 8 times faster or slower than assumed.
   const Costs assumed;
   const auto believable = [](double measured, double usual) {
     return std::clamp(measured, usual / 8, usual * 8);
@@ -69,7 +69,7 @@ Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure) {
     costs = costs.with_copies(copies.byte, copies.run);
   }
   if (!pace) return costs;
-  // Calls of a modelled device cost those of the file system below it and the modelled latency.
+  // A request to a modelled device costs a call to the file system below plus the modelled latency.
   const double latency = static_cast<double>(pace->latency) * 1e-9;
   const Costs below = Costs::assumed(true);
   costs.call = below.call + latency;
@@ -87,7 +87,7 @@ bool maps_files(const Hints& hints, std::string_view file_system) {
 }
 
 Costs find_costs(const Hints& hints) {
-  FileSystemFacts usual;  // there is no file yet that could tell
+  FileSystemFacts usual;  // there is no file yet to find them from
   usual.type = "ext4";
   usual.direct_alignment = 1;
   return find_costs(hints, usual);

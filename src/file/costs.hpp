@@ -10,11 +10,11 @@
 
 namespace penstock {
 
-/// Copies are measured once in a process. A modelled device tells its bandwidth and its latency.
+/// Copies are measured once per process. For a modelled device, bandwidth and latency are given.
 Costs costs_of(const std::optional<Pace>& pace, bool page_cache, bool measure = true);
 
-/// Whether reads may copy out of the mapped file: through the page cache, with nothing between, and
-/// of a local file system. One of a network checks on each call whether its pages are still right.
+/// Whether reads may copy out of the mapped file: through the page cache of a local file system,
+/// without a device in between. Network file systems revalidate their pages on each call.
 bool maps_files(const Hints& hints, std::string_view file_system);
 
 }  // namespace penstock

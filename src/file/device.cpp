@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view paced = "paced:", fault = "fault:";
 
-/// The devices of the text, which are joined by "+". A "+" before "=" is a part of a fault
-/// ("3+=EIO") and joins nothing.
+/// The devices of the text, which are joined by "+". A "+" before "=" is part of a fault ("3+=EIO")
+/// and joins nothing.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -33,7 +33,7 @@ std::vector<std::string_view> split(std::string_view text) {
                   "there are several (see docs/hints.md)");
 }
 
-/// The rank's share of the segment lives as long as the clock is in use.
+/// The rank's part of the segment lives as long as the clock is in use.
 std::shared_ptr<PaceClock> clock_in(SharedSegment segment) {
   const auto memory = std::make_shared<SharedSegment>(std::move(segment));
   return {memory, reinterpret_cast<PaceClock*>(memory->data())};
@@ -73,8 +73,9 @@ std::unique_ptr<Storage> Device::stack(std::unique_ptr<Storage> inner,
   return keep_pace(std::move(inner), *pace, std::move(clock), rank);
 }
 
-/// A modelled device belongs to its file, so the file has a queue of its own. Writes to the page
-/// cache and past it have different queues: the former need a core, the latter wait for the disk.
+/// A modelled device belongs to its file, so the file has a queue of its own. Writes through the
+/// page cache and past it have different queues: the former need a core, the latter wait for the
+/// disk.
 QueueKey Device::queue_key(const FileId& file, const Hints& hints) const noexcept {
   const bool modelled = pace || !faults.empty();
   return {file.device, modelled ? file.inode : 0, is_page_cache(asks_past_page_cache(hints))};

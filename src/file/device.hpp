@@ -1,7 +1,7 @@
 // Device: what the hint `device` puts between the engine and the file.
 //   device="" | "paced:..." | "fault:..." | several of them, joined by "+"
-// Paced is outside and faults are inside, however they are written: a request that fails takes its
-// time too. Faults may come several times, each with a rank of its own.
+// Whatever the order in the text, the modelled device is outside and faults are inside: a request
+// that fails takes its time, too. Faults may be repeated, each with a rank of its own.
 #pragma once
 
 #include <memory>
@@ -26,32 +26,32 @@ struct Device {
   /// Throws Error(argument) for a text that cannot be read.
   static Device parse(std::string_view text);
   /// The "paced:" part, which all ranks must pass alike since they share its clock; faults may
-  /// differ. Empty where there is none. Never throws.
+  /// differ. Empty if there is none. Never throws.
   static std::string common_part(std::string_view text);
 
-  /// `inner` behind the device. `clock` is needed where there is a pace.
+  /// `inner` behind the device. `clock` is needed if the device is modelled.
   std::unique_ptr<Storage> stack(std::unique_ptr<Storage> inner, std::shared_ptr<PaceClock> clock,
                                  int rank) const;
 
-  /// Whether accesses are planned as for a page cache. For a modelled device only where it says
-  /// page_cache=1: else they are planned as for a disk, in large accesses, of all ranks at a time.
+  /// Whether accesses are planned as for a page cache. A modelled device needs page_cache=1 for
+  /// that: otherwise they are planned as for a disk, large and from all ranks at a time.
   bool is_page_cache(bool past_page_cache) const noexcept {
     return !past_page_cache && (!pace || pace->page_cache);
   }
 
-  /// Which queue of the background a file behind this device goes to.
+  /// The background queue for a file behind this device.
   QueueKey queue_key(const FileId& file, const Hints& hints) const noexcept;
 };
 
-/// A new clock that all ranks of one machine share, whatever the teams of their file: it has one
-/// disk. Collective, at the entrance. Throws on all ranks where memory cannot be shared.
+/// A new clock shared by all ranks of a machine, whatever the teams of their file: it has one disk.
+/// Collective, while opening. Throws on all ranks if memory cannot be shared.
 std::shared_ptr<PaceClock> share_clock(const Channel& channel);
 
 bool asks_past_page_cache(const Hints& hints) noexcept;
-/// Whether storage calls go past the page cache: asked for, and the file system can.
+/// Whether storage calls bypass the page cache: asked for, and supported by the file system.
 bool past_page_cache(const Hints& hints, const FileSystemFacts& facts) noexcept;
 
-/// "page cache", "O_DIRECT", "paced: 100 MiB/s shared, 1 ms a request (page cache)".
+/// For messages: "page cache", "O_DIRECT", "paced: 100 MiB/s shared, 1 ms a request (page cache)".
 std::string describe_device(const Hints& hints, const FileSystemFacts& facts);
 
 }  // namespace penstock

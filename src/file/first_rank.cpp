@@ -1,5 +1,5 @@
-// What rank 0 does for all: the ranks compare their arguments first, and learn what it came to
-// before any of them goes on.
+// Tasks that rank 0 runs for all: the ranks first compare their arguments, and all get the result
+// before any of them continues.
 #include "file/byte_file.hpp"
 #include "file/process.hpp"
 #include "mpi/drive.hpp"
@@ -16,13 +16,13 @@ std::vector<Common> common_of(const FirstRankTask& task) {
 }
 
 /// In a channel in which the ranks have met.
-std::string tell(const Channel& channel, const FirstRankTask& task, Listener* listener) {
+std::string run_and_share(const Channel& channel, const FirstRankTask& task, Listener* listener) {
   const Watched metadata(listener, Phase::metadata);
-  std::string told;
+  std::string result;
   std::optional<Error> error;
-  if (channel.comm.rank() == 0) error = attempt([&] { told = task.work(); });
-  drive(channel.comm, agree_and_tell(channel, error, told));
-  return told;
+  if (channel.comm.rank() == 0) error = attempt([&] { result = task.work(); });
+  drive(channel.comm, agree_and_share(channel, error, result));
+  return result;
 }
 
 }  // namespace
@@ -55,13 +55,13 @@ std::string ask_first_rank(Communicator comm, const std::string& path, const Fir
   });
   const Entry entry{common, {}, error};
   drive(comm, agree_on_opening(channel, entry));
-  return tell(channel, task, listener);
+  return run_and_share(channel, task, listener);
 }
 
 std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* found) {
   const CallGate::Pass pass = admit_open();
   const WatchedCall watched(listener_, Phase::other_call);
-  in_flight_->end_everything();  // another rank may be waiting for an end before it comes here
+  in_flight_->end_everything();  // another rank may wait for one to end before it comes here
   const Channel channel = file_->next_channel(CallKind::on_first_rank);
   const InCall in(comm_, path_, channel.call);
   meet(channel, common_of(task), attempt([&] {
@@ -69,7 +69,7 @@ std::string ByteFile::on_first_rank(const FirstRankTask& task, const Error* foun
          if (task.writes && !writable())
            throw Error(ErrorClass::state, "'" + path_ + "' is open for reading only");
        }));
-  return tell(channel, task, listener_);
+  return run_and_share(channel, task, listener_);
 }
 
 }  // namespace penstock

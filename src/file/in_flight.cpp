@@ -22,7 +22,7 @@ std::shared_ptr<InFlight::Begun> InFlight::add(ByteRequest&& request, const Hint
   return begun;
 }
 
-/// One step of all, oldest first.
+/// One step of each operation, oldest first.
 Progress InFlight::resume() {
   Progress progress{false, false, Expect::meeting};
   bool by_message = false, may_leave = true;
@@ -38,7 +38,7 @@ Progress InFlight::resume() {
     may_leave = may_leave && may_give_up(operation.expects());
   }
   if (may_leave) progress.expect = by_message ? Expect::meeting_by_messages : Expect::meeting;
-  else progress.expect = by_message ? Expect::messages : Expect::ring;
+  else progress.expect = by_message ? Expect::messages : Expect::notification;
   take_ended();
   return progress;
 }
@@ -51,11 +51,11 @@ void InFlight::take_ended() {
   }
 }
 
-/// Keeps the operation's error for its handle, once it has ended, and hands on its counts.
+/// Once the operation has ended, keeps its error for its handle and passes on its counts.
 void InFlight::take(Begun& begun) {
   if (begun.has_ended() && !begun.taken) {
     begun.thrown = begun.error();
-    // After other classes nothing of the write has been done.
+    // With other error classes, nothing of the write has been done.
     if (begun.error() && begun.access().writes() &&
         begun.error()->error_class() >= ErrorClass::storage)
       file_.note_damage(*begun.error());
@@ -66,12 +66,12 @@ void InFlight::take(Begun& begun) {
   count_(counts);
 }
 
-/// Where the wait ends because other ranks do not come, operations in flight can never end, and are
+/// If the wait ends because other ranks do not come, operations in flight can never end, and are
 /// abandoned.
 template <class Resume>
 void InFlight::drive(Resume&& resume) {
   try {
-    drive_until(file_.comm.bell(), file_.comm.crowded(), resume);
+    drive_until(file_.comm.event(), file_.comm.crowded(), resume);
   } catch (...) {
     if (file_.comm.is_broken_off()) abandon();
     throw;
@@ -81,7 +81,7 @@ void InFlight::drive(Resume&& resume) {
 template <class Over>
 void InFlight::resume_until(Over&& over) {
   drive([&] {
-    if (over()) return Progress{true, false, Expect::ring};
+    if (over()) return Progress{true, false, Expect::notification};
     return resume();
   });
 }
@@ -148,8 +148,8 @@ void InFlight::begin_in_thread(const std::shared_ptr<Begun>& begun, const Placem
   last_ticket_ = thread_->submit(std::move(unit));
 }
 
-/// Collective, once for each file. What is in flight is ended first: another rank may be waiting
-/// for the end of such an operation, and would come to this agreement only after it.
+/// Collective, once per file. Operations in flight are ended first: another rank may be waiting for
+/// one to end before it comes to this agreement.
 void InFlight::require_threads() {
   end_everything();
   std::optional<Error> error;
@@ -162,8 +162,7 @@ void InFlight::require_threads() {
                       "; ask for it (MPI_Init_thread; mpi4py.rc.thread_level = 'multiple'), or "
                       "use background 'storage'");
   }
-  // The same agreement as at the entry of every call: ranks that are in different calls find out
-  // here.
+  // The same agreement as on entry of every call, so ranks in different calls get an error.
   const std::vector<Common> nothing;
   const Channel channel = file_.next_channel(InCall::current()->call().kind);
   const Entry entry{nothing, {}, error};
@@ -203,7 +202,7 @@ void InFlight::end(Begun& begun) {
   }
   take(begun);
   if (!begun.thrown) return;
-  begun.tell();
+  begun.mark_reported();
   throw Error(*std::exchange(begun.thrown, std::nullopt));
 }
 

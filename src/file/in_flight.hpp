@@ -1,5 +1,5 @@
-// InFlight: the operations of one open file that have begun and not ended. Whoever waits for one
-// resumes all of them. So ranks that wait for different ones meet all the same.
+// InFlight: the operations of one open file that have begun and not ended. A rank that waits for
+// one of them resumes all, so ranks that wait for different operations do not deadlock.
 #pragma once
 
 #include <deque>
@@ -14,11 +14,11 @@
 
 namespace penstock {
 
-/// What a rank asks for in one call.
+/// One rank's request in a call.
 struct ByteRequest {
   Access access;
-  std::optional<Error> error = std::nullopt;  // what is wrong with it: brought to the agreement
-  std::optional<Hints> hints = std::nullopt;  // in place of the file's
+  std::optional<Error> error = std::nullopt;  // found so far: reported by the agreement
+  std::optional<Hints> hints = std::nullopt;  // instead of the file's
   Company company = Company::collective;
 };
 
@@ -28,52 +28,53 @@ class InFlight {
   struct Begun final : Operation {
     using Operation::Operation;
 
-    bool taken = false;           // it has ended, and its error was copied to:
-    std::optional<Error> thrown;  // by the handle
-    Statistics counts;            // that are in no call's statistics yet
+    bool taken = false;           // it has ended, and its error was copied to `thrown`
+    std::optional<Error> thrown;  // by the handle, when it is next used
+    Statistics counts;            // not yet in any call's statistics
   };
   using Count = std::function<void(const Statistics&)>;
 
-  /// `count` gets what operations have counted.
+  /// `count` is called with the counts of operations.
   InFlight(OpenFile& file, Count count)
       : file_(file), count_(std::move(count)), thread_(file.background.queue_of_calls()) {}
   InFlight(const InFlight&) = delete;
   ~InFlight() { thread_->drain(); }
 
-  /// An operation until the call that began it returns. Collective, unless the request needs no
-  /// other rank.
+  /// Runs an operation until the call that began it returns. Collective, unless the request needs
+  /// no other rank.
   std::shared_ptr<Begun> run(ByteRequest request, const Hints& of_file);
   std::shared_ptr<Begun> begin(ByteRequest request, const Hints& of_file, Background background);
-  /// The same without waiting for other ranks: it is resumed whenever this rank waits for, or asks
-  /// about, something of the file. Calls are numbered alike on all ranks all the same.
+  /// The same without waiting for other ranks: it is resumed whenever this rank waits for or
+  /// queries anything of the file. Calls are still numbered alike on all ranks.
   std::shared_ptr<Begun> post(ByteRequest request, const Hints& of_file);
-  /// As collective as it is. Throws what went wrong with it, once.
+  /// Collective if the operation is. Throws its error, once.
   void end(Begun& begun);
   bool is_copied(Begun& begun, bool wait);
-  /// Resumes what is in flight. Whether what is left of this one depends on other ranks alone.
+  /// Resumes what is in flight. Returns whether the rest of this operation depends on other ranks
+  /// alone.
   bool is_ready(Begun& begun);
-  /// The same; whether it has ended.
+  /// The same; returns whether it has ended.
   bool has_ended(Begun& begun);
 
-  /// Another task to its end; what is in flight progresses meanwhile, since other ranks may wait
-  /// for that before they come.
+  /// Runs another task to its end. Operations in flight progress meanwhile, since other ranks may
+  /// wait for them before they come.
   void complete(Task<Demand> task);
-  /// Collective: what has begun has ended then. What went wrong stays with the handles.
+  /// Collective: on return all operations have ended. Errors stay with the handles.
   void end_everything();
-  /// The same for all up to the last read.
+  /// The same for all operations up to the last read.
   void end_reads();
   /// No thread of this rank uses the file any more.
   void await_threads() { thread_->drain(); }
-  /// Gives up all operations in flight, which can never end; their handles keep the errors. Only
+  /// Abandons all operations in flight, which can never end; their handles keep the errors. Only
   /// after the file's last unit has ended: units use what the operations own.
   void abandon() noexcept;
-  /// Of an independent call that reads or writes in `range`.
+  /// For an independent call that reads or writes in `range`.
   InCall::Awaited awaited_for(Extent range) const;
   /// The call that began the oldest; 0: nothing is in flight.
   std::int64_t oldest() const noexcept;
 
  private:
-  /// All of the request but its hints, which `hints` may be.
+  /// Takes everything of the request but its hints, which `hints` may refer to.
   std::shared_ptr<Begun> add(ByteRequest&& request, const Hints& hints,
                              std::optional<Background> background);
   template <class Resume>
@@ -92,7 +93,7 @@ class InFlight {
   Count count_;
   bool threads_allowed_ = false;
   std::deque<std::shared_ptr<Begun>> begun_;  // oldest first
-  const std::shared_ptr<IoQueue> thread_;     // of Background::all
+  const std::shared_ptr<IoQueue> thread_;     // for Background::all
   IoTicket last_ticket_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// How a file becomes open, on all ranks or on none. They meet
-//   1. at the entrance of their group: what all must pass alike, and in which lane they go on
+// Opening a file, on all ranks or on none. The ranks meet
+//   1. at their group's opening endpoint: what all must pass alike, and the file's endpoint
 //   2. when rank 0 has opened it: what the file system is, and what is in the file
 //   3. when the others have: whether it is the same file; nothing in it has changed before
-//   4. where the ranks have several page caches, which do not agree: how to go past them
-//   5. where the file has to be changed, when rank 0 has done that
+//   4. if the ranks have several page caches that do not agree: how to bypass them
+//   5. if the file has to be changed, when rank 0 has done that
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ std::unique_ptr<Storage> open_kind(const FileName& name, OpenFlag flag, const Hi
   }
 }
 
-/// What does not work as wished is said once, by one rank.
+/// One rank reports fallbacks, once.
 std::unique_ptr<Storage> open_path(const FileName& name, OpenFlag flag, const Hints& hints,
                                    int rank) {
   std::string notice;
@@ -63,20 +63,20 @@ std::unique_ptr<Storage> open_path(const FileName& name, OpenFlag flag, const Hi
   return storage;
 }
 
-/// Also where that cannot be known: what is there stays.
+/// True also if that cannot be determined: an existing file must not be removed.
 bool is_there(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 || errno != ENOENT;
 }
 
-/// The file, or the empty folder; not a link that leads to it.
+/// Removes the file, or the empty folder; not a link that leads to it.
 void remove_file(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
   if (real) std::remove(real.get());
 }
 
-void tell_inexact(const std::string& path, const std::string& type) {
+void report_inexact(const std::string& path, const std::string& type) {
   std::fprintf(stderr,
                "penstock: '%s' is on %s, where the page caches of hosts do not agree and accesses "
                "cannot go past them: collective calls are right, and slower; of independent calls "
@@ -85,7 +85,7 @@ void tell_inexact(const std::string& path, const std::string& type) {
                path.c_str(), type.c_str());
 }
 
-/// Rank 0 has it open, and this rank does not find it.
+/// Rank 0 has it open, but this rank does not find it.
 Error elsewhere(const std::string& path) {
   std::error_code error;
   return Error(ErrorClass::disagreement,
@@ -129,7 +129,8 @@ ByteFile::ByteFile(BackgroundIo& background, Communicator comm, const std::files
   }
 }
 
-/// The lane depends on the hints, on which all ranks agree here: they say how large a team is.
+/// The endpoint depends on the hints, on which all ranks agree here: they determine the size of a
+/// team.
 void ByteFile::agree_to_open(Contents& contents) {
   const int most = static_cast<int>(
       std::clamp<std::int64_t>(hints_.ranks_per_node, 0, std::numeric_limits<int>::max()));
@@ -139,11 +140,11 @@ void ByteFile::agree_to_open(Contents& contents) {
   });
   const std::vector<Common> common = common_values(path_, hints_, contents);
   const Channel channel{comm_, path_, {CallKind::open}};
-  const Entry entry{common, {}, error, comm_.free_lanes(most)};
-  const FreeLanes lanes = drive(comm_, agree_on_opening(channel, entry));
-  // All have one or none: they agreed on it.
+  const Entry entry{common, {}, error, comm_.free_endpoints(most)};
+  const FreeEndpoints endpoints = drive(comm_, agree_on_opening(channel, entry));
+  // On all ranks or none: they have agreed on it.
   if (device_.pace) clock_ = share_clock(channel);
-  const std::string why = comm_.take_lane(lanes, most);
+  const std::string why = comm_.take_endpoint(endpoints, most);
   if (!why.empty() && comm_.rank() == 0)
     std::fprintf(stderr,
                  "penstock: ranks of a node cannot share memory (%s); exchanging by messages\n",
@@ -199,20 +200,21 @@ void ByteFile::open_storage(Contents& contents, OpenFlag flag) {
   storage_ = device_.stack(std::move(storage), std::move(clock_), comm_.rank());
 }
 
-/// Rank 0 first: it may have to make the file. It looks at what is there, but changes nothing yet.
+/// Rank 0 opens first: it may have to create the file. It examines the content, but changes nothing
+/// yet.
 Announcement ByteFile::open_on_first(const Channel& channel, Contents& contents) {
   const Watched metadata(contents.has_own_storage() ? listener_ : nullptr, Phase::metadata);
-  std::string told;
+  std::string packed;
   std::optional<Error> error;
   if (comm_.rank() == 0)
     error = attempt([&] {
       if (replaces()) make_replacement();
       open_storage(contents, replaces() ? OpenFlag::read_write : flag_);
-      // Facts only help to choose: where they cannot be had, a file works without.
+      // Facts only help to choose: without them the file works, too.
       attempt([&] { facts_ = find_facts(open_path_); });
       forget_older();
       contents.find(*storage_);
-      // A process alone has little to choose between: it need not wait for a measurement.
+      // A single process has few choices to make: it does not wait for a measurement.
       costs_ = costs_of(device_.pace, device_.is_page_cache(past_page_cache(hints_, facts_)),
                         !comm_.alone());
       costs_.maps_files = !contents.has_own_storage() && maps_files(hints_, facts_.type);
@@ -221,26 +223,26 @@ Announcement ByteFile::open_on_first(const Channel& channel, Contents& contents)
         announcement.identity = find_identity(open_path_);
         announcement.page_cache = find_page_cache(open_path_);
       }
-      announcement.contents = contents.told();
-      told = announcement.packed();
+      announcement.contents = contents.findings();
+      packed = announcement.packed();
     });
-  drive(comm_, agree_and_tell(channel, error, told));
+  drive(comm_, agree_and_share(channel, error, packed));
   if (comm_.rank() == 0) return {};
-  Announcement announced = Announcement::unpacked(told);
+  Announcement announced = Announcement::unpacked(packed);
   costs_ = announced.costs;
   facts_ = announced.facts();
   if (replaces()) open_path_ = announced.path;
-  contents.be_told(announced.contents);
+  contents.set_findings(announced.contents);
   return announced;
 }
 
 /// A path may lead to another file in another folder, or on another host. Nothing is changed before
-/// all ranks know that they have the same one. Whether ranks have several page caches, which do not
-/// agree.
+/// all ranks know that they have the same one. Returns whether ranks have several page caches that
+/// do not agree.
 bool ByteFile::open_on_others(const Channel& channel, Contents& contents,
                               const Announcement& announced) {
   std::string identity;
-  Demand demand;  // joining keeps the largest number of words
+  Demand demand;  // the reduction keeps the largest number of words
   std::optional<Error> error = attempt([&] {
     if (comm_.rank() != 0) open_as_announced(contents, announced);
   });
@@ -258,7 +260,7 @@ bool ByteFile::open_on_others(const Channel& channel, Contents& contents,
   return drive(comm_, agree_on_entry(channel, entry)).words != 0;
 }
 
-/// This host may know the path from before rank 0 made the file, or put it there.
+/// This host may have cached the path's state from before rank 0 made the file or put it there.
 void ByteFile::open_as_announced(Contents& contents, const Announcement& announced) {
   const OpenFlag flag = writable() ? OpenFlag::read_write : OpenFlag::read;
   const std::optional<Error> error = attempt([&] { open_storage(contents, flag); });
@@ -269,8 +271,8 @@ void ByteFile::open_as_announced(Contents& contents, const Announcement& announc
   open_storage(contents, flag);
 }
 
-/// What the kernel has kept from before the file was opened. FUSE servers may ask for that and not
-/// say what has changed since; clients of NFS and SMB compare.
+/// Drops what the kernel has cached from before the file was opened. FUSE servers may request that
+/// and not report later changes; NFS and SMB clients compare.
 void ByteFile::forget_older() {
   if (facts_.type == "fuse") storage_->forget_cached();
 }
@@ -279,8 +281,7 @@ bool ByteFile::has_page_cache(const std::string& page_cache) const {
   return !page_cache.empty() && find_page_cache(open_path_) == page_cache;
 }
 
-/// What a rank has read of the file before, the others' header for one, was read when it was
-/// opened.
+/// What a rank has read of the file so far, such as the header, was read when it was opened.
 void ByteFile::go_past_caches(const Channel& channel, const Contents& contents) {
   constexpr Extent probe{(std::int64_t{1} << 62) - 2, (std::int64_t{1} << 62) - 1};
   facts_.several_caches = true;
@@ -292,24 +293,24 @@ void ByteFile::go_past_caches(const Channel& channel, const Contents& contents) 
   std::unique_ptr<RangeLock> held;
   if (comm_.rank() == 0 && writable()) held = storage_->lock(probe, LockKind::shared, code);
   facts_.whole_pages = drive(comm_, any_rank(channel, !exact));
-  if (facts_.whole_pages && comm_.rank() == 0) tell_inexact(path_, facts_.type);
+  if (facts_.whole_pages && comm_.rank() == 0) report_inexact(path_, facts_.type);
   if (!writable() || contents.has_own_storage()) return;
   const bool excludes = comm_.rank() == 0 ? held != nullptr : is_locked(open_path_, probe.begin);
   facts_.locks_exclude = !drive(comm_, any_rank(channel, !excludes));
 }
 
-/// Another handle of this process may have something of the file in its active buffer: it is
-/// written before anybody reads the header or truncates. Once more when the file is open, since
-/// there may have been none before.
+/// Another handle of this process may have bytes of the file in its active buffer: they are written
+/// before anybody reads the header or truncates. Repeated when the file is open, since there may
+/// have been no such file before.
 void ByteFile::find_buffered(const Contents& contents) {
   struct stat status {};
   const bool known = ::stat(open_path_.c_str(), &status) == 0;
   const std::string who = comm_.alone() ? "this process" : "rank " + std::to_string(comm_.rank());
-  // Where a file cannot be asked for its identity, it has one that no other has.
+  // A file without an identity gets a unique one.
   const FileId id = known ? FileId{status.st_dev, status.st_ino}
                           : FileId{unknown_device, reinterpret_cast<std::uintptr_t>(this)};
   buffered_ = background_.file(id, device_.queue_key(id, hints_), path_, who);
-  // What its own storage does to the bytes says nothing of the device.
+  // If the contents have a storage of their own, it says nothing about the device.
   const bool of_device = known && !contents.has_own_storage();
   cache_speed_ = CacheSpeed::of((of_device ? std::to_string(status.st_dev) : path_) + ' ' +
                                 hints_.device.value());

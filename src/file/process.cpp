@@ -20,7 +20,7 @@ struct OpenFiles {
   std::set<ByteFile*> files;
 };
 
-/// Never destroyed, as the next.
+/// Never destroyed, like the next.
 OpenFiles& open_files() {
   static auto* const files = new OpenFiles;
   return *files;
@@ -36,7 +36,7 @@ void unlock_after_fork() {
   open_files().mutex.unlock();
 }
 
-/// In the child, whose parent's files these are.
+/// In the child, since these are the parent's files.
 void forget_after_fork() {
   background_of_process().forget_after_fork();
   open_files().files.clear();

@@ -1,4 +1,4 @@
-// What all files of a process share, made with its first file.
+// What all files of a process share, created with the first file.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@ namespace penstock {
 
 class ByteFile;
 
-/// Lives until the process ends: exit() and MPI_Finalize see to its data (finish_process), and
-/// forked children have an empty one. Whoever opens a file hands it down; nothing below asks for
-/// it.
+/// Lives until the process ends: exit() and MPI_Finalize write its data (finish_process), and
+/// forked children get an empty one. It is passed down when a file is opened; nothing below calls
+/// this.
 BackgroundIo& background_of_process();
 
-/// By each file that is open in this process.
+/// Called by each file that is open in this process.
 void note_open(ByteFile& file);
 void note_closed(ByteFile& file) noexcept;
-/// At the end of the process, or of MPI in it: what files have begun in threads is ended as far as
-/// that needs no call, and what is queued is written. Tells on stderr what the program has not
-/// asked for.
+/// At the end of the process, or of MPI in it: ends the work of files' threads as far as that needs
+/// no call, and writes what is queued. Reports unretrieved errors on stderr.
 void finish_process() noexcept;
 
-/// What is told all that happens with a file; null where the process keeps no trace.
+/// The listener for all events of a file; null if the process writes no trace.
 Listener* listener_of(const std::string& path);
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// A file that replaces another (OpenFlag::replace): rank 0 makes it when it is opened, and when all
-// ranks have closed it, renames it. Where any rank could not write or sync something, it does not.
+// A file that replaces another (OpenFlag::replace): rank 0 creates it on opening and renames it
+// when all ranks have closed it, unless a rank failed to write or sync.
 #include "file/byte_file.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/drive.hpp"
@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// Of a close that has replaced nothing. After a disagreement the file is still open.
+/// For a close that has replaced nothing. After a disagreement the file is still open.
 Error in_whole_words(const Error& error, const std::string& path) {
   if (error.error_class() == ErrorClass::disagreement) return error;
   return Error::from_rank(error.rank(), error.error_class(),
@@ -28,8 +28,8 @@ void ByteFile::make_replacement() {
   open_path_ = replacement_->path();
 }
 
-/// Behind all that this rank has queued: most of what it has written is on the device when the
-/// ranks meet. A failure is kept, since the system reports it once.
+/// Behind all that this rank has queued: most of it is on the device when the ranks meet. A failure
+/// is kept, since the system reports it once.
 void ByteFile::sync_in_background() {
   ++counts_.other_calls;
   IoUnit unit;
@@ -40,10 +40,10 @@ void ByteFile::sync_in_background() {
   buffered_->submit(std::move(unit));
 }
 
-/// What forbids it on this rank: for the meeting of close. Otherwise all that this rank has written
-/// is on the device.
+/// This rank's error, for the agreement of close. Otherwise all that it has written is on the
+/// device.
 std::optional<Error> ByteFile::ready_to_replace() {
-  file_->failure_to_tell();
+  file_->unreported_failure();
   if (file_->damage) return file_->damage;
   if (sync_failure_) return sync_failure_;
   return attempt([&] {
@@ -54,7 +54,7 @@ std::optional<Error> ByteFile::ready_to_replace() {
   });
 }
 
-/// The meeting of close, and the replacement where nothing forbids it.
+/// The agreement of close, and the replacement if no rank has an error.
 void ByteFile::replace(const Channel& channel) {
   const std::optional<Error> error = attempt([&] {
     meet(channel, {}, ready_to_replace());
@@ -64,7 +64,7 @@ void ByteFile::replace(const Channel& channel) {
   put_in_place(channel);
 }
 
-/// All ranks have written all: rank 0 puts it in place.
+/// All ranks have written everything: rank 0 puts the file in place.
 void ByteFile::put_in_place(const Channel& channel) {
   const std::optional<Error> error = attempt([&] {
     if (!replacement_) return;

@@ -16,7 +16,7 @@ void write_header(Storage& storage, const std::string& path, const Described& de
 }
 
 /// What has to be restored after a failure: the size, and the bytes that the new header overwrites.
-/// Restores them through a posix storage of its own: the file's device may be what has failed.
+/// Restores them through a separate posix storage, since the file's device may be what has failed.
 class OldContent {
  public:
   OldContent(const std::string& path, std::int64_t size, Extent header)
@@ -39,9 +39,9 @@ class OldContent {
   std::vector<std::byte> bytes_;
 };
 
-/// Replaces the old bytes by zeros and frees their space, the header left as it is. Where the file
-/// system cannot punch holes, the file is cut to 0 bytes and extended again, and the header is
-/// written again; if one of these fails, the old content is lost.
+/// Replaces the old bytes by zeros and frees their space, except for the header. If the file system
+/// cannot punch holes, the file is cut to 0 bytes and extended again, and the header is rewritten;
+/// if one of these fails, the old content is lost.
 void drop(OldContent& old, const std::string& path, const Described& described, std::int64_t end) {
   Storage& storage = old.storage();
   const std::int64_t header_end =
@@ -54,7 +54,7 @@ void drop(OldContent& old, const std::string& path, const Described& described, 
   write_header(storage, path, described);
 }
 
-/// `work` on the file, which is as it was where that throws.
+/// Runs `work` on the file, and restores it if that throws.
 template <class Work>
 OldContent change(const std::string& path, const Described& described, std::int64_t size,
                   Work&& work) {

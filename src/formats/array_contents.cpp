@@ -15,7 +15,7 @@ namespace penstock {
 
 std::vector<Common> ArrayContents::common() const {
   return {{"mode", std::string(to_string(mode_))},
-          {"shape", told_shape(given_.shape)},
+          {"shape", shape_text(given_.shape)},
           {"dtype", given_.dtype + " (" + std::to_string(given_.element_size) + " bytes)"},
           {"order", given_.order ? std::string(to_string(*given_.order)) : "auto"},
           {"offset", std::to_string(given_.offset)},
@@ -43,14 +43,14 @@ void ArrayContents::find(Storage& storage) {
                    : describe_existing(storage, path_, given_, mode_ == Mode::read_write);
 }
 
-/// The header is written and the size set.
+/// Writes the header and sets the size.
 void ArrayContents::change(Storage& storage) {
   const std::int64_t end = layout().extent().end;
   if (mode_ == Mode::replace || mode_ == Mode::create_new) {
     fill_new(storage, path_, described_, end);
   } else if (mode_ == Mode::create) {
     make_anew(storage, path_, described_, end);
-    remove_attributes(path_);  // of what was there before
+    remove_attributes(path_);  // of the previous file
   } else {
     extend(storage, path_, described_, end);
   }
@@ -80,12 +80,12 @@ Reshaped ArrayContents::reshaped(std::vector<std::int64_t> shape) const {
   return {std::move(shape), layout.units(), std::make_unique<ContiguousDataset>(layout)};
 }
 
-/// Of bare elements the size of the file tells.
-bool ArrayContents::is_sealed() const {
-  return described_.spec.container != Container::npy || sealed_shape_ == described_.spec.shape;
+/// A raw file has no metadata but its size.
+bool ArrayContents::metadata_is_current() const {
+  return described_.spec.container != Container::npy || written_shape_ == described_.spec.shape;
 }
 
-void ArrayContents::seal(Storage& storage) {
+void ArrayContents::update_metadata(Storage& storage) {
   const Transfer done = write_fully(storage, header_of(described_, path_), described_.spec.offset);
   if (done.error != 0) throw_errno("writing the header of", path_, -done.error);
 }

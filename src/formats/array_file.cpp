@@ -63,12 +63,12 @@ ArrayFile::Impl::Impl(BackgroundIo& background, Communicator comm,
       file_(background, std::move(comm), path, open_flag_of(mode), *contents_, hints),
       dataset_(contents_->dataset()),
       calls_(file_, *dataset_) {
-  contents_->mark_sealed();
-  if (contents_->must_seal()) file_.seal_with(*contents_);
+  contents_->mark_metadata_current();
+  if (contents_->maintains_metadata()) file_.maintain(*contents_);
 }
 
 std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units) {
-  Demand whole;  // how many they are may depend on how much there is to write
+  Demand whole;  // the number of aggregators may depend on the number of bytes
   whole.begin = units.all.begin;
   whole.end = units.all.end;
   whole.bytes = units.all.length();
@@ -101,7 +101,7 @@ std::shared_ptr<ByteFile::Begun> ArrayFile::Impl::begin(Direction direction,
   return calls_.begin(direction, background, call);
 }
 
-/// The ranks agree before anything is longer; where the write fails, on all of them, nothing is.
+/// The ranks agree before anything grows; if the write fails, on all of them, nothing has grown.
 void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
   const CallGate::Pass pass = file_.admit();
   file_.require_open();
@@ -119,7 +119,7 @@ void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
           .request(Direction::write,
                    ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
   file_.extend({before.all.end, longer ? longer->units.all.end : before.all.end}, request.error);
-  use_units(longer->units);  // there is one: the ranks have agreed that nothing is wrong
+  use_units(longer->units);  // set: the ranks have agreed that there is no error
   try {
     calls_.transfer(std::move(request));
   } catch (...) {
@@ -198,7 +198,7 @@ void ArrayFile::Impl::set_attributes(const std::string& json, const Error* found
 ArrayFile ArrayFile::open(MPI_Comm comm, const std::filesystem::path& path, Mode mode,
                           const ArraySpec& spec, const Hints& hints, const Error* found) {
   if (found != nullptr)
-    on_first_rank(comm, path.c_str(), {}, found);  // nothing but to throw it everywhere
+    on_first_rank(comm, path.c_str(), {}, found);  // only to throw it on all ranks
   return ArrayFile(owned_by_process<Impl>(background_of_process(), Communicator(comm), path,
                                           settled_mode(comm, path, mode), spec, hints));
 }

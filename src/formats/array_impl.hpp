@@ -9,12 +9,12 @@
 namespace penstock {
 
 OpenFlag open_flag_of(Mode mode) noexcept;
-/// Who touches the file in collective calls about all of `units`.
+/// The ranks that access the file in collective calls on all of `units`.
 std::vector<int> aggregator_ranks(const ByteFile& file, const FileUnits& units);
 
 class ArrayFile::Impl {
  public:
-  /// `background`: of the process.
+  /// `background`: the process's.
   Impl(BackgroundIo& background, Communicator comm, const std::filesystem::path& path, Mode mode,
        const ArraySpec& spec, const Hints& hints);
 
@@ -25,7 +25,7 @@ class ArrayFile::Impl {
   template <class View>
   std::shared_ptr<ByteFile::Begun> begin(Direction direction, std::optional<Background> background,
                                          const ArrayCall<View>& call);
-  /// What is no matter of arrays.
+  /// The file without its array.
   ByteFile& bytes() noexcept { return file_; }
   const ByteFile& bytes() const noexcept { return file_; }
   const ArraySpec& spec() const { return contents_->described().spec; }
@@ -36,13 +36,13 @@ class ArrayFile::Impl {
   template <class View>
   void transfer_placed(Direction direction, ArrayCall<View> call);
   std::string attributes();
-  /// `found`: what is wrong with it already.
+  /// `found`: an error found by the caller.
   void set_attributes(const std::string& json, const Error* found);
 
  private:
-  /// What calls before it hold back is in the file then.
+  /// Brings what earlier calls have kept back into the file.
   void settle_before(CallKind kind);
-  /// Of an array that becomes longer.
+  /// For an array that grows.
   void use_units(const FileUnits& units);
   void check_places(std::span<const ArrayPlace> places, std::size_t parts) const;
 

@@ -26,7 +26,7 @@ bool is_there(const std::string& name) {
   return ::stat(name.c_str(), &status) == 0;
 }
 
-/// The name of what was prepared for the file as it is; empty where nothing was.
+/// The name of the record prepared for the file at this path; empty if there is none.
 std::string prepared_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {};
@@ -38,7 +38,7 @@ void remove(const std::string& name) {
   if (::unlink(name.c_str()) != 0 && errno != ENOENT) throw_errno("removing", name, -errno);
 }
 
-/// A new record, with the permissions of the file at `like`, in the place of what `name` is.
+/// Writes a new record, with the permissions of the file at `like`, in place of `name`.
 void write_record(const std::string& path, const std::string& like, const std::string& text,
                   const std::string& name) {
   Replacement record(record_of(path), {.like = like});

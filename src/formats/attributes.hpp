@@ -1,10 +1,10 @@
-// The record of attributes that lies beside a file, as "field.npy.attrs.json": JSON text, which is
+// The attributes of a file, in a file beside it, as "field.npy.attrs.json": JSON text, which is
 // replaced as a whole.
 //
-// A file that is replaced changes together with its record, although these are two: before, the new
-// record is written under a name that ends in the new file's inode, as "field.npy.attrs.json.1234".
-// Such a record counts once the file has that inode, and takes the other's name afterwards. An
-// empty one says that there are no attributes.
+// When a file is replaced, its attributes change at the same moment, although they are in another
+// file: the new record is first written under a name that ends in the new file's inode, as
+// "field.npy.attrs.json.1234". Such a record is valid once the file has that inode, and gets the
+// normal name afterwards. An empty one means no attributes.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace penstock {
 
-/// Empty where there is none. Throws Error(storage).
+/// Empty if there are none. Throws Error(storage).
 std::string read_attributes(const std::string& path);
-/// Whoever reads it meanwhile, or after a crash, has the old record or the new one. Where it throws
+/// Concurrent readers, and readers after a crash, get the old record or the new one. If it throws
 /// Error(storage), the old one stays.
 void replace_attributes(const std::string& path, const std::string& text);
-/// Where there is one. Throws Error(storage).
+/// If there is one. Throws Error(storage).
 void remove_attributes(const std::string& path);
 
-/// What will be the record once the file at `new_path` has taken the place of the one at `path`.
-/// Throws Error(storage).
+/// Prepares the record for when the file at `new_path` has replaced the one at `path`. Throws
+/// Error(storage).
 void prepare_attributes(const std::string& path, const std::string& new_path,
                         const std::string& text);
-/// What was prepared for the inode that the file has gets the record's name. Throws Error(storage).
+/// Gives the record prepared for the file's inode its normal name. Throws Error(storage).
 void settle_attributes(const std::string& path);
-/// What was prepared for a file that did not take that place.
+/// Removes what was prepared for a replacement that did not happen.
 void forget_attributes(const std::string& path, std::uint64_t inode) noexcept;
 
 }  // namespace penstock

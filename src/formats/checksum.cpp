@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-/// The remainder of a message that is zeros but for some runs, which come in their order.
+/// The remainder of a message of zeros with some runs of other bytes, which are added in order.
 class Remainder {
  public:
   void add(const Batch& batch) {
@@ -30,7 +30,7 @@ class Remainder {
     at_ = place;
   }
 
-  ZeroBytes zeros_{0};  // of the last gap: most are alike
+  ZeroBytes zeros_{0};  // for the last gap: most are alike
   std::int64_t at_ = 0;
   std::uint32_t value_ = 0;
 };

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-/// Strides of memory that must have room for the section, which has this shape.
+/// Strides of memory that must hold the section, which has this shape.
 std::vector<std::int64_t> strides_of_dense(Order order, const Section& section,
                                            const std::vector<std::int64_t>& shape,
                                            std::int64_t element_size, std::size_t size_bytes) {

@@ -1,5 +1,5 @@
-// Dataset: an array as a file holds it: from sections to bytes. DatasetCalls: what a program asks
-// of one, as requests to its file.
+// Dataset: converts sections of an array in a file to bytes. DatasetCalls: turns a program's calls
+// on one into requests to its file.
 #pragma once
 
 #include <penstock/array_file.hpp>
@@ -15,10 +15,10 @@ class Dataset {
 
   const std::vector<std::int64_t>& shape() const noexcept { return shape_; }
   std::int64_t element_size() const noexcept { return element_size_; }
-  /// Of elements in the file, and in memory without strides.
+  /// Order of elements in the file, and in memory without strides.
   Order order() const noexcept { return order_; }
 
-  /// Adds the bytes of a section that fits the shape and has an element, and where they are in
+  /// Adds the bytes of a section, which must fit the shape and not be empty, and their places in
   /// memory: `base` is its first element, `strides` are bytes.
   virtual void lower(const Section& section, std::byte* base,
                      const std::vector<std::int64_t>& strides, std::vector<FilePattern>& file,
@@ -36,7 +36,7 @@ class Dataset {
   Order order_;
 };
 
-/// All elements one after the other.
+/// All elements contiguously.
 class ContiguousDataset final : public Dataset {
  public:
   explicit ContiguousDataset(ArrayLayout layout)
@@ -50,39 +50,39 @@ class ContiguousDataset final : public Dataset {
 
 ArrayLayout layout_of(const ArrayPlace& place);
 
-/// Strides of a part's memory, whose elements have that many bytes; throws where it does not fit
-/// the section.
+/// Strides of a part's memory, for elements of that size; throws if it does not fit the section.
 template <class View>
 std::vector<std::int64_t> memory_strides(const Dataset& dataset, const Part<View>& part,
                                          std::int64_t element_size);
 
-/// What a program passes to a read or a write; `found`: what a binding has found wrong with it.
+/// The arguments of a read or a write; `found`: an error found by a binding.
 template <class View>
 struct ArrayCall {
   std::span<const Part<View>> parts;
   const Hints* hints = nullptr;
   const Error* found = nullptr;
-  std::shared_ptr<const void> keeps;  // what owns the memory, which the operation holds
-  /// Of each part the array that it is about; none: all are about the dataset.
+  std::shared_ptr<const void> keeps;  // owner of the memory, kept by the operation
+  /// The array of each part; empty: all are parts of the dataset.
   std::span<const ArrayPlace> places = {};
 };
 
 class DatasetCalls {
  public:
-  /// Both must outlive this. `region`: of the file that the dataset is; null: all of it.
+  /// Both must outlive this object. `region`: the part of the file with the dataset; null: all of
+  /// it.
   DatasetCalls(ByteFile& file, const Dataset& dataset,
                std::shared_ptr<const Region> region = nullptr)
       : file_(file), dataset_(&dataset), region_(std::move(region)) {}
-  /// Another one from now on, which must outlive this.
+  /// Uses another dataset from now on, which must outlive this object.
   void show(const Dataset& dataset) noexcept { dataset_ = &dataset; }
 
   template <class View>
   void transfer(Direction direction, const ArrayCall<View>& call);
-  /// No background: it is not known, as `call.found` says.
+  /// No background: the mode is unknown, and `call.found` is the error.
   template <class View>
   std::shared_ptr<ByteFile::Begun> begin(Direction direction, std::optional<Background> background,
                                          const ArrayCall<View>& call);
-  /// What this rank asks for, and what is wrong with it.
+  /// This rank's request, and any error in it.
   template <class View>
   ByteRequest request(Direction direction, const ArrayCall<View>& call) const;
   void transfer(ByteRequest request);

@@ -21,7 +21,7 @@ inline constexpr bool is_complex = false;
 template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
 
-/// 0: whole numbers; those of a higher rank hold those of a lower one, but for digits.
+/// 0: integers; kinds of a higher rank can hold those of a lower one, apart from precision.
 template <class T>
 constexpr int rank_of() {
   return is_complex<T> ? 2 : std::is_floating_point_v<T> ? 1 : 0;
@@ -38,7 +38,7 @@ constexpr bool keeps_all() {
            (std::is_unsigned_v<From> || std::is_signed_v<To>);
 }
 
-/// Bytes of a number, or of each of the two of a complex one.
+/// Size of a number, or of each of the two of a complex one.
 template <class T>
 inline constexpr std::size_t part_size = is_complex<T> ? sizeof(T) / 2 : sizeof(T);
 
@@ -182,7 +182,7 @@ bool convert(const std::vector<std::int64_t>& shape, const ElementView<const std
              const ElementView<std::byte>& to) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
   const ConvertRow work = find_row(from.kind, to.kind);
-  // Along the dimension in which the target is dense, if there is one.
+  // Inner loop along the dimension in which the target is dense, if there is one.
   std::size_t inner = shape.size() - 1;
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (to.strides[d] == to.kind.size && shape[d] > 1) inner = d;

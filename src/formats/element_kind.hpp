@@ -1,4 +1,4 @@
-// Elements of known types, and from one type to another.
+// Element types, and conversion between them.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace penstock {
 
-/// A number of some size: kind as in NumPy's "<f8", size in bytes.
+/// A number: kind as in NumPy's "<f8", size in bytes.
 struct ElementKind {
   char kind = 'u';
   std::int64_t size = 1;
-  bool swapped = false;  // the other byte order than this machine's
+  bool swapped = false;  // not this machine's byte order
 
   friend bool operator==(const ElementKind&, const ElementKind&) = default;
 };
 
-/// With this machine's byte order where it names none: "f4" is "<f4" here.
+/// With this machine's byte order if none is given: "f4" is "<f4" here.
 std::string with_byte_order(const std::string& dtype);
-/// Nothing for types whose elements cannot be converted: texts, records, half and long floats.
+/// Nothing for types that cannot be converted: strings, records, half and long floats.
 std::optional<ElementKind> element_kind(const std::string& dtype);
 
 /// Elements in memory, `strides` in bytes.

@@ -1,4 +1,4 @@
-// Handles of what has begun on an open file.
+// Handles of operations on an open file.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace penstock {
 
-/// `owner`: who keeps the file. `at_end`: what wait() does, once, when the operation has ended.
+/// `owner`: keeps the file alive. `at_end`: called once by wait(), when the operation has ended.
 Handle handle_of(std::shared_ptr<void> owner, ByteFile& file,
                  std::shared_ptr<ByteFile::Begun> begun, std::function<void()> at_end = {});
-/// Of a close that has begun.
+/// For a close that has begun.
 Handle handle_of_close(std::shared_ptr<void> owner, ByteFile& file);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-std::string told_shape(const std::vector<std::int64_t>& shape) {
+std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "(";
   for (std::size_t d = 0; d < shape.size(); ++d)
     text += (d ? ", " : "") + (shape[d] == unlimited ? "unlimited" : std::to_string(shape[d]));
@@ -51,13 +51,13 @@ Described described_raw(const ArraySpec& spec) {
 void check_given(const ArraySpec& spec, const std::string& path) {
   if (spec.shape.empty())
     throw Error(ErrorClass::argument,
-                "'" + path + "': shape is needed, since the file does not tell it");
+                "'" + path + "': shape is needed, since the file does not contain it");
   if (spec.element_size == 0)
     throw Error(ErrorClass::argument,
-                "'" + path + "': dtype is needed, since the file does not tell it");
+                "'" + path + "': dtype is needed, since the file does not contain it");
 }
 
-/// As many as are whole in the file.
+/// The number of complete steps in the file.
 std::int64_t steps_in(std::int64_t size, const ArraySpec& spec) {
   const ArraySpec one = with_extent(spec, spec.order.value_or(Order::c), 1);
   const ArrayLayout layout{one.shape, one.element_size, Order::c, spec.offset};
@@ -81,7 +81,7 @@ std::vector<std::byte> read_bytes(Storage& storage, std::int64_t offset, std::in
   return bytes;
 }
 
-/// What the user gave must be what the file says.
+/// What the user passed must match the file.
 void check_against(const npy::Header& header, const ArraySpec& given, const std::string& path) {
   const auto differ = [&](const std::string& what, const std::string& file,
                           const std::string& user) {
@@ -92,7 +92,7 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
   };
   if (!given.shape.empty() && !std::equal(given.shape.begin(), given.shape.end(),
                                           header.shape.begin(), header.shape.end(), agrees))
-    differ("shape", text_of(header.shape), told_shape(given.shape));
+    differ("shape", text_of(header.shape), shape_text(given.shape));
   if (!given.dtype.empty() && npy::canonical(given.dtype) != header.descr)
     differ("dtype", header.descr, given.dtype);
   if (given.element_size != 0 && given.element_size != header.element_size)

@@ -1,4 +1,4 @@
-// The words for how a file is opened, what it contains and what runs in the background.
+// Names of modes, containers and background options.
 #include "base/names.hpp"
 
 #include <penstock/array_file.hpp>

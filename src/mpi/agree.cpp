@@ -14,8 +14,8 @@
 namespace penstock {
 namespace {
 
-/// Set in Ballot::call for an agreement that is not the entry of a call. Where one rank is at the
-/// entry of a call and another at its exit, what they compare differs, and both find out.
+/// Set in Ballot::call for an agreement that is not on entry of a call. If one rank is at the entry
+/// of a call and another at its exit, their values differ, and both get an error.
 constexpr std::int64_t leaving = std::int64_t{1} << 62;
 
 Ballot ballot_of(const Channel& channel, const std::optional<Error>& error) {
@@ -39,7 +39,7 @@ std::uint64_t hash_of(const std::vector<Common>& common) {
   return sum;
 }
 
-/// Of any length, from one rank to all.
+/// A text of any length, from one rank to all.
 Task<std::string> shared_text(const Channel& channel, int root, std::string text) {
   auto size = static_cast<std::int64_t>(text.size());
   co_await broadcast(channel, std::as_writable_bytes(std::span(&size, 1)), root);
@@ -55,7 +55,7 @@ std::string place_of(const Channel& channel) {
   return "'" + channel.path + "'" + (known ? ", " + Call{channel.call.kind}.text() : "") + ": ";
 }
 
-/// What is wrong with an argument is known to those who check it, the file and the call here.
+/// The checker of an argument knows only the argument; the file and the call are added here.
 std::string words_of(const Channel& channel, const Error& error) {
   const std::string words = error.what();
   const bool of_argument =
@@ -64,7 +64,7 @@ std::string words_of(const Channel& channel, const Error& error) {
   return place_of(channel) + words;
 }
 
-/// The same on every rank, the failing one included: people compare outputs of ranks.
+/// The same message on every rank, including the failing one: users compare outputs of ranks.
 Task<> throw_everywhere(const Channel& channel, int rank, const std::optional<Error>& own) {
   const bool mine = channel.comm.rank() == rank && own;
   std::array<std::int64_t, 3> numbers{};
@@ -110,7 +110,7 @@ Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine
   const std::vector<Common> other = unpacked(co_await shared_text(channel, rank, packed(mine)));
   std::size_t i = 0;
   while (i + 1 < std::min(first.size(), other.size()) && first[i].value == other[i].value) ++i;
-  // Where the paths differ, they are what is reported.
+  // If the paths differ, the message reports them.
   const std::string place = first[i].name == "path" ? "" : place_of(channel);
   throw Error::from_rank(rank, ErrorClass::disagreement,
                          place + "ranks disagree on " + first[i].name + ": rank 0 passed " +
@@ -126,7 +126,7 @@ Task<> throw_other_value(const Channel& channel, const std::vector<Common>& mine
   const auto opens = [](std::int64_t call) {
     return Call::from_code(call & ~leaving).kind == CallKind::open;
   };
-  // Who opens may mean another file than who does not.
+  // A rank that opens a file may mean another one than a rank in a call.
   const bool one_file = !channel.path.empty() && !opens(all.call) && !opens(all.other_call);
   const std::string rank = std::to_string(all.other_call_at);
   throw Error::from_rank(
@@ -142,11 +142,11 @@ Task<Ballot> agree(const Channel& channel, const Entry& entry) {
   Ballot all = ballot_of(channel, entry.error);
   all.demand = entry.demand;
   all.common = hash_of(entry.common);
-  all.lanes = entry.lanes;
+  all.endpoints = entry.endpoints;
   if (!channel.comm.alone()) all = co_await reduce(channel, all);
   if (all.other_call_at >= 0) throw_other_call(channel, all);
-  // Errors are looked at before common values: a rank that brings an error may have no common
-  // values, which must not be reported as a disagreement.
+  // Errors are handled before common values: a rank with an error may have no common values, which
+  // must not be reported as a disagreement.
   if (all.error_class != 0)
     co_await throw_everywhere(channel, static_cast<int>(all.error_rank), entry.error);
   if (all.other_common_at >= 0)
@@ -154,7 +154,7 @@ Task<Ballot> agree(const Channel& channel, const Entry& entry) {
   co_return all;
 }
 
-/// For reduce(), inside of a call.
+/// For reduce(), within a call.
 Ballot inner_ballot_of(const Channel& channel, const std::optional<Error>& error) {
   Ballot ballot = ballot_of(channel, error);
   ballot.call |= leaving;
@@ -168,9 +168,9 @@ Task<Demand> agree_on_entry(const Channel& channel, const Entry& entry) {
   co_return all.demand;
 }
 
-Task<FreeLanes> agree_on_opening(const Channel& channel, const Entry& entry) {
+Task<FreeEndpoints> agree_on_opening(const Channel& channel, const Entry& entry) {
   const Ballot all = co_await agree(channel, entry);
-  co_return all.lanes;
+  co_return all.endpoints;
 }
 
 Task<> agree_on_exit(const Channel& channel, const std::optional<Error>& error) {
@@ -181,10 +181,10 @@ Task<> agree_on_exit(const Channel& channel, const std::optional<Error>& error) 
     co_await throw_everywhere(channel, static_cast<int>(all.error_rank), error);
 }
 
-Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
-                      std::string& text) {
-  // The text's size and as much of the text as fits travel with the ballot; only a longer text
-  // costs a broadcast.
+Task<> agree_and_share(const Channel& channel, const std::optional<Error>& error,
+                       std::string& text) {
+  // The ballot carries the text's size and as much of the text as fits; only a longer text needs a
+  // broadcast.
   std::array<std::byte, most_aboard> aboard{};
   std::uint64_t size = text.size();
   constexpr std::size_t room = most_aboard - sizeof size;
@@ -197,15 +197,15 @@ Task<> agree_and_tell(const Channel& channel, const std::optional<Error>& error,
   if (channel.comm.alone()) co_return;
   std::memcpy(&size, aboard.data(), sizeof size);
   text.resize(size);
-  const std::size_t told = std::min<std::size_t>(size, room);
-  std::memcpy(text.data(), aboard.data() + sizeof size, told);
-  const std::span<std::byte> rest = std::as_writable_bytes(std::span(text)).subspan(told);
+  const std::size_t received = std::min<std::size_t>(size, room);
+  std::memcpy(text.data(), aboard.data() + sizeof size, received);
+  const std::span<std::byte> rest = std::as_writable_bytes(std::span(text)).subspan(received);
   if (!rest.empty()) co_await broadcast(channel, rest, 0);
 }
 
 Task<bool> any_rank(const Channel& channel, bool here) {
   Ballot mine = inner_ballot_of(channel, std::nullopt);
-  mine.demand.words = here ? 1 : 0;  // joining demands keeps the largest of all ranks
+  mine.demand.words = here ? 1 : 0;  // joining demands takes the largest of all ranks
   const Ballot all = co_await reduce(channel, mine);
   if (all.other_call_at >= 0) throw_other_call(channel, all);
   co_return all.demand.words != 0;

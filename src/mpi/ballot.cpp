@@ -32,8 +32,8 @@ void Ballot::join(const Ballot& higher) {
     other_call = higher.other_call;
   }
   gone = std::max(gone, higher.gone);
-  lanes.idle &= higher.lanes.idle;
-  lanes.vacant &= higher.lanes.vacant;
+  endpoints.idle &= higher.endpoints.idle;
+  endpoints.vacant &= higher.endpoints.vacant;
   if (other_common_at < 0)
     other_common_at = higher.common != common ? higher.first_rank : higher.other_common_at;
 }
@@ -57,7 +57,7 @@ std::vector<std::byte> packed(const Ballot& ballot, std::span<const std::byte> a
   return bytes;
 }
 
-/// The bytes that travel with the ballot of the lower ranks are kept.
+/// The bytes attached by the lowest rank are kept.
 void join_packed(std::span<std::byte> lower, std::span<const std::byte> higher) {
   Ballot joined = ballot_in(lower.data());
   joined.join(ballot_in(higher.data()));
@@ -65,7 +65,7 @@ void join_packed(std::span<std::byte> lower, std::span<const std::byte> higher) 
 }
 
 /// Ranks of a node write their ballots into their mailboxes; one rank of each node exchanges
-/// messages. Nodes come in the order of their lowest ranks, so that rank 0 is always the lowest.
+/// messages. Nodes are ordered by their lowest ranks, so that rank 0 is always the lowest.
 Task<Ballot> reduce_in_teams(const Channel& channel, Ballot mine, std::span<std::byte> aboard) {
   Team& team = *channel.comm.team();
   const int slot = channel.slot();
@@ -84,7 +84,8 @@ Task<Ballot> reduce_in_teams(const Channel& channel, Ballot mine, std::span<std:
   }
   mine.gone = team.gone();
   if (!team.leads()) co_return mine;
-  std::vector<std::byte> all = packed(mine, aboard);  // the other nodes cannot see it
+  // Copied: other nodes have no access to the mailbox.
+  std::vector<std::byte> all = packed(mine, aboard);
   co_await join_over_nodes(channel, all, join_packed);
   co_return ballot_in(all.data());
 }
@@ -119,11 +120,11 @@ void leave_for_good(const Channel& channel, std::int64_t before) noexcept {
   if (!speaks) return;
   Ballot ballot;
   ballot.first_rank = ballot.gone = comm.rank();
-  // This function must not throw. Where it cannot tell the others, they wait, and report after
+  // This function must not throw. If it cannot notify the other ranks, they wait, and report after
   // PENSTOCK_PATIENCE who is missing.
   static_cast<void>(attempt([&] {
     for (std::int64_t call = channel.number - before; call <= channel.number; ++call)
-      tell_nodes({comm, channel.path, channel.call, call}, packed(ballot, {}));
+      notify_nodes({comm, channel.path, channel.call, call}, packed(ballot, {}));
   }));
 }
 

@@ -21,7 +21,7 @@ struct Known {
   int parts = 1;
 };
 
-/// What long double is in memory: where it is binary128 or double already, it is only swapped.
+/// Format of long double in memory: if it is binary128 or double already, it is only swapped.
 constexpr Family long_double = LDBL_MANT_DIG == 64 ? Family::extended : Family::floating;
 constexpr Family wide = std::is_signed_v<wchar_t> ? Family::integer : Family::natural;
 
@@ -81,7 +81,7 @@ void add_of_fortran(std::vector<Known>& list) {
   list.insert(list.end(), std::begin(known), std::end(known));
 }
 
-/// Those that a library may leave out; where it does, the macro is missing or a null handle.
+/// Types that a library may lack: then the macro is missing or a null handle.
 void add_optional(std::vector<Known>& list) {
   const Known known[] = {
 #ifdef MPI_INTEGER1
@@ -140,7 +140,7 @@ void add_optional(std::vector<Known>& list) {
   list.insert(list.end(), std::begin(known), std::end(known));
 }
 
-/// Bytes of what the library has for it; 0: it has none.
+/// Size of the type in this library; 0: it has none.
 int bytes_of(MPI_Datatype type) {
   int size = 0;
   if (type == MPI_DATATYPE_NULL || MPI_Type_size(type, &size) != MPI_SUCCESS) return 0;
@@ -153,7 +153,7 @@ BasicType as_known(const Known& known, int size) {
   basic.native = checked_cast<std::uint8_t>(size / known.parts);
   basic.external = checked_cast<std::uint8_t>(known.external);
   basic.family = known.family;
-  // A library's float of another size than the standard's table has no conversion here.
+  // If a library's float has another size than the standard's table, there is no conversion.
   if (known.family == Family::floating && basic.native != basic.external)
     basic.family = Family::unknown;
   return basic;
@@ -214,7 +214,7 @@ BasicType f90_real(std::int64_t precision, std::int64_t range, int parts, std::i
   const int external = precision > 15 || range > 307 ? 16 : precision > 6 || range > 37 ? 8 : 4;
   BasicType basic = as_known({MPI_DATATYPE_NULL, Family::floating, external, parts},
                              checked_cast<int>(native) * parts);
-  // Up to 18 digits a Fortran compiler takes the x87 format, beyond that binary128.
+  // Up to 18 digits Fortran compilers use the x87 format, beyond that binary128.
   if (basic.native == 16 && precision <= 18) basic.family = long_double;
   return basic;
 }

@@ -1,6 +1,6 @@
-// Basic types: the predefined datatypes that others are made of, with what each is in memory and in
-// external32 (MPI 4.1, section 14.5.2). Which of them exist, and their handles, differ between MPI
-// libraries.
+// Basic types: the predefined datatypes that others are made of, with their formats in memory and
+// in external32 (MPI 4.1, section 14.5.2). Which of them exist, and their handles, differ between
+// MPI libraries.
 #pragma once
 
 #include <mpi.h>
@@ -15,12 +15,12 @@ namespace penstock {
 struct BasicType {
   enum class Family : std::uint8_t {
     bytes,     // the same everywhere
-    integer,   // with a sign, two's complement
-    natural,   // without one
+    integer,   // signed, two's complement
+    natural,   // unsigned
     logical,   // 0 is false, everything else is true
     floating,  // IEEE, of the same size in memory
-    extended,  // the 80 bits of x87 in memory, binary128 in external32
-    unknown,   // external32 does not have it
+    extended,  // x87's 80 bits in memory, binary128 in external32
+    unknown,   // not in external32
   };
   Family family = Family::bytes;
   std::uint8_t parts = 1, native = 1, external = 1;
@@ -35,26 +35,26 @@ struct PredefinedType {
   BasicType basic;
 };
 
-/// A value and an index, as MPI_MINLOC takes them: a C struct of both, with its gap.
+/// A value and an index, as MPI_MINLOC takes them: a C struct of both, including padding.
 struct PairType {
   MPI_Datatype type, value, index;
 };
 
 /// Those that this MPI library has, in the order of their handles (std::less). MPI must have been
-/// started.
+/// initialised.
 std::span<const PredefinedType> predefined_types();
 std::span<const PairType> pair_types();
 
-/// For a predefined type that is none of these: `size` bytes.
+/// For a predefined type that is not among these: `size` bytes.
 BasicType unknown_type(std::int64_t size);
 
-/// Of MPI_Type_create_f90_real (or _complex, with two parts) for `precision` decimal digits and
+/// For MPI_Type_create_f90_real (or _complex, with two parts) with `precision` decimal digits and
 /// numbers up to 10^range. `native`: bytes of a part.
 BasicType f90_real(std::int64_t precision, std::int64_t range, int parts, std::int64_t native);
 BasicType f90_integer(std::int64_t range, std::int64_t native);
 
-/// The bounds that MPI-1 put into a type map as elements of no size: null handles where the library
-/// does not have them any more.
+/// The bounds that MPI-1 put into a type map as elements of no size: null handles if the library
+/// has removed them.
 struct BoundMarkers {
   MPI_Datatype lower, upper;
 };

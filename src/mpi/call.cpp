@@ -54,7 +54,7 @@ InCall::~InCall() {
   Team* const team = comm_.team();
   if (team == nullptr) return;
   // Only if the mailbox still shows this call: another thread of this rank may have entered a call
-  // of this file meanwhile, and what it shows must stay.
+  // of this file meanwhile.
   std::int64_t mine = call_.code();
   team->own_mailbox().call.compare_exchange_strong(mine,
                                                    outer_ != nullptr ? outer_->call_.code() : 0);

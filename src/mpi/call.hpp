@@ -1,5 +1,5 @@
-// Call: which collective call of a file a rank is in. Ranks compare it whenever they meet, and it
-// is what is said of them when one waits too long (wait.hpp).
+// Call: the collective call of a file that a rank is in. Ranks compare it in every agreement, and
+// messages about long waits quote it (wait.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class CallKind : std::int32_t {
   open,
   write,
   read,
-  write_begin_none,  // with background none, storage, all: in the order of Background
+  write_begin_none,  // by background none, storage, all: in the order of Background
   write_begin_storage,
   write_begin_all,
   read_begin_none,
@@ -35,11 +35,11 @@ enum class CallKind : std::int32_t {
   on_first_rank,
   append,
   open_alone,  // without a communicator: refused
-  unknown,     // arguments that cannot be read: an error, in whatever call the others are
+  unknown,     // unreadable arguments: an error, whichever call the others are in
 };
 
-/// `number`: calls of one file are counted from 1, those on which the ranks did not agree left out.
-/// A wait has the number of the call that began the operation.
+/// `number`: calls of a file are counted from 1, without those on which the ranks disagreed. A wait
+/// has the number of the call that began the operation.
 struct Call {
   CallKind kind = CallKind::none;
   std::int64_t number = 0;
@@ -48,7 +48,7 @@ struct Call {
   static Call from_code(std::int64_t code) noexcept {
     return {static_cast<CallKind>(code & 0xff), code >> 8};
   }
-  /// "write (call 3)".
+  /// For messages: "write (call 3)".
   std::string text() const;
   friend bool operator==(const Call&, const Call&) = default;
 };
@@ -57,10 +57,10 @@ struct Call {
 /// first have to end operations in flight, which is a wait within it.
 class InCall {
  public:
-  /// Of a call that is this rank's alone: whom it waits for, in words; empty: for nobody.
+  /// For a call of this rank alone: describes what it waits for; empty: nothing.
   using Awaited = std::function<std::string()>;
 
-  /// `awaited`: none where the call is collective.
+  /// `awaited`: empty if the call is collective.
   InCall(const Communicator& comm, const std::string& path, Call call, Awaited awaited = {});
   InCall(const InCall&) = delete;
   ~InCall();
@@ -71,7 +71,7 @@ class InCall {
   const Awaited& awaited() const noexcept { return awaited_; }
   /// The number is known only when the ranks meet.
   void set_number(std::int64_t number) noexcept;
-  /// Tells the ranks of this node.
+  /// Makes it visible to the ranks of this node.
   void show() const noexcept;
 
   /// The innermost of this thread; null: none.

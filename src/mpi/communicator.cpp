@@ -23,7 +23,7 @@ bool runs() noexcept {
   return initialized && !finalized;
 }
 
-/// From the start of the program on.
+/// Installed at the start of the program.
 const bool watches_forks = ::pthread_atfork(nullptr, nullptr, [] {
                              if (runs()) forked = true;
                            }) == 0;
@@ -74,8 +74,11 @@ Communicator::Communicator(MPI_Comm comm) : user_(comm) {
   check(MPI_Comm_size(comm, &size_), "MPI_Comm_size");
 }
 
-Communicator::Communicator(int rank, int size, std::unique_ptr<Lane> lane)
-    : rank_(rank), size_(size), lane_(std::move(lane)), endpoint_(lane_.get()) {}
+Communicator::Communicator(int rank, int size, std::unique_ptr<FileEndpoint> endpoint)
+    : rank_(rank),
+      size_(size),
+      file_endpoint_(std::move(endpoint)),
+      endpoint_(file_endpoint_.get()) {}
 
 std::vector<int> Communicator::world_ranks() const {
   std::vector<int> ranks(static_cast<std::size_t>(size_)), in_world(ranks.size());
@@ -95,20 +98,20 @@ void Communicator::connect() {
   group_ = Group::of(user_);
   opening_ = std::unique_lock(group_->opening());
   group_->form(user_);
-  endpoint_ = &group_->entrance();
+  endpoint_ = &group_->opening_endpoint();
   if (const InCall* const in = InCall::current()) in->show();
 }
 
-FreeLanes Communicator::free_lanes(int most) const {
-  return group_ ? group_->free_lanes(most) : FreeLanes{};
+FreeEndpoints Communicator::free_endpoints(int most) const {
+  return group_ ? group_->free_endpoints(most) : FreeEndpoints{};
 }
 
-std::string Communicator::take_lane(const FreeLanes& all, int most) {
+std::string Communicator::take_endpoint(const FreeEndpoints& all, int most) {
   std::string why;
   if (alone()) return why;
-  lane_ = group_->take(user_, most, all, why);
+  file_endpoint_ = group_->take(user_, most, all, why);
   if (team() != nullptr) team()->clear_own_mailbox();
-  endpoint_ = lane_.get();
+  endpoint_ = file_endpoint_.get();
   if (const InCall* const in = InCall::current()) in->show();
   opening_.unlock();
   return why;
@@ -125,36 +128,38 @@ bool Communicator::idle_cores() const noexcept {
 }
 
 void Communicator::release() noexcept {
-  if (!lane_) return;
+  if (!file_endpoint_) return;
   endpoint_ = nullptr;
-  if (lane_->broken_off) group_->retire(std::move(lane_));
-  else group_->give_back(std::move(lane_));
-  group_.reset();  // if the user has freed the communicator, this may be the last reference
+  if (file_endpoint_->broken_off) group_->retire(std::move(file_endpoint_));
+  else group_->give_back(std::move(file_endpoint_));
+  group_.reset();  // may be the last reference if the user has freed the communicator
 }
 
 Communicator::~Communicator() {
-  if (lane_ && group_) group_->retire(std::move(lane_));
+  if (file_endpoint_ && group_) group_->retire(std::move(file_endpoint_));
 }
 
 void Communicator::check_usable() const {
   if (!is_broken_off()) return;
   throw Error(ErrorClass::state,
-              lane_ ? "an earlier call of this file was given up, since other ranks did not come "
-                      "to it; open the file again"
-                    : "an earlier open with this communicator was given up, since other ranks did "
-                      "not come to it; open files with another one, such as a duplicate of it");
+              file_endpoint_
+                  ? "an earlier call of this file was given up, since other ranks did not come "
+                    "to it; open the file again"
+                  : "an earlier open with this communicator was given up, since other ranks did "
+                    "not come to it; open files with another one, such as a duplicate of it");
 }
 
 void Communicator::throw_gone(int rank, const std::string& path) const {
   break_off();
   const std::string who = "rank " + std::to_string(rank);
-  // At the entrance ranks meet for nothing else than opening files.
+  // The opening endpoint is used only for opening files.
   const std::string text =
-      lane_ ? who + " has let go of '" + path +
-                  "' without closing it (after an exception, or at its end), and will not come to "
-                  "this call; the file cannot be used any more"
-            : who + " has ended MPI and will not come to this open of '" + path +
-                  "': all ranks of the communicator must open the file with it";
+      file_endpoint_
+          ? who + " has abandoned '" + path +
+                "' without closing it (after an exception, or at its end), and will not come to "
+                "this call; the file cannot be used any more"
+          : who + " has ended MPI and will not come to this open of '" + path +
+                "': all ranks of the communicator must open the file with it";
   throw Error::from_rank(rank, ErrorClass::state, text, path, -1, 0);
 }
 

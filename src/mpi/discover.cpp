@@ -7,8 +7,8 @@
 namespace penstock {
 namespace {
 
-/// Sends descriptors and receives those that arrive meanwhile. Words that are sent must stay
-/// allocated until all sends are complete.
+/// Sends descriptors and receives those that arrive meanwhile. The words sent must stay allocated
+/// until all sends are complete.
 class DescriptorExchange {
  public:
   DescriptorExchange(Transport& transport, int tag) : transport_(transport), tag_(tag) {}
@@ -17,8 +17,8 @@ class DescriptorExchange {
     for (Transport::Request& send : sends_) transport_.cancel(send);
   }
 
-  /// A synchronous send: it is complete only when the other rank has received it. So an agreement
-  /// that is begun afterwards ends only after every descriptor has arrived.
+  /// A synchronous send completes only when the other rank has received it. So an agreement that is
+  /// begun afterwards ends only after every descriptor has arrived.
   void send(const RequestDescriptor& descriptor) {
     sends_.push_back(transport_.send_synchronously(std::as_bytes(std::span(descriptor.words)),
                                                    descriptor.rank, tag_));

@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-/// Each rank passes descriptors with the ranks that they go to, and gets those that were sent to
-/// it, with the ranks that sent them, in rank order; one to itself is among them. Costs one message
-/// for each descriptor to another rank, and one agreement (Hoefler, Siebert, Lumsdaine:
-/// non-blocking consensus, PPoPP 2010). `tag` must differ between two exchanges of a channel.
+/// Each rank passes descriptors with their destination ranks, and gets those sent to it, with their
+/// source ranks, in rank order; including one to itself. Costs one message per descriptor to
+/// another rank, and one agreement (Hoefler, Siebert, Lumsdaine: non-blocking consensus, PPoPP
+/// 2010). `tag` must differ between two exchanges of a channel.
 Task<std::vector<RequestDescriptor>> exchange_descriptors(
     const Channel& channel, std::vector<RequestDescriptor> descriptors, int tag);
 

@@ -1,5 +1,5 @@
-// Driving: going on with tasks until they have ended, and sleeping while they cannot go on. The
-// only code in which a rank waits for another one.
+// drive(): resumes tasks until they have ended, and sleeps while they cannot progress. The only
+// code in which a rank waits for another one.
 #pragma once
 
 #include "base/task.hpp"
@@ -8,34 +8,34 @@
 
 namespace penstock {
 
-/// What going on has come to.
+/// Result of a step.
 struct Progress {
   bool over = false;
   bool moved = false;
-  Expect expect = Expect::ring;  // of what is waited for now
+  Expect expect = Expect::notification;  // what is waited for
 };
 
-/// Until `go_on`, which returns Progress, says that it is over. Throws Error(state) where the ranks
-/// do not come (wait.hpp).
-template <class GoOn>
-void drive_until(Bell& bell, bool crowded, GoOn&& go_on) {
+/// Calls `step`, which returns Progress, until it is over. Throws Error(state) if the ranks do not
+/// come (wait.hpp).
+template <class Step>
+void drive_until(Event& event, bool crowded, Step&& step) {
   for (Wait wait;;) {
-    const std::uint32_t heard = bell.heard();
-    const Progress progress = go_on();
+    const std::uint32_t seen = event.notifications();
+    const Progress progress = step();
     if (progress.over) return;
     if (progress.moved) {
       wait.restart();
       continue;
     }
     wait.may_throw(may_give_up(progress.expect));
-    bell.sleep(heard, wait, by_messages(progress.expect), !crowded);
+    event.sleep(seen, wait, by_messages(progress.expect), !crowded);
   }
 }
 
 template <class T>
-T drive(Bell& bell, bool crowded, Task<T> task) {
+T drive(Event& event, bool crowded, Task<T> task) {
   Running<T> running(std::move(task));
-  drive_until(bell, crowded, [&] {
+  drive_until(event, crowded, [&] {
     const std::int64_t before = running.steps();
     const bool over = running.advance();
     return Progress{over, running.steps() != before, running.expects()};
@@ -44,11 +44,11 @@ T drive(Bell& bell, bool crowded, Task<T> task) {
 }
 template <class T>
 T drive(Team& team, Task<T> task) {
-  return drive(team.own_mailbox().bell, team.crowded(), std::move(task));
+  return drive(team.own_mailbox().event, team.crowded(), std::move(task));
 }
 template <class T>
 T drive(const Communicator& comm, Task<T> task) {
-  return drive(comm.bell(), comm.crowded(), std::move(task));
+  return drive(comm.event(), comm.crowded(), std::move(task));
 }
 
 }  // namespace penstock

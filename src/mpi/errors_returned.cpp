@@ -5,8 +5,8 @@
 namespace penstock {
 namespace {
 
-/// MPICH has the handler of MPI_COMM_WORLD called in place of one of MPI_COMM_SELF that was never
-/// set, and tells the latter as MPI_ERRORS_ARE_FATAL. Once it is set to that, it counts: the
+/// For a MPI_COMM_SELF whose handler was never set, MPICH calls the handler of MPI_COMM_WORLD, but
+/// returns MPI_ERRORS_ARE_FATAL as its handler. Setting that explicitly would take effect: the
 /// program's own errors would end it from then on.
 bool has_unset_handlers() {
   static const bool has = [] {

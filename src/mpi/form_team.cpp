@@ -1,4 +1,4 @@
-// How teams come into being.
+// How teams are set up.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-/// By messages: where a node has no memory in common yet.
+/// By messages, since a node has no shared memory yet.
 SharedSegment share_by_messages(MPI_Comm node, std::int64_t bytes, std::string& why) {
   int rank = 0;
   MPI_Comm_rank(node, &rank);
@@ -68,7 +68,7 @@ std::unique_ptr<Team> Team::of_nodes(MPI_Comm comm, std::string& why) {
   }
   std::byte* const rest = team->lay_out(std::move(segment), 1, 0, team->size_, team->rank_);
   if (has_table) team->map_ = RankMap::table(rest, team->comm_size_);
-  if (has_table) team->tell_nodes(comm, leaders);
+  if (has_table) team->share_table(comm, leaders);
   if (leaders != MPI_COMM_NULL) MPI_Comm_free(&leaders);
   Cores cores = Cores::own();
   drive(*team, team->join_notes(0, cores, [](Cores& all, const Cores& next) { all.join(next); }));
@@ -95,7 +95,7 @@ void Team::find_node(MPI_Comm comm, MPI_Comm node, MPI_Comm leaders) {
                       "MPI_Allgather");
 }
 
-/// Zeroed memory is a valid start for all of it. Returns what comes behind.
+/// Zeroed memory is a valid initial state for all of it. Returns the memory after it.
 std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int mailboxes,
                          int own_mailbox) noexcept {
   segment_ = std::move(segment);
@@ -108,7 +108,7 @@ std::byte* Team::lay_out(SharedSegment segment, int teams, int team, int mailbox
   return at + static_cast<std::size_t>(mailboxes) * sizeof(Mailbox);
 }
 
-/// Whether all ranks are where a formula says.
+/// Whether the placement of all ranks follows a formula.
 bool Team::find_formula(MPI_Comm comm) {
   int widest = size_;
   Communicator::check(MPI_Allreduce(MPI_IN_PLACE, &widest, 1, MPI_INT, MPI_MAX, comm),
@@ -122,9 +122,9 @@ bool Team::find_formula(MPI_Comm comm) {
   return fit[0] || fit[1];
 }
 
-/// Where there is no formula: everybody sends to rank 0 of the communicator, whose table the
-/// leaders pass on.
-void Team::tell_nodes(MPI_Comm comm, MPI_Comm leaders) {
+/// Without a formula: all ranks send to rank 0 of the communicator, whose table the leaders
+/// distribute.
+void Team::share_table(MPI_Comm comm, MPI_Comm leaders) {
   std::vector<int> all;
   const int mine[2] = {node_, rank_};
   if (leads()) all.resize(2 * static_cast<std::size_t>(comm_size_));
@@ -222,7 +222,7 @@ void Team::fill_table(const std::vector<int>& node_of) {
   map_.index();
 }
 
-/// Where blocks are split into blocks.
+/// For blocks that are split into blocks.
 std::optional<RankMap> Team::split_formula(int most) const {
   if (map_.is_table() || map_.rank_at({0, size_of(0) - 1}) != size_of(0) - 1) return std::nullopt;
   if (nodes_ > 1 && size_of(0) % most != 0) return std::nullopt;
@@ -231,7 +231,7 @@ std::optional<RankMap> Team::split_formula(int most) const {
 
 /// Teams are numbered by their lowest ranks, as their leaders are.
 void Team::split_table(const Team& whole, int most) {
-  std::vector<int> first{0};  // of each node's teams in `number`
+  std::vector<int> first{0};  // index in `number` of each node's first team
   for (int node = 0; node < whole.nodes_; ++node)
     first.push_back(first.back() + (whole.size_of(node) + most - 1) / most);
   std::vector<int> number(static_cast<std::size_t>(first.back()));

@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-/// Ranks of MPI_COMM_WORLD; 0: MPI does not run.
+/// Ranks of MPI_COMM_WORLD; 0: MPI is not running.
 int world_size() {
   int size = 0;
   if (Communicator::mpi_is_running()) MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -33,8 +33,7 @@ std::string library_version() {
   return line.substr(0, line.find(", package"));
 }
 
-// What launchers of MPI set: the number of ranks. PMIx, and launchers of clusters, may tell the
-// rank alone.
+// Set by MPI launchers: the number of ranks. PMIx and cluster launchers may set only the rank.
 constexpr const char* sizes_of_mpi[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"};
 constexpr const char* sizes_of_clusters[] = {"SLURM_STEP_NUM_TASKS", "FLUX_JOB_SIZE",
                                              "JSM_NAMESPACE_SIZE"};
@@ -53,9 +52,9 @@ std::optional<std::string> find_variable(Names names, long least) {
   return std::nullopt;
 }
 
-/// Where a launcher has started several processes. A launcher of MPI counts before the cluster's,
-/// which may have started the daemons of the former. SLURM_NTASKS is not looked at: a batch script
-/// has it, too, in which a program may well be alone.
+/// Whether a launcher has started several processes. An MPI launcher takes precedence over the
+/// cluster's, which may have started its daemons. SLURM_NTASKS is ignored: a batch script has it,
+/// too, where a program may well be alone.
 std::optional<std::string> launched() {
   if (const auto size = find_variable(sizes_of_mpi, 2)) return size;
   if (find_variable(sizes_of_mpi, 1)) return std::nullopt;
@@ -69,15 +68,15 @@ constexpr const char* pass_one =
 
 /// One of several processes that would write a file alone.
 struct LonelyWriter {
-  std::string who;         // "without a communicator by one of the 4 ranks of MPI"
+  std::string who;         // e.g. "without a communicator by one of the 4 ranks of MPI"
   std::string what_to_do;  // a sentence
-  bool of_world;           // MPI itself says that there are several
+  bool of_world;           // MPI itself reports several
 };
 
-/// Whether `comm`, which has one rank, is probably not all that the program runs on; nothing:
-/// it is, or the program says so with MPI_COMM_SELF.
+/// Whether `comm`, which has one rank, is probably only a part of the program; nothing if not, or
+/// if the program used MPI_COMM_SELF on purpose.
 std::optional<LonelyWriter> find_other_ranks(const Communicator& comm) {
-  if (Communicator::is_forked_from_mpi()) return std::nullopt;  // a child, which has no rank
+  if (Communicator::is_forked_from_mpi()) return std::nullopt;  // not a rank
   const int world = world_size();
   if (world > 1) {
     if (!comm.is_null()) return std::nullopt;

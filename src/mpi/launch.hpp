@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// Throws where `comm` has one rank and is probably not all that the program runs on: several ranks
-/// that each write all of a file alone lose most of it without a word.
+/// Throws if `comm` has one rank and is probably only a part of the program: several ranks that
+/// each write a whole file would silently overwrite each other.
 void refuse_lone_writer(const Communicator& comm, const std::string& path);
 
 }  // namespace penstock

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-/// Errno of a process that cannot be seen from here.
+/// The errno for a process that is not visible here.
 constexpr int out_of_sight = ESRCH;
 
 }  // namespace
@@ -34,7 +34,7 @@ int LentFile::open() const noexcept {
                 static_cast<long long>(descriptor));
   struct stat status {};
   const auto is_it = [&] { return status.st_dev == device && status.st_ino == inode; };
-  // Looked at first: to open what belongs to somebody else might do something to it.
+  // Before opening, which may have side effects on a file of somebody else.
   if (::stat(path, &status) != 0) {
     if (errno == ENOENT) errno = out_of_sight;
     return -1;

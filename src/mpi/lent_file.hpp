@@ -1,4 +1,4 @@
-// LentFile: memory that a process has as an open file (memfd), for the other processes of its node.
+// LentFile: a process's memory as an open file (memfd), for other processes of its node.
 #pragma once
 
 #include <cstdint>
@@ -6,21 +6,21 @@
 
 namespace penstock {
 
-/// They open it through /proc/PID/fd. Where they do not see each other's processes (containers with
-/// PID namespaces of their own), that is no file, or any other one: so what is found there is
-/// compared with what the owner knows of its file before it is opened.
+/// They open it through /proc/PID/fd. If they do not see each other's processes (containers with
+/// their own PID namespaces), that may be no file, or another one: so before it is opened it is
+/// compared with the owner's data about it.
 struct LentFile {
   std::int64_t process = 0;
-  std::int64_t descriptor = -1;  // of that process; -1: none
+  std::int64_t descriptor = -1;  // in that process; -1: none
   std::uint64_t device = 0, inode = 0;
 
-  /// Of this process.
+  /// A descriptor of this process.
   static LentFile of(int descriptor) noexcept;
-  /// A descriptor of it in this process. -1: errno says why.
+  /// Opens it in this process. -1: errno has the reason.
   int open() const noexcept;
 };
 
-/// What an errno of LentFile::open means, for the reader.
+/// What an errno of LentFile::open means, for messages.
 std::string why_not_lent(int error);
 
 }  // namespace penstock

@@ -26,7 +26,7 @@ int file_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandle
 
 namespace {
 
-/// Of libraries that do not count those. MPICH 4.0 ends the program where a file gets
+/// For libraries that do not count references to these. MPICH 4.0 ends the program if a file gets
 /// MPI_ERRORS_ABORT.
 bool is_not_counted(MPI_Errhandler handler) {
 #ifdef OPEN_MPI
@@ -42,7 +42,7 @@ bool is_not_counted(MPI_Errhandler handler) {
 
 }  // namespace
 
-/// By way of the library's own handler of MPI_FILE_NULL, which nothing else uses.
+/// Uses the library's own handler of MPI_FILE_NULL, which nothing else uses.
 int file_hold_errhandler(MPI_Errhandler handler, MPI_Errhandler* held) {
   if (is_not_counted(handler)) {
     *held = handler;
@@ -52,7 +52,7 @@ int file_hold_errhandler(MPI_Errhandler handler, MPI_Errhandler* held) {
       reinterpret_cast<decltype(&PMPI_File_set_errhandler)>(find("PMPI_File_set_errhandler"));
   static const auto get =
       reinterpret_cast<decltype(&PMPI_File_get_errhandler)>(find("PMPI_File_get_errhandler"));
-  const ErrorsReturned guard;  // and one thread at a time
+  const ErrorsReturned guard;  // and serialises threads
   int code = set(MPI_FILE_NULL, handler);
   if (code != MPI_SUCCESS) return code;
   code = get(MPI_FILE_NULL, held);

@@ -127,7 +127,7 @@ class MpiTransport final : public Transport {
  private:
   MPI_Comm comm_;
   std::vector<MPI_Datatype> types_;
-  // Of test_some.
+  // Used by test_some.
   std::vector<MPI_Request> active_;
   std::vector<int> indices_, done_;
 };

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-/// The ranks that take part: one of each node, in the order of the nodes.
+/// The ranks that take part: one per node, in node order.
 struct Peers {
   explicit Peers(const Communicator& comm)
       : team(comm.team()),
@@ -22,8 +22,8 @@ struct Peers {
   int count, me;
 };
 
-/// Messages under way and their bytes. If it is destroyed while one is under way, the bytes are
-/// never freed, since MPI still uses them.
+/// Messages in flight and their bytes. If it is destroyed before they are complete, the bytes are
+/// leaked, since MPI still uses them.
 class Transit {
  public:
   explicit Transit(const Channel& channel)
@@ -43,7 +43,7 @@ class Transit {
   }
   bool is_over() { return transport().test(held_->in) && transport().test(held_->out); }
   std::span<std::byte> received() { return held_->received; }
-  /// Without waiting for messages under way.
+  /// Sends without waiting for completion.
   static void forget(const Channel& channel, int rank, const std::vector<std::byte>& bytes) {
     Transit(channel).send(rank, bytes);
   }
@@ -61,7 +61,7 @@ class Transit {
 
 constexpr Expect expect = Expect::meeting_by_messages;
 
-/// While one exists, this rank waits for messages that join what these peers have.
+/// While one exists, messages about long waits name these peers.
 class Awaited {
  public:
   Awaited(const Channel& channel, std::vector<int> peers) : team_(channel.comm.team()) {
@@ -78,7 +78,7 @@ class Awaited {
 
 /// Recursive doubling (Thakur, Rabenseifner, Gropp, *Optimization of Collective Communication
 /// Operations in MPICH*, 2005) among the largest power of two of peers; before it, each of the
-/// first ones takes in the next, which gets the result after it. Neighbours are joined first, so
+/// first ones joins the next, which gets the result afterwards. Neighbours are joined first, so
 /// that the order is kept.
 struct Doubling {
   explicit Doubling(const Peers& peers)
@@ -88,7 +88,7 @@ struct Doubling {
         partner(peers.me < 2 * folded ? peers.me ^ 1 : -1),
         index(peers.me < 2 * folded ? peers.me / 2 : peers.me - folded) {}
   int peer_at(int other) const { return other < folded ? 2 * other : other + folded; }
-  /// What the peer of index `other` has joined before it sends it in `step`.
+  /// The peers whose bytes `other` has joined before it sends them in `step`.
   std::vector<int> behind(int other, int step) const {
     std::vector<int> peers;
     for (int i = other & ~(step - 1); i < (other & ~(step - 1)) + step; ++i) {
@@ -99,7 +99,7 @@ struct Doubling {
   }
 
   int count, folded;
-  bool outside;  // this peer is taken in by `partner`
+  bool outside;  // this peer's bytes are joined by `partner`
   int partner;   // -1: none
   int index;
 };
@@ -195,7 +195,7 @@ Task<std::vector<std::string>> gather_on_first(const Channel& channel, std::stri
   co_return texts;
 }
 
-void tell_nodes(const Channel& channel, const std::vector<std::byte>& bytes) {
+void notify_nodes(const Channel& channel, const std::vector<std::byte>& bytes) {
   const Peers peers(channel.comm);
   const Doubling doubling(peers);
   if (doubling.partner >= 0) Transit::forget(channel, peers.rank_of(doubling.partner), bytes);

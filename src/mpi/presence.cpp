@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* name = "penstock-presence";
 
-/// What is in the memfd. Others read it while it changes: it is for messages to people alone.
+/// The content of the memfd. Others may read it while it changes: it is only for messages.
 struct Sheet {
   std::int64_t version, process;
   std::int32_t world_rank, world_size;
@@ -30,7 +30,7 @@ struct Sheet {
 constexpr std::int64_t version_of_this = 1;
 
 Sheet* make_sheet() noexcept {
-  const int descriptor = ::memfd_create(name, MFD_CLOEXEC);  // stays open, for others
+  const int descriptor = ::memfd_create(name, MFD_CLOEXEC);  // stays open, for others to read
   if (descriptor < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (::ftruncate(descriptor, sizeof(Sheet)) == 0)
@@ -47,17 +47,17 @@ Sheet* make_sheet() noexcept {
   return sheet;
 }
 
-/// Of the sheet of this process: its threads write there one at a time, the last one's open shows.
+/// For this process's sheet: its threads write there one at a time, and the last one's open shows.
 std::mutex sheet_mutex;
 
-/// Under the mutex. Null where there is none to be had. A forked child has one of its own.
+/// With the mutex held. Null if memory is unavailable. A forked child gets one of its own.
 Sheet* own_sheet() noexcept {
   static Sheet* sheet = nullptr;
   if (sheet == nullptr || sheet->process != ::getpid()) sheet = make_sheet();
   return sheet;
 }
 
-/// 0: not known.
+/// 0: unknown.
 long parent_of(long process) {
   char path[48], text[512];
   std::snprintf(path, sizeof path, "/proc/%ld/stat", process);
@@ -70,7 +70,7 @@ long parent_of(long process) {
                                                           : 0;
 }
 
-/// The launcher has started ranks itself, or a shell or debugger for each, which has started them.
+/// The launcher started the ranks itself, or through a shell or debugger for each.
 bool have_one_launcher(long a, long b) {
   const long mine[] = {parent_of(a), parent_of(parent_of(a))};
   const long theirs[] = {parent_of(b), parent_of(parent_of(b))};
@@ -84,7 +84,7 @@ Folder open_folder(const std::string& path) {
   return {::opendir(path.c_str()), &::closedir};
 }
 
-/// That a process has in its open file `path`; nothing: that is something else.
+/// The sheet that a process has as its open file `path`; nothing if that is something else.
 std::optional<Sheet> read_sheet(const std::string& path, long process) {
   std::array<char, 64> target{};
   if (::readlink(path.c_str(), target.data(), target.size() - 1) < 0) return std::nullopt;
@@ -130,7 +130,7 @@ std::vector<Seen> look_around() {
   std::vector<Seen> all;
   std::unique_lock guard(sheet_mutex);
   const Sheet* const mine = own_sheet();
-  guard.unlock();  // what is read of it does not change
+  guard.unlock();  // the part that is read does not change
   const Folder processes = open_folder("/proc");
   while (const dirent* const entry = mine && processes ? ::readdir(processes.get()) : nullptr) {
     const long process = std::strtol(entry->d_name, nullptr, 10);

@@ -1,10 +1,10 @@
-// Presence: what a process shows to the other ranks of its node before they have any memory in
-// common, which is before the first file of a communicator is open: which file it opens. Read only
-// where a rank has waited for long.
+// Presence: what a process shows to the other ranks of its node before they have shared memory,
+// that is, before the first file of a communicator is open: which file it opens. Read only if a
+// rank has waited for long.
 //
 // It is a page in a memfd, found among the open files of the processes that the same launcher has
-// started. So nothing has a name, and nothing stays behind. Where processes cannot be looked into
-// (other users, PID namespaces), nothing is known of them.
+// started. So it has no name and leaves nothing behind. Processes that cannot be inspected (other
+// users, PID namespaces) remain unknown.
 #pragma once
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ class Opening {
   ~Opening();
 };
 
-/// This process was refused to open a file without a communicator.
+/// Shows that this process was refused to open a file without a communicator.
 void show_refusal() noexcept;
 
 /// What a process of the node shows.
@@ -34,7 +34,7 @@ struct Seen {
   std::string opens;  // empty: nothing
 };
 
-/// Of the processes of this program on this node, this one among them.
+/// The processes of this program on this node, including this one.
 std::vector<Seen> look_around();
 
 }  // namespace penstock::presence

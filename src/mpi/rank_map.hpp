@@ -1,6 +1,6 @@
-// RankMap: on which node each rank is. Launchers place ranks in blocks (the first ranks on the
-// first node) or in turn (one on each node, and again): that is a formula. Any other placement is a
-// table in the memory that the ranks of a node share.
+// RankMap: the node of each rank. Launchers place ranks in blocks (the first ranks on the first
+// node) or cyclically (one on each node, and again): these are formulas. Any other placement is a
+// table in the shared memory of a node.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ class RankMap {
   };
 
   RankMap() noexcept : RankMap(blocks(1, 1)) {}
-  /// `width` ranks on each node, but for the last.
+  /// `width` ranks on each node, fewer on the last.
   static RankMap blocks(int ranks, int width) noexcept;
   static RankMap in_turn(int ranks, int nodes) noexcept;
-  /// In zeroed memory, which one rank fills: set() of every rank, then index(). Whoever reads it
-  /// has met that rank.
+  /// In zeroed memory, which one rank fills: set() for every rank, then index(). Readers must have
+  /// met that rank since.
   static RankMap table(std::byte* memory, int ranks) noexcept;
   static std::int64_t table_bytes(int ranks) noexcept {
     return (4 * std::int64_t{ranks} + 1) * static_cast<std::int64_t>(sizeof(std::int32_t));
@@ -39,8 +39,8 @@ class RankMap {
 
   Form form_;
   int ranks_;
-  int step_;  // ranks of a node; or nodes
-  // Of a table:
+  int step_;  // ranks of a node (blocks), or nodes (cyclic)
+  // For a table:
   std::int32_t* node_of_ = nullptr;
   std::int32_t* local_rank_of_ = nullptr;
   std::int32_t* start_of_ = nullptr;  // of each node's ranks in by_node_

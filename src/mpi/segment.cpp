@@ -15,8 +15,7 @@ SharedSegment::Invitation SharedSegment::create(std::int64_t bytes) {
   if (bytes > largest_file()) return {{}, EFBIG};
   descriptor_ = ::memfd_create("penstock-common", MFD_CLOEXEC);
   if (descriptor_ < 0) return {{}, errno};
-  // Not ftruncate: where there is too little memory, that would show only as SIGBUS at the first
-  // touch.
+  // Not ftruncate, which would report too little memory only by SIGBUS at the first touch.
   int error = ::posix_fallocate(descriptor_, 0, bytes);
   if (error == 0) error = map(bytes);
   return {LentFile::of(descriptor_), error};
@@ -37,13 +36,13 @@ int SharedSegment::map(std::int64_t bytes) {
 }
 
 SharedSegment SharedSegment::complete(SharedSegment segment, int error, std::string& why) {
-  segment.seal();
+  segment.close_descriptor();
   if (error == 0) return segment;
   why = why_not_lent(error);
   return {};
 }
 
-void SharedSegment::seal() noexcept {
+void SharedSegment::close_descriptor() noexcept {
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
@@ -61,7 +60,7 @@ SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
 }
 
 SharedSegment::~SharedSegment() {
-  seal();
+  close_descriptor();
   if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_));
 }
 

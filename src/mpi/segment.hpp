@@ -1,7 +1,7 @@
-// SharedSegment: memory that the ranks of one node have in common.
+// SharedSegment: shared memory of the ranks of one node.
 //
-// A memfd, which has no name: it needs no /dev/shm, and however a run ends, nothing stays behind.
-// The others reach it through /proc/PID/fd of the rank that made it (lent_file.hpp).
+// A memfd, which has no name: it needs no /dev/shm, and leaves nothing behind however a run ends.
+// Other ranks open it through /proc/PID/fd of the rank that made it (lent_file.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace penstock {
 
 class SharedSegment {
  public:
-  /// What the rank that made the segment tells the others.
+  /// What the rank that made the segment sends to the others.
   struct Invitation {
     LentFile file;
     int error = 0;
@@ -25,13 +25,13 @@ class SharedSegment {
   SharedSegment& operator=(SharedSegment&& other) noexcept;
   ~SharedSegment();
 
-  /// How the ranks of a node come to have one, of which the first makes it:
-  ///   1. the first: create(), and tells the others its invitation
+  /// How the ranks of a node set one up, which the first of them makes:
+  ///   1. the first: create(), and sends its invitation to the others
   ///   2. the others: join(), unless it has an error
-  ///   3. all: complete(), with the gravest error of all. Where there is one, no rank has any
-  ///      memory, and `why` says why.
-  /// `bytes` are zeroed and at a page boundary; all of them are there, so that touching one never
-  /// ends the program.
+  ///   3. all: complete(), with the gravest error of all. If there is one, no rank has any memory,
+  ///      and `why` has the reason.
+  /// `bytes` are zeroed and at a page boundary; all are allocated, so touching them cannot raise
+  /// SIGBUS.
   Invitation create(std::int64_t bytes);
   int join(const Invitation& invitation, std::int64_t bytes);
   static SharedSegment complete(SharedSegment segment, int error, std::string& why);
@@ -42,8 +42,8 @@ class SharedSegment {
 
  private:
   int map(std::int64_t bytes);
-  /// Closes the descriptor: all ranks have mapped the segment, none opens it any more.
-  void seal() noexcept;
+  /// Closes the descriptor: all ranks have mapped the segment.
+  void close_descriptor() noexcept;
 
   std::byte* data_ = nullptr;
   std::int64_t size_ = 0;

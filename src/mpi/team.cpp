@@ -16,8 +16,7 @@ namespace {
 using Word = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free, "shared between processes");
 
-/// Futexes between processes: not the PRIVATE kind. Returning early is always allowed. False: the
-/// time is over.
+/// Futexes between processes: not the PRIVATE kind. Spurious returns are allowed. False: timeout.
 bool futex_wait(Word& word, std::uint32_t value, int milliseconds) noexcept {
   const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
   return ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0) == 0 ||
@@ -39,8 +38,8 @@ std::int64_t Team::meetings() noexcept {
   return meetings_so_far.load(std::memory_order_relaxed);
 }
 
-/// The rank that does the meeting's work sleeps until all are here, so the last one to arrive rings
-/// its bell.
+/// The rank that does the meeting's work sleeps until all are here, so the last one to arrive wakes
+/// it.
 Team::Meeting Team::arrive(int slot) noexcept {
   meetings_so_far.fetch_add(1, std::memory_order_relaxed);
   MeetingSlot& here = common_->slots[slot];
@@ -48,7 +47,7 @@ Team::Meeting Team::arrive(int slot) noexcept {
   const auto everybody = static_cast<std::uint32_t>(size_);
   const bool last = here.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == everybody;
   const bool works = nodes_ == 1 ? last : leads();
-  if (last && !works) ring(0);
+  if (last && !works) notify(0);
   return {slot, number, works};
 }
 
@@ -66,7 +65,7 @@ void Team::dismiss(const Meeting& meeting) noexcept {
   here.arrived.store(0, std::memory_order_relaxed);
   here.meetings.store(meeting.number + 1, std::memory_order_release);
   for (int local_rank = 0; local_rank < size_; ++local_rank)
-    if (local_rank != rank_) ring(local_rank);
+    if (local_rank != rank_) notify(local_rank);
 }
 
 Task<bool> Team::meet(int slot) {
@@ -77,7 +76,7 @@ void Team::leave(int comm_rank) noexcept {
   std::uint32_t nobody = 0;
   common_->gone.compare_exchange_strong(nobody, static_cast<std::uint32_t>(comm_rank) + 1);
   for (int local_rank = 0; local_rank < size_; ++local_rank)
-    if (local_rank != rank_) ring(local_rank);
+    if (local_rank != rank_) notify(local_rank);
 }
 
 int Team::gone() const noexcept {
@@ -113,8 +112,8 @@ bool Team::permit_taken(int most) noexcept {
 
 bool Team::try_permit(int most) noexcept {
   if (permit_taken(most)) return true;
-  // First the flag, then another try: a rank that returned a permit before the flag was set rings
-  // no bell.
+  // First the flag, then another try: a rank that returned a permit before the flag was set does
+  // not wake this one.
   own_mailbox().wants_permit.store(1, std::memory_order_seq_cst);
   return permit_taken(most);
 }
@@ -122,7 +121,7 @@ bool Team::try_permit(int most) noexcept {
 void Team::take_permit(int most) noexcept {
   constexpr int milliseconds_between_looks = 200;
   const auto begin = std::chrono::steady_clock::now();
-  bool told = false;
+  bool reported = false;
   while (!permit_taken(most)) {
     const std::uint32_t now = common_->permits_out.load(std::memory_order_seq_cst);
     common_->waiting.fetch_add(1, std::memory_order_seq_cst);
@@ -131,7 +130,8 @@ void Team::take_permit(int most) noexcept {
     common_->waiting.fetch_sub(1, std::memory_order_seq_cst);
     if (rung) continue;
     take_back_permits();
-    if (!told) told = tell_permits(*this, most, std::chrono::steady_clock::now() - begin);
+    if (!reported)
+      reported = report_permit_holders(*this, most, std::chrono::steady_clock::now() - begin);
   }
 }
 
@@ -147,11 +147,11 @@ void Team::give_permits_back(int count) noexcept {
   for (int local_rank = 0; local_rank < size_; ++local_rank)
     if (mailboxes_[local_rank].wants_permit.load(std::memory_order_seq_cst) != 0) {
       mailboxes_[local_rank].wants_permit.store(0, std::memory_order_seq_cst);
-      if (local_rank != rank_) ring(local_rank);
+      if (local_rank != rank_) notify(local_rank);
     }
 }
 
-/// From processes that have ended: nobody else would give them back.
+/// From processes that have ended: nobody else would return them.
 void Team::take_back_permits() noexcept {
   for (int local_rank = 0; local_rank < size_; ++local_rank) {
     Mailbox& theirs = mailbox(local_rank);

@@ -14,11 +14,11 @@
 namespace penstock {
 namespace {
 
-/// The thread that uses MPI, by the address of its count; null: none.
+/// The thread that uses MPI, identified by the address of its count; null: none.
 std::atomic<const int*> user{nullptr};
 thread_local int uses = 0;  // of this thread: calls nest
 
-/// It does not change while MPI runs, and every call asks for it.
+/// Constant while MPI runs, and needed by every call.
 int thread_level() {
   static std::atomic<int> known{-1};
   int level = known.load(std::memory_order_relaxed);

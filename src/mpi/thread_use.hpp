@@ -1,5 +1,5 @@
 // MpiUse: which thread of this process calls MPI for a file. With MPI_THREAD_MULTIPLE any may;
-// below that one at a time, and what a second one does must not end in MPI.
+// below that one at a time, and a second one must be kept from calling MPI.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace penstock {
 
-/// "MPI_THREAD_SERIALIZED" of the level that MPI runs with.
+/// The name of a thread level, as "MPI_THREAD_SERIALIZED".
 std::string thread_level_name(int level);
 
 /// While one exists, its thread calls no MPI: below MPI_THREAD_MULTIPLE the program's own thread
-/// may be in a call of MPI at any time. What needs MPI is left to that one.
+/// may be in an MPI call at any time. What needs MPI is left to that thread.
 class WithoutMpi {
  public:
   WithoutMpi() noexcept { ++here_; }
@@ -27,10 +27,10 @@ class MpiUse {
  public:
   enum class Otherwise { throws, waits };
 
-  /// Where another thread is in a call of MPI for a file, and MPI does not allow two: throws
+  /// If another thread is in an MPI call for a file, and MPI does not allow two: throws
   /// Error(state) that names `path`, or waits for that thread's call.
   explicit MpiUse(const std::string& path, Otherwise otherwise = Otherwise::throws);
-  /// Nothing in that case.
+  /// Returns nothing in that case.
   static std::optional<MpiUse> attempt();
   MpiUse(MpiUse&& other) noexcept;
   MpiUse& operator=(MpiUse&&) = delete;

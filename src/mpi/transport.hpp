@@ -1,5 +1,5 @@
-// Transport: messages between the ranks of a communicator. No call waits for another rank. MPI is
-// the one that programs use; tests and simulations have another, whose ranks are in one process.
+// Transport: messages between the ranks of a communicator. No call waits for another rank. Programs
+// use the MPI implementation; tests and simulations have another, whose ranks are in one process.
 #pragma once
 
 #include <mpi.h>
@@ -13,16 +13,16 @@
 
 namespace penstock {
 
-/// An encoded request. The receiver does not know in advance whether one comes, nor how long it is.
+/// An encoded request. The receiver does not know in advance whether one comes, or how long it is.
 struct RequestDescriptor {
-  int rank;  // that it goes to, or that it comes from
+  int rank;  // destination or source
   std::vector<std::int64_t> words;
 };
 
 class Transport {
  public:
-  /// A message under way. If a request is dropped while it is active, its memory must never be
-  /// used again.
+  /// A message in flight. If a request is dropped while it is active, its memory must never be
+  /// reused.
   class Request {
    public:
     bool active() const noexcept { return active_; }
@@ -32,7 +32,7 @@ class Transport {
     bool active_ = false;
     std::uintptr_t handle_ = 0;
   };
-  /// What one rank exchanges with all others at a time: sizes and offsets in bytes, by rank.
+  /// One rank's exchange with all others: sizes and offsets in bytes, by rank.
   struct ToAll {
     const std::byte* out = nullptr;
     std::byte* in = nullptr;
@@ -45,18 +45,19 @@ class Transport {
   /// Complete only when the other rank has begun to receive it.
   virtual Request send_synchronously(std::span<const std::byte> bytes, int to, int tag) = 0;
   virtual Request receive(std::span<std::byte> into, int from, int tag) = 0;
-  /// Collective: all ranks begin these in the same order. `what` must stay until it is complete.
+  /// Collective: all ranks begin these in the same order. `what` must stay valid until it is
+  /// complete.
   virtual Request exchange_with_all(const ToAll& what) = 0;
-  /// A descriptor that has arrived, from any rank; nothing where there is none.
+  /// A descriptor that has arrived, from any rank; nothing if there is none.
   virtual std::optional<RequestDescriptor> take_descriptor(int tag) = 0;
 
-  /// Whether it is complete, or not active. Afterwards it is not active.
+  /// Whether it is complete, or not active. If so, it is not active afterwards.
   virtual bool test(Request& request) = 0;
   /// Appends the indices of those that have completed since. False: none is active.
   virtual bool test_some(std::span<Request> requests, std::vector<int>& completed) = 0;
-  /// Returns when it is complete or will not be: its memory is free.
+  /// Returns when it is complete or never will be: its memory is free.
   virtual void cancel(Request& request) noexcept = 0;
-  /// Lets the library send what it still holds.
+  /// Lets the library send what it has buffered.
   virtual void work() noexcept = 0;
 
  protected:

@@ -38,14 +38,14 @@ bool has_contents(int combiner) noexcept {
   return combiner != MPI_COMBINER_NAMED;
 }
 
-/// Types that MPI_Type_free must not get, though some of them have contents.
+/// Types that must not be passed to MPI_Type_free, though some of them have contents.
 bool makes_predefined(int combiner) noexcept {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER ||
          is_value_index(combiner);
 }
 
-/// Behind how many integers the counts of a large constructor have their place.
+/// The number of integers before the counts of a large constructor.
 std::size_t place_of_counts(int combiner, std::size_t integers) noexcept {
   return combiner == MPI_COMBINER_SUBARRAY ? 1 : combiner == MPI_COMBINER_DARRAY ? 3 : integers;
 }
@@ -56,7 +56,7 @@ struct Lists {
   std::vector<MPI_Count> counts;
 };
 
-/// MPI checks pointers even where nothing is stored.
+/// MPI checks pointers even if nothing is stored.
 template <class T>
 void make_room(std::vector<T>& list, Number count) {
   list.resize(static_cast<std::size_t>(count) + 1);
@@ -117,7 +117,7 @@ TypeContents::~TypeContents() {
 
 namespace {
 
-/// Open MPI tells sizes of freed types, and fails here.
+/// Open MPI returns sizes of freed types, and fails here.
 bool has_envelope(MPI_Datatype type) {
   try {
     static_cast<void>(envelope_of(type));
@@ -141,7 +141,7 @@ bool is_datatype(MPI_Datatype type) {
   return has_envelope(type);
 }
 
-/// A message to nobody tells: there is no function for it.
+/// There is no function for this, but sending to MPI_PROC_NULL checks it.
 bool is_committed(MPI_Datatype type) {
   const ErrorsReturned guard;
   const char unused = 0;

@@ -1,6 +1,6 @@
 // How a datatype was made: MPI_Type_get_envelope and MPI_Type_get_contents, in 64-bit numbers
-// whatever the constructor took. Libraries of MPI-4 have types whose counts fit no int, and tell
-// them by calls of their own.
+// whatever the constructor took. MPI-4 libraries have types whose counts do not fit an int, with
+// separate calls to query them.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-/// Values are never copied: the handles of derived types belong to this object.
+/// Not copyable: it owns the handles of derived types.
 class TypeContents {
  public:
   /// Throws Error(argument) for MPI_DATATYPE_NULL.
@@ -30,20 +30,20 @@ class TypeContents {
   std::vector<MPI_Datatype> types_, owned_;
 };
 
-/// Whether the handle is that of a type, as far as the library can tell: libraries that check no
-/// handles are asked for what a type that was freed has no more. Error handlers of communicators
+/// Whether the handle is that of a type, as far as the library can tell: for libraries that do not
+/// check handles, properties that a freed type lacks are queried. Error handlers of communicators
 /// are not called. One thread at a time.
 bool is_datatype(MPI_Datatype type);
-/// Of a datatype; true where the library does not check that.
+/// For a datatype; true if the library does not check that.
 bool is_committed(MPI_Datatype type);
 
-/// Of a type that is predefined; it has no contents, and is not freed.
+/// Whether a type is predefined; it has no contents, and is not freed.
 bool is_predefined(MPI_Datatype type);
-/// Whether MPI_Type_get_value_index has made it: a pair of two types.
+/// Whether MPI_Type_get_value_index made it: a pair of two types.
 bool is_value_index(int combiner) noexcept;
 
-/// As this MPI library says: what it does with gaps of alignment and with bounds that are set
-/// within a struct differs.
+/// As this MPI library computes them: libraries differ in alignment padding and in bounds that are
+/// set within a struct.
 struct TypeBounds {
   std::int64_t lower, extent;
 };

@@ -17,16 +17,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Ranks that are in the same call are usually there within this, and a sleep would delay all.
+/// Ranks in the same call usually arrive within this time, and a sleep would delay all.
 constexpr std::chrono::nanoseconds yielding = 100ms;
-/// A non-blocking collective of MPI advances by one step in a call, and needs several once a
-/// message has arrived: so many calls are made before the next sleep.
+/// A non-blocking MPI collective advances by one step per call, and needs several once a message
+/// has arrived: make so many calls before the next sleep.
 constexpr int tests_between_sleeps = 8;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
-/// Within one node the others seldom wait for this rank's calls of MPI.
+/// Within one node the other ranks seldom depend on this rank's MPI calls.
 constexpr std::chrono::nanoseconds longest_sleep_in_node = 10ms;
 
-/// False: the time is over.
+/// False: timeout.
 bool wait_on_futex(std::atomic<std::uint32_t>& word, std::uint32_t value,
                    std::chrono::nanoseconds most) noexcept {
   const timespec limit{0, most.count()};
@@ -35,16 +35,15 @@ bool wait_on_futex(std::atomic<std::uint32_t>& word, std::uint32_t value,
          errno != ETIMEDOUT;
 }
 
-/// The longer a wait has taken, the longer each sleep may be, since it delays the wait by about
-/// 1/256.
+/// The longer a wait has taken, the longer each sleep may be: it delays the wait by about 1/256.
 std::chrono::nanoseconds sleep_after(std::chrono::nanoseconds waited) noexcept {
   return std::clamp(waited / 256, shortest_sleep, longest_sleep);
 }
 
 std::atomic<Meanwhile> the_meanwhile{nullptr};
 
-/// What is gone on with may come to a wait that ends at once, and would go on with all again.
-bool go_on_meanwhile() {
+/// A resumed task may come to a wait that ends at once, and would resume everything again.
+bool resume_meanwhile() {
   static thread_local bool inside = false;
   const Meanwhile meanwhile = the_meanwhile.load(std::memory_order_acquire);
   if (meanwhile == nullptr || inside) return false;
@@ -66,13 +65,13 @@ Wait::~Wait() {
 
 void Wait::restart() noexcept {
   if (shown_) show_waiting(false);
-  shown_ = told_ = storage_told_ = false;
+  shown_ = reported_ = storage_reported_ = false;
   next_look_ = first_look;
   begin_ = Clock::now();
 }
 
 void Wait::poll() {
-  go_on_meanwhile();
+  resume_meanwhile();
   const Nanoseconds waited = elapsed();
   if (waited < yielding) return std::this_thread::yield();
   look_around(waited);
@@ -81,7 +80,7 @@ void Wait::poll() {
 }
 
 void Wait::on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messages) {
-  messages = go_on_meanwhile() || messages;
+  messages = resume_meanwhile() || messages;
   const InCall* const call = InCall::current();
   const Team* const team = call != nullptr ? call->comm().team() : nullptr;
   const bool alone = team != nullptr && team->nodes() == 1 && !messages;
@@ -101,12 +100,12 @@ void Wait::look_around(Nanoseconds waited) {
   shown_ = true;
   const Patience& patience = Patience::get();
   if (patience.limit == 0s || waited < patience.limit) return;
-  if (!told_) {
-    const WaitsFor what = tell_whereabouts(waited, storage_told_);
-    told_ = what == WaitsFor::ranks;
-    storage_told_ = storage_told_ || what == WaitsFor::slow_storage;
+  if (!reported_) {
+    const WaitsFor what = report_whereabouts(waited, storage_reported_);
+    reported_ = what == WaitsFor::ranks;
+    storage_reported_ = storage_reported_ || what == WaitsFor::slow_storage;
   }
-  if (told_ && patience.raises) give_up(waited, then_ == OutOfPatience::throws);
+  if (reported_ && patience.raises) give_up(waited, then_ == OutOfPatience::throws);
 }
 
 }  // namespace penstock

@@ -1,14 +1,14 @@
-// Wait: one wait for other ranks. Nothing in this library waits for another rank in any other way.
+// Wait: one wait for other ranks. All waits for other ranks in this library use it.
 //
-//   1. A rank that waits leaves its core to others: it yields for a tenth of a second, since ranks
-//      that take part are there by then, and sleeps after that, up to a millisecond at a time.
-//   2. It calls MPI now and then even where it waits for shared memory: what a library has
-//      taken from MPI_Isend may leave only within later calls (MPICH over TCP), and the rank that
-//      is waited for may be waiting for that.
-//   3. After PENSTOCK_PATIENCE seconds (10 unless set; 0: never) it says once on stderr which ranks
-//      are in which call of which file, and which are not there yet; or, where all are, which rank
-//      is in one access to storage for so long. With PENSTOCK_PATIENCE=SECONDS,error it
-//      then throws Error(state) where ranks meet, and elsewhere ends the program.
+//   1. A waiting rank leaves its core to others: it yields for a tenth of a second, since ranks
+//      that take part usually arrive within that, and then sleeps, up to a millisecond at a time.
+//   2. It calls MPI now and then even if it waits for shared memory: a library may send what
+//      MPI_Isend has buffered only within later calls (MPICH over TCP), and the awaited rank may be
+//      waiting for that.
+//   3. After PENSTOCK_PATIENCE seconds (10 unless set; 0: never) it reports once on stderr which
+//      ranks are in which call of which file, and which are missing; or, if none is missing, which
+//      rank has been in one storage access for so long. With PENSTOCK_PATIENCE=SECONDS,error it
+//      then throws Error(state) in an agreement, and elsewhere ends the program.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@
 
 namespace penstock {
 
-/// What the process goes on with wherever one of its threads waits in this library, since other
-/// ranks may be waiting for that. It must not wait itself; whether anything is under way.
+/// Work of the process that progresses whenever one of its threads waits in this library, since
+/// other ranks may depend on it. Must not wait itself; returns whether any is in flight.
 using Meanwhile = bool (*)();
 void set_meanwhile(Meanwhile meanwhile) noexcept;
 
 class Wait {
  public:
-  /// Where PENSTOCK_PATIENCE asks for an error: `throws` Error(state), or `aborts` the program
-  /// where what is under way cannot be left.
+  /// If PENSTOCK_PATIENCE asks for an error: `throws` Error(state), or `aborts` the program if an
+  /// exchange cannot be abandoned.
   enum class OutOfPatience { throws, aborts };
 
   explicit Wait(OutOfPatience then = OutOfPatience::aborts) noexcept
@@ -34,12 +34,12 @@ class Wait {
   Wait(const Wait&) = delete;
   ~Wait();
 
-  /// Something has happened that one waits for: from here on it is another wait.
+  /// Something that was awaited has happened: the time starts again.
   void restart() noexcept;
-  /// Gives the core away for a while. For what MPI does: the caller tests it.
+  /// Yields the core for a while. For MPI requests: the caller tests them.
   void poll();
-  /// Sleeps until `word` is not `value` or a while has passed. Returning early is always allowed.
-  /// `messages`: some of this rank's are under way, so that the while is short.
+  /// Sleeps until `word` is not `value` or some time has passed. Spurious returns are allowed.
+  /// `messages`: some of this rank's are in flight, so the time is short.
   void on(std::atomic<std::uint32_t>& word, std::uint32_t value, bool messages = false);
 
  private:
@@ -54,8 +54,8 @@ class Wait {
   static constexpr Nanoseconds first_look = std::chrono::milliseconds(200);
   Nanoseconds next_look_ = first_look;
   bool shown_ = false;  // this rank's mailbox says that it waits
-  bool told_ = false;
-  bool storage_told_ = false;
+  bool reported_ = false;
+  bool storage_reported_ = false;
   int tests_ = 0;
 };
 

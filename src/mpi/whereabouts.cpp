@@ -23,7 +23,7 @@ std::string seconds_text(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
 }
 
-/// "ranks 0-2, 5" of an ascending list.
+/// "ranks 0-2, 5" for an ascending list.
 std::string ranks_text(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -49,7 +49,7 @@ bool has_begun(const Team::Mailbox& mailbox, Call missed) {
   return missed.kind == CallKind::wait && mailbox.begun.load() >= missed.number;
 }
 
-/// For a rank of the node that is not in the call: what it does instead. It may come later.
+/// For a rank of the node that is not in the call: where it is instead. It may come later.
 std::string excuse(Team& team, int local_rank, Call missed) {
   const Team::Mailbox& mailbox = team.mailbox(local_rank);
   const int rank = team.members()[static_cast<std::size_t>(local_rank)];
@@ -64,31 +64,32 @@ std::string excuse(Team& team, int local_rank, Call missed) {
   const Call last = Call::from_code(mailbox.last_call.load());
   if (last.kind == CallKind::open_alone)
     return who + "was refused to open a file without a communicator)";
-  // Where files are opened nothing is known of calls of files that are open.
+  // While opening, nothing is known about calls of open files.
   if (missed.kind == CallKind::open) return who + "opens no file of this communicator)";
   return who + "is in no call of this file; its last was " + last.text() +
          (has_begun(mailbox, missed) ? ", and it has begun what is waited for" : "") + storage +
          ")";
 }
 
-/// Why what all ranks have begun may not go on, and what helps.
+/// Why an operation that all ranks have begun may not progress, and what helps.
 std::string progress_text() {
   int level = MPI_THREAD_MULTIPLE;
   MPI_Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) return "";
   return ". MPI runs with " + thread_level_name(level) +
-         ", where what a rank has begun goes on only while it is in a call of Penstock (by MPI-IO "
+         ", where what a rank has begun progresses only while it is in a call of Penstock (by MPI-IO "
          "also in MPI_Wait, MPI_Test, and messages that block; not in MPI_Barrier and the like): "
          "ask for MPI_THREAD_MULTIPLE (MPI_Init_thread, penstock run --progress-thread), or call "
          "MPI_Wait there before";
 }
 
-/// The ranks of this node, seen from one that waits.
+/// The ranks of this node, as seen by one that waits.
 struct Neighbourhood {
-  std::vector<int> here, missing;  // ranks in the same call; local ranks of those that are not
-  std::vector<int> slow;           // local ranks that are in one access to storage for long
-  bool somebody_works = false;     // is in the call and does not wait, or its storage goes on
-  bool first = true;               // no lower rank of the node waits in the call: this one reports
+  std::vector<int> here, missing;  // ranks in the same call; local ranks of the others
+  std::vector<int> slow;           // local ranks that have been in one storage access for long
+  // Some rank is in the call and does not wait, or its storage progresses.
+  bool somebody_works = false;
+  bool first = true;  // no lower rank of the node waits in the call: this one reports
 
   Neighbourhood(Team& team, Call call) {
     for (int local_rank = 0; local_rank < team.size(); ++local_rank) {
@@ -132,14 +133,14 @@ std::string missing_text(Team& team, const Neighbourhood& neighbours) {
   return missed.kind == CallKind::wait ? text + progress_text() : text;
 }
 
-/// Where the ranks do not know each other yet: of those of this node what they show (presence.hpp).
+/// If the ranks do not know each other yet: what those of this node show (presence.hpp).
 struct FirstOpening {
-  std::vector<int> here, missing;        // ranks of the communicator
-  std::map<int, presence::Seen> others;  // that are not there, by their ranks
+  std::vector<int> here, missing;        // communicator ranks
+  std::map<int, presence::Seen> others;  // missing ones that show something, by rank
   bool first = true;
 
   explicit FirstOpening(const InCall& in) {
-    std::map<int, presence::Seen> seen;  // by ranks of MPI_COMM_WORLD
+    std::map<int, presence::Seen> seen;  // by MPI_COMM_WORLD rank
     for (presence::Seen& one : presence::look_around()) seen[one.world_rank] = std::move(one);
     const std::vector<int> world_ranks = in.comm().world_ranks();
     for (int rank = 0; rank < in.comm().size(); ++rank) {
@@ -183,13 +184,13 @@ std::string slow_text(Team& team, const std::vector<int>& slow) {
 void say(const InCall& in, std::chrono::nanoseconds waited, const std::string& rest, bool ends) {
   std::fprintf(stderr, "penstock: rank %d has waited for %s in %s of '%s'%s%s\n", in.comm().rank(),
                seconds_text(waited).c_str(), in.call().text().c_str(), in.path().c_str(),
-               rest.c_str(), ends ? "" : ". It goes on waiting");
+               rest.c_str(), ends ? "" : ". It keeps waiting");
 }
 
-/// Of a call that is this rank's alone.
-WaitsFor tell_awaited(const InCall& in, std::chrono::nanoseconds waited) {
+/// For a call of this rank alone.
+WaitsFor report_awaited(const InCall& in, std::chrono::nanoseconds waited) {
   const std::string whom = in.awaited()();
-  if (whom.empty()) return WaitsFor::work;  // its own storage
+  if (whom.empty()) return WaitsFor::work;  // for its own storage
   say(in, waited, " for " + whom, Patience::get().raises);
   return WaitsFor::ranks;
 }
@@ -225,12 +226,12 @@ bool has_ended(std::int64_t process) noexcept {
   return name_end != nullptr && (name_end[1] == '\0' || name_end[2] == 'Z' || name_end[2] == 'X');
 }
 
-WaitsFor tell_whereabouts(std::chrono::nanoseconds waited, bool storage_told) {
+WaitsFor report_whereabouts(std::chrono::nanoseconds waited, bool storage_reported) {
   constexpr int most_to_speak = 16;
   const bool ends = Patience::get().raises;
   const InCall* const in = InCall::current();
   if (in == nullptr) return WaitsFor::ranks;
-  if (in->awaited()) return tell_awaited(*in, waited);
+  if (in->awaited()) return report_awaited(*in, waited);
   Team* const team = in->comm().team();
   if (team == nullptr) {
     if (in->comm().handle() == MPI_COMM_NULL) {
@@ -245,7 +246,7 @@ WaitsFor tell_whereabouts(std::chrono::nanoseconds waited, bool storage_told) {
   const Neighbourhood neighbours(*team, in->call());
   const std::string here = "; in the same call: " + ranks_text(neighbours.here);
   if (neighbours.missing.empty() && !neighbours.slow.empty()) {
-    if (neighbours.first && !storage_told)
+    if (neighbours.first && !storage_reported)
       say(*in, waited, here + slow_text(*team, neighbours.slow), false);
     return WaitsFor::slow_storage;
   }
@@ -254,7 +255,7 @@ WaitsFor tell_whereabouts(std::chrono::nanoseconds waited, bool storage_told) {
   return WaitsFor::ranks;
 }
 
-bool tell_permits(Team& team, int most, std::chrono::nanoseconds waited) noexcept {
+bool report_permit_holders(Team& team, int most, std::chrono::nanoseconds waited) noexcept {
   const Patience& patience = Patience::get();
   if (patience.limit.count() == 0 || waited < patience.limit) return false;
   std::string holders;
@@ -269,7 +270,7 @@ bool tell_permits(Team& team, int most, std::chrono::nanoseconds waited) noexcep
   }));
   std::fprintf(stderr,
                "penstock: rank %d has waited for %lld s for a permit to access the file (the hint "
-               "writers: %d at a time)%s. It goes on waiting\n",
+               "writers: %d at a time)%s. It keeps waiting\n",
                team.own_member(), static_cast<long long>(waited.count() / 1'000'000'000), most,
                holders.c_str());
   return true;

@@ -18,7 +18,7 @@ namespace {
   throw Error(kind, message);
 }
 
-/// What all open arrays of this process may have on its way: they share its active buffer.
+/// Bytes of all open arrays of this process in the active buffer, which they share.
 std::atomic<std::int64_t>& all_active() {
   static std::atomic<std::int64_t> bytes{0};
   return bytes;
@@ -83,7 +83,8 @@ class OutOfCoreArray::Impl {
     all_active() -= budget_.active_buffer();
     for (TileBuffers& buffers : buffers_) buffers.await_own_writes();
     if (!file_.closed()) file_.abandon();
-    // The file, which the handles keep, ends before the memory that its thread may still read into.
+    // The file, which the handles keep alive, must end before the memory that its thread may still
+    // read into.
     for (TileBuffers& buffers : buffers_) buffers.forget_handles();
   }
 
@@ -98,12 +99,12 @@ class OutOfCoreArray::Impl {
     file_.close();
     buffers_.clear();
   }
-  /// On this rank alone: the others find out at their next call.
+  /// On this rank alone: the others find out in their next call.
   void let_go() noexcept {
     for (TileBuffers& buffers : buffers_) buffers.await_own_writes();
     file_.abandon();
   }
-  /// Memory for the tiles of a loop, in place of that of the loop before.
+  /// Memory for the tiles of a loop, replacing that of the previous loop.
   TileBuffers& renew(TileUse use, std::int64_t bytes) {
     Hints hints = file_.hints();
     hints.active_buffer_size = largest_of_all(comm_, all_active());
@@ -125,7 +126,7 @@ class OutOfCoreArray::Impl {
   std::int64_t room_of(const TileLoop& loop) const;
 
   MPI_Comm comm_;
-  std::vector<TileBuffers> buffers_;  // of the last loop, which may have writes on their way
+  std::vector<TileBuffers> buffers_;  // of the last loop; may have writes in flight
   ArrayFile file_;
   TileBudget budget_;
   std::optional<Section> share_;
@@ -179,7 +180,7 @@ Tiling OutOfCoreArray::Impl::alike(const Tiling& tiling, TileLoop loop) const {
   return cut_into(loop, room_of(loop));
 }
 
-/// Throws Error with the memory that would be enough.
+/// Throws Error with the memory that would be sufficient.
 Tiling OutOfCoreArray::Impl::cut(const TileLoop& loop) const {
   check(loop);
   const std::int64_t room = room_of(loop);
@@ -198,7 +199,7 @@ Tiling OutOfCoreArray::Impl::cut(const TileLoop& loop) const {
 /// The steps of one loop: collective calls in the same order on all ranks.
 class Steps {
  public:
-  /// `target`: the array that is written into, where it is another one.
+  /// `target`: the array written to, if it is another one.
   Steps(OutOfCoreArray::Impl& array, OutOfCoreArray::Impl* target, const TileLoop& loop,
         Tiling tiling)
       : loop_(loop), tiling_(std::move(tiling)) {
@@ -294,7 +295,7 @@ OutOfCoreArray OutOfCoreArray::open(MPI_Comm comm, const std::filesystem::path& 
   const std::optional<Error> error = attempt([&] {
     budget = TileBudget::of(spec.memory, hints.buffer_size);
     check_room(path, mode, array, ranks, spec.memory);
-    // Before a file that is there loses its content.
+    // Before an existing file loses its content.
     if (spec.share && makes_file(mode)) spec.share->check(array.shape);
   });
   const FirstRankTask agree{{{"memory", std::to_string(spec.memory)},

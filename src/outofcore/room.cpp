@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::max();
 
-/// The number behind a name in a file of lines "name number"; -1: it is not there.
+/// The number behind a name in a file of lines "name number"; -1: not found.
 std::int64_t number_in(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   std::string word;
@@ -31,7 +31,7 @@ std::int64_t number_of(const std::string& path) {
   return file >> number ? number : -1;
 }
 
-/// Of a control group of version 2, as a container sees its own.
+/// For a control group of version 2, as a container sees its own.
 std::int64_t memory_of_group(const std::string& root) {
   const std::string group = root + "/sys/fs/cgroup/memory";
   const std::int64_t limit = number_of(group + ".max"), used = number_of(group + ".current");

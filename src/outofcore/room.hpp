@@ -1,4 +1,4 @@
-// The memory that is free for a process.
+// Free memory available to a process.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-/// Bytes that this machine, or the container around the process, can give. `root`: where the file
-/// system begins.
+/// Bytes that this machine, or the container of the process, can provide. `root`: prefix of the
+/// paths, for tests.
 std::int64_t find_free_memory(const std::string& root = "");
 
 }  // namespace penstock

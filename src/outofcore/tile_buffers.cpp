@@ -63,7 +63,7 @@ void TileBuffers::await_own_writes() noexcept {
   for (TileBuffer& buffer : buffers_) try {
       while (buffer.writing && !buffer.writing->test())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } catch (...) {  // the file tells on stderr what it could not write
+    } catch (...) {  // the file reports on stderr what it could not write
       buffer.writing.reset();
     }
 }

@@ -1,4 +1,4 @@
-// TileBuffers: memory for the tiles of one array, which are read into it and written from it.
+// TileBuffers: memory for the tiles of one array, for reading and writing them.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-/// Each step of a loop has the next buffer in turn. Whatever begins or ends something is
-/// collective; a rank without a tile passes null.
+/// Each step of a loop uses the next buffer in turn. Beginning and ending operations is collective;
+/// a rank without a tile passes null.
 class TileBuffers {
  public:
   TileBuffers(ArrayFile& file, const Hints& hints, Background background);
@@ -23,12 +23,12 @@ class TileBuffers {
 
   void begin_read(std::int64_t step, const Section* section);
   void finish_read(std::int64_t step);
-  /// What was in the step's buffer is in the file.
+  /// Waits until what was in the step's buffer is in the file.
   void make_room(std::int64_t step);
   void begin_write(std::int64_t step, const Section* section);
-  /// Nothing is on its way any more.
+  /// Waits until nothing is in flight.
   void finish();
-  /// Alone: this rank's part of what is being written is in the file, whatever others do.
+  /// Not collective: waits until this rank's part of pending writes is in the file.
   void await_own_writes() noexcept;
   /// Handles keep the file open; the memory stays.
   void forget_handles() noexcept;

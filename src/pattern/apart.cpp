@@ -1,5 +1,5 @@
 // Whether patterns share a byte, from their descriptions. Patterns of one array have the same steps
-// at the same depth: then two of their children decide for all.
+// at the same depth: then two of their children are representative.
 #include <algorithm>
 
 #include "pattern/file_pattern.hpp"
@@ -19,7 +19,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
 
 class Comparison {
  public:
-  /// `looks`: pairs of nodes it looks at, at most.
+  /// `looks`: limit of compared pairs of nodes.
   explicit Comparison(std::int64_t looks) : looks_(looks) {}
 
   /// `distance`: of the place of b from that of a.
@@ -35,14 +35,14 @@ class Comparison {
   }
 
  private:
-  /// How far apart its children are: the node with the larger one is unfolded.
+  /// The step of its children: the node with the larger one is unfolded.
   static std::int64_t unit(const Node& node) noexcept {
     if (node.is_run()) return 0;
     const auto* repeat = std::get_if<Node::Repeat>(&node.form);
     return repeat != nullptr ? repeat->step : node.hull.end - node.hull.begin;
   }
 
-  /// Child i of `a` meets child i + k of `b` at the same distance for all i.
+  /// Child i of `a` is at the same distance from child i + k of `b` for all i.
   Apart in_step(const Node::Repeat& a, const Node::Repeat& b, std::int64_t distance) {
     const std::int64_t step = a.step;
     const Extent at = a.child->hull, other = moved(b.child->hull, distance);
@@ -54,11 +54,11 @@ class Comparison {
     return result;
   }
 
-  /// The children of `a` that `b` reaches, one by one.
+  /// Compares the children of `a` that `b` reaches, one by one.
   Apart unfold(const Node& a, const Node& b, std::int64_t distance) {
     const Extent reach = moved(b.hull, distance);
     Apart result = Apart::yes;
-    // False: no need to go on.
+    // False: stop.
     const auto look = [&](std::int64_t place, const Node& child) {
       if (place + child.hull.begin >= reach.end) return false;
       result = worse(result, compare(child, b, distance - place));
@@ -111,7 +111,7 @@ Apart are_apart(std::span<const FilePattern* const> patterns) {
   std::sort(sorted.begin(), sorted.end(), [](const FilePattern* a, const FilePattern* b) {
     return a->hull().begin < b->hull().begin;
   });
-  // All pairs of hundreds of patterns that interleave; of more it costs less to count their bytes.
+  // All pairs of hundreds of interleaved patterns; for more it is cheaper to count their bytes.
   const std::int64_t each = 64 + 2 * std::min<std::int64_t>(std::ssize(sorted), 512);
   Comparison comparison(4096 + each * std::ssize(sorted));
   Apart result = Apart::yes;

@@ -19,11 +19,11 @@ inline void copy_fixed(std::byte* to, std::int64_t to_step, const std::byte* fro
     std::memcpy(to, from, N);  // N is known: one load and one store
 }
 
-/// memcpy, called. GCC expands one whose length it knows to be bounded as `rep movsq`, which takes
-/// 1.5 to 3 times as long for 100 to 1000 bytes.
+/// A real call of memcpy. GCC expands one of known bounded length as `rep movsq`, which takes 1.5
+/// to 3 times as long for 100 to 1000 bytes.
 inline void copy_short(std::byte* to, const std::byte* from, std::int64_t bytes) {
 #if defined(__GNUC__)
-  asm("" : "+r"(bytes));  // the compiler no longer knows its bounds
+  asm("" : "+r"(bytes));  // hides the bounds from the compiler
 #endif
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
@@ -42,12 +42,12 @@ inline void store(std::byte* to, __m128i value) {
 #endif
 
 /// For runs longer than a cache line. Not memcpy: from some length on, the C library uses `rep
-/// movsb`, which runs at a fifth of the speed where source and destination lie differently in a
-/// cache line. Arrays of NumPy begin 16 bytes into one, staging buffers at a page.
+/// movsb`, which runs at a fifth of the speed if source and destination are aligned differently in
+/// a cache line. NumPy arrays begin 16 bytes into one, staging buffers at a page.
 ///
-/// `past_cache`: the destination is not brought into the cache, nor read first, and the source is
-/// fetched `ahead` bytes before it is read. Only whole lines: to store into one both past the cache
-/// and through it takes 0.1 us.
+/// `past_cache`: the destination is neither loaded into the cache nor read, and the source is
+/// prefetched `ahead` bytes before it is read. Only whole lines: mixing stores past and through the
+/// cache in one line takes 0.1 us.
 template <bool past_cache>
 inline void copy_long(std::byte* to, const std::byte* from, std::int64_t bytes,
                       std::int64_t ahead = 0) {
@@ -71,8 +71,7 @@ inline void copy_long(std::byte* to, const std::byte* from, std::int64_t bytes,
 #endif
 }
 constexpr std::int64_t long_run = 1024;
-/// What is fetched before it is read: the next run where runs stay in the first cache together, or
-/// so many bytes.
+/// Prefetch distance: the next run if runs fit the L1 cache together, or this many bytes.
 constexpr std::int64_t longest_fetched_run = 16384, fetched = 1024;
 }  // namespace detail
 
@@ -106,8 +105,8 @@ inline void copy_runs(std::byte* to, std::int64_t to_step, const std::byte* from
   }
 }
 
-/// The same for a destination that is larger than the caches: what is written now would push out
-/// what is needed next, and be pushed out itself before anybody reads it.
+/// The same for a destination larger than the caches: stores would evict what is needed next, and
+/// be evicted themselves before they are read.
 inline void copy_runs_past_cache(std::byte* to, std::int64_t to_step, const std::byte* from,
                                  std::int64_t from_step, std::int64_t run, std::int64_t count) {
   if (run < detail::long_run) return copy_runs(to, to_step, from, from_step, run, count);
@@ -115,10 +114,10 @@ inline void copy_runs_past_cache(std::byte* to, std::int64_t to_step, const std:
   for (std::int64_t i = 0; i < count; ++i, to += to_step, from += from_step)
     detail::copy_long<true>(to, from, run, next_run && i + 1 < count ? from_step : detail::fetched);
 #if defined(__SSE2__)
-  _mm_sfence();  // what another thread or process sees next comes after these
+  _mm_sfence();  // orders the stores before what another thread or process sees next
 #endif
 }
-/// From this many bytes of one call on.
+/// Per call.
 constexpr std::int64_t larger_than_caches = std::int64_t{2} << 20;
 
 }  // namespace penstock

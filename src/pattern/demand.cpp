@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-/// Associative, too.
+/// Associative.
 std::int64_t add_up_to_largest(std::int64_t a, std::int64_t b) noexcept {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   return a > largest - b ? largest : a + b;
@@ -25,7 +25,7 @@ Demand Demand::of(const Footprint& footprint, const FileUnits& units) {
   return demand;
 }
 
-/// Bytes and runs are those of before, unless nothing is left: they only help to choose.
+/// Bytes and runs are not adjusted, unless nothing is left: they only help to choose.
 void Demand::clip(std::int64_t limit) noexcept {
   if (empty() || end <= limit) return;
   end = limit;

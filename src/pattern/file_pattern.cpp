@@ -22,7 +22,7 @@ void check_order(std::int64_t end, std::int64_t next, std::int64_t offset) {
   if (next < end) refuse(end, next, offset);
 }
 
-/// `offset`: where the node is, for the reader of an error.
+/// `offset`: of the node, for error messages.
 void check_ascending(const Node& node, std::int64_t offset) {
   if (const auto* repeat = std::get_if<Node::Repeat>(&node.form)) {
     check_order(repeat->child->hull.end, repeat->step + repeat->child->hull.begin, offset);
@@ -78,7 +78,7 @@ FilePattern FilePattern::tiles(const FilePattern& pattern, std::int64_t extent, 
                 "file pattern: the stream has no position " + std::to_string(first));
   const std::int64_t last = checked_add(first, bytes, "end of the stream") - 1;
   const std::int64_t skipped = first / pattern.size();
-  // Only the tiles with bytes of it: the first ones may lie anywhere below.
+  // Only tiles with bytes of it: the first ones may lie far below.
   const std::int64_t count = last / pattern.size() - skipped + 1;
   const Nest begin = pattern.nest_.moved(checked_multiply(skipped, extent, "place of a tile"));
   check_begin(begin);

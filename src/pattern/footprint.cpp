@@ -23,7 +23,7 @@ void join_ascending(std::vector<FilePattern>& file, std::vector<MemoryMap>& memo
     std::byte* const base = memory[begin].base();
     do {
       places.push_back(file[end].nest());
-      // Between arrays that know nothing of each other: of their addresses.
+      // The distance of possibly unrelated arrays, from their addresses.
       const auto distance = reinterpret_cast<std::intptr_t>(memory[end].base()) -
                             reinterpret_cast<std::intptr_t>(base);
       distances.push_back(memory[end].nest().moved(distance));
@@ -76,7 +76,7 @@ std::vector<std::int64_t> Footprint::encode() const {
 }
 
 std::vector<std::int64_t> Footprint::encode(Extent within) const {
-  constexpr std::size_t short_words = 16;  // less than cutting it would save
+  constexpr std::size_t short_words = 16;  // less than cutting would save
   std::vector<std::int64_t> words;
   for (const FilePattern& part : parts_) {
     if (intersect(part.hull(), within).empty()) continue;

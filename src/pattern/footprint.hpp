@@ -1,6 +1,6 @@
-// Footprint: the file side of one rank's request, all its patterns together. WindowStream: its
-// bytes within one window of the file, as they travel: pattern after pattern, each in file order.
-// Sender and receiver compute the same stream from the same patterns.
+// Footprint: the file side of one rank's request, with all its patterns. WindowStream: its bytes
+// within one window of the file, in the order of transfer: pattern after pattern, each in file
+// order. Sender and receiver compute the same stream from the same patterns.
 #pragma once
 
 #include <limits>
@@ -14,7 +14,7 @@ class Footprint {
   static constexpr std::int64_t nowhere = std::numeric_limits<std::int64_t>::max();
 
   Footprint() = default;
-  /// Empty patterns are left out.
+  /// Empty patterns are dropped.
   explicit Footprint(std::vector<FilePattern> parts);
 
   bool empty() const noexcept { return parts_.empty(); }
@@ -29,11 +29,11 @@ class Footprint {
 
   const std::vector<FilePattern>& parts() const noexcept { return parts_; }
 
-  /// As it travels. `within`: what the receiver asks about; the rest of an irregular request is
-  /// left out.
+  /// Encodes it for sending. `within`: what the receiver needs; the rest of an irregular request is
+  /// dropped.
   std::vector<std::int64_t> encode(Extent within) const;
   std::vector<std::int64_t> encode() const;
-  /// Of words that encode() has made. Throws Error(internal) for others.
+  /// From words made by encode(). Throws Error(internal) for others.
   static Footprint decode(std::span<const std::int64_t> words);
 
  private:
@@ -42,12 +42,11 @@ class Footprint {
   std::int64_t bytes_ = 0;
 };
 
-/// Patterns that begin at or behind the end of the one before become one with it, and so does their
-/// memory: what is looked up in a request of thousands of parts then costs their logarithm. None of
-/// them is empty.
+/// Joins patterns that begin at or behind the end of the previous one, and their memory: lookups in
+/// a request of thousands of parts then cost a logarithm. None may be empty.
 void join_ascending(std::vector<FilePattern>& file, std::vector<MemoryMap>& memory);
 
-/// Of all patterns of all of them.
+/// For all patterns of all footprints.
 Apart are_apart(std::span<const Footprint* const> footprints);
 
 class WindowStream {
@@ -83,7 +82,7 @@ class WindowStream {
                      });
                    });
   }
-  /// Where stream positions [begin, end) are in memory, if they are one run there; else null.
+  /// The address of stream positions [begin, end) if they are contiguous in memory; else null.
   std::byte* contiguous(std::span<const MemoryMap> memory, std::int64_t begin,
                         std::int64_t end) const noexcept;
 
@@ -93,7 +92,7 @@ class WindowStream {
     std::size_t part;
     std::int64_t begin, end;
   };
-  /// visit(slice, from, to, ahead): positions of its pattern, and how far these are ahead of
+  /// visit(slice, from, to, ahead): positions in the slice's pattern, and their distance to
   /// positions counted from `begin`.
   template <class Visit>
   void for_each_slice(std::int64_t begin, std::int64_t end, Visit&& visit) const {

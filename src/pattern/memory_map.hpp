@@ -1,5 +1,5 @@
-// MemoryMap: where the bytes of a data stream lie in memory, in any order, with gaps.
-// zip() joins it with a file pattern of the same size: byte p of the one is byte p of the other.
+// MemoryMap: where the bytes of a data stream are in memory, in any order, with gaps. zip() joins
+// it with a file pattern of the same size: byte p of the one belongs to byte p of the other.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace penstock {
 class MemoryMap {
  public:
   MemoryMap() = default;
-  /// Places of the nest are distances from `base`. Of a write, nothing is stored through it.
+  /// Places of the nest are relative to `base`. For a write, memory is only read.
   MemoryMap(std::byte* base, Nest nest) : base_(base), nest_(std::move(nest)) {}
 
   const Nest& nest() const noexcept { return nest_; }
   std::int64_t size() const noexcept { return nest_.size(); }
   std::byte* base() const noexcept { return base_; }
   std::byte* at(std::int64_t place) const noexcept { return base_ + place; }
-  /// Where positions [begin, end) are, if they are one run; else null.
+  /// The address of positions [begin, end) if they are one run; else null.
   std::byte* contiguous(std::int64_t begin, std::int64_t end) const noexcept {
     return nest_.run_count(begin, end) == 1 ? at(nest_.place_of(begin)) : nullptr;
   }
@@ -31,7 +31,7 @@ class MemoryMap {
 /// `count` runs of `run` bytes at constant steps, in the file and in memory.
 struct Batch {
   std::int64_t file;    // offset of the first run
-  std::byte* memory;    // null where there is no memory map
+  std::byte* memory;    // null without a memory map
   std::int64_t packed;  // its position in the stream
   std::int64_t run, count;
   std::int64_t file_step, memory_step;
@@ -46,7 +46,7 @@ void for_each(const FilePattern& file, std::int64_t begin, std::int64_t end, Vis
     visit(Batch{s.place, nullptr, packed, s.run, s.count, s.step, 0});
 }
 
-/// What is left of the runs of one side of zip().
+/// The remaining runs of one side of zip().
 class ZipSide {
  public:
   ZipSide(const Nest& nest, std::int64_t begin, std::int64_t end) : cursor_(nest, begin, end) {}
@@ -60,10 +60,10 @@ class ZipSide {
   std::int64_t place() const noexcept { return runs_.place; }
   std::int64_t head() const noexcept { return head_; }  // bytes of the current run
   std::int64_t step() const noexcept { return runs_.step; }
-  /// Runs as long as the current one.
+  /// Number of runs as long as the current one.
   std::int64_t count() const noexcept { return head_ == runs_.run ? runs_.count : 1; }
   void drop_runs(std::int64_t count) noexcept {
-    if (head_ < runs_.run) runs_.place -= runs_.run - head_;  // back to where the run began
+    if (head_ < runs_.run) runs_.place -= runs_.run - head_;  // back to the beginning of the run
     runs_.place += count * runs_.step;
     runs_.count -= count;
     head_ = runs_.count > 0 ? runs_.run : 0;
@@ -80,7 +80,7 @@ class ZipSide {
   std::int64_t head_ = 0;
 };
 
-/// The same, joined with memory: a batch is as long as both sides are regular.
+/// The same, joined with memory: a batch extends as far as both sides are regular.
 template <class Visit>
 void zip(const FilePattern& file, const MemoryMap& memory, std::int64_t begin, std::int64_t end,
          Visit&& visit) {

@@ -31,7 +31,7 @@ std::int64_t count_of(const Node& node) noexcept {
   return 1;
 }
 
-/// Place and node of child `index`; of tables and runs there is none.
+/// Place and node of child `index`; not for tables and runs.
 std::pair<std::int64_t, const Node*> child_at(const Node& node, std::int64_t index) noexcept {
   const auto i = static_cast<std::size_t>(index);
   if (const auto* repeat = std::get_if<Node::Repeat>(&node.form))
@@ -42,7 +42,7 @@ std::pair<std::int64_t, const Node*> child_at(const Node& node, std::int64_t ind
   return {sequence.places[i], sequence.children[i].get()};
 }
 
-/// The child that `position` is in; takes the bytes before it off.
+/// The child that contains `position`; subtracts the bytes before it.
 std::int64_t enter_child(const Node& node, std::int64_t& position) noexcept {
   const auto among = [&](const std::vector<std::int64_t>& starts) {
     const auto after = std::upper_bound(starts.begin(), starts.end(), position);
@@ -73,7 +73,7 @@ Extent joined(Extent a, Extent b) noexcept {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
-/// The step, where all steps are the same.
+/// The common step, if all steps are the same.
 bool is_regular(const std::vector<std::int64_t>& places) noexcept {
   for (std::size_t i = 2; i < places.size(); ++i)
     if (places[i] - places[i - 1] != places[1] - places[0]) return false;
@@ -197,13 +197,13 @@ Nest Nest::sequence(std::vector<Nest> parts) {
   return {0, share(std::move(node))};
 }
 
-/// Cuts the child at either end, and keeps those between as they are.
+/// Cuts the first and last child, and keeps those in between.
 Nest Nest::cut(std::int64_t begin, std::int64_t end) const {
   if (begin >= end || !node_) return {};
   const Node& node = *node_;
   if (begin == 0 && end == node.size) return *this;
   if (node.is_run()) return run(place_ + begin, end - begin);
-  std::int64_t in_first = begin, in_last = end - 1;  // positions in the children that are cut
+  std::int64_t in_first = begin, in_last = end - 1;  // positions in the cut children
   const std::int64_t first = enter_child(node, in_first), last = enter_child(node, in_last);
   if (const auto* runs = std::get_if<Node::Table>(&node.form)) {
     std::vector<std::int64_t> places(runs->places.begin() + first, runs->places.begin() + last + 1);
@@ -226,7 +226,7 @@ Nest Nest::cut(std::int64_t begin, std::int64_t end) const {
   if (first == last) return child(first).cut(in_first, in_last + 1);
   std::vector<Nest> parts;
   const Nest head = child(first), tail = child(last);
-  // Whole children at the ends stay with those between.
+  // Whole children at the ends are kept with those in between.
   const bool whole_head = in_first == 0, whole_tail = in_last + 1 == tail.size();
   const std::int64_t from = first + (whole_head ? 0 : 1), to = last + (whole_tail ? 1 : 0);
   if (!whole_head) parts.push_back(head.cut(in_first, head.size()));
@@ -277,7 +277,7 @@ NestCursor::NestCursor(const Nest& nest, std::int64_t begin, std::int64_t end)
   descend(nest.node(), nest.place(), begin);
 }
 
-/// Down to what gives runs: a run, a table, a repetition or a list of one run.
+/// Down to a node that yields runs: a run, a table, a repetition or a list of one run.
 void NestCursor::descend(const Node* node, std::int64_t place, std::int64_t skip) {
   for (;;) {
     if (node->is_run()) {
@@ -295,8 +295,8 @@ void NestCursor::descend(const Node* node, std::int64_t place, std::int64_t skip
   skip_ = skip;
 }
 
-/// From the end of the innermost frame to the next one that has something.
-void NestCursor::go_on() {
+/// From the end of the innermost frame to the next one with bytes.
+void NestCursor::finish_frames() {
   frames_.pop_back();
   while (!frames_.empty()) {
     Frame& frame = frames_.back();
@@ -308,7 +308,7 @@ void NestCursor::go_on() {
   }
 }
 
-/// Runs of the innermost frame; returns how many.
+/// Emits runs of the innermost frame; returns how many.
 std::int64_t NestCursor::emit(const Frame& frame, Strided& out) {
   const Node& node = *frame.node;
   std::int64_t distance = 0, length = node.size, step = 0, there = 1;
@@ -337,7 +337,7 @@ bool NestCursor::next(Strided& out) {
   if (left_ == 0) return false;
   Frame& frame = frames_.back();
   frame.index += emit(frame, out);
-  if (left_ > 0 && frame.index >= count_of(*frame.node)) go_on();
+  if (left_ > 0 && frame.index >= count_of(*frame.node)) finish_frames();
   return true;
 }
 

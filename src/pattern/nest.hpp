@@ -1,14 +1,14 @@
-// Nest: runs of bytes in an order, described and never listed: a run; copies of a nest at a
-// constant step, or at places of a list; runs of any length; nests of different form one after the
-// other. A place is where a run or a nest begins: of a file an offset (file_pattern.hpp), of memory
-// the distance from an address (memory_map.hpp).
+// Nest: an ordered sequence of runs of bytes, described without listing them: a run; copies of a
+// nest at a constant step, or at the places of a list; runs of any length; nests of different form
+// one after the other. A place is the beginning of a run or nest: in a file an offset
+// (file_pattern.hpp), in memory the distance from an address (memory_map.hpp).
 //
 // Invariants:
 //   1. The bytes are numbered in the order of the description, 0 <= position < size(): these are
 //      the positions in the data stream by which a file pattern and a memory map are joined.
 //   2. Neighbours that form one run, or one regular repetition, are one node: descriptions of the
 //      same bytes in the same order have few nodes, whatever they were made from.
-//   3. A nest is a value: its nodes never change and are shared.
+//   3. A nest is a value: its nodes are immutable and shared.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class Nest {
 
   /// Nothing.
   Nest() = default;
-  /// Throw Error(argument) where a place or a size passes 63 bits. An empty child, or no copy of
+  /// Throw Error(argument) if a place or a size exceeds 63 bits. An empty child, or no copies of
   /// it, makes an empty nest.
   static Nest run(std::int64_t place, std::int64_t length);
   static Nest repeat(const Nest& child, std::int64_t count, std::int64_t step);
@@ -42,7 +42,7 @@ class Nest {
 
   bool empty() const noexcept { return node_ == nullptr; }
   std::int64_t size() const noexcept;
-  /// From the lowest byte to behind the highest; {0, 0} of nothing.
+  /// From the lowest byte to behind the highest; {0, 0} if empty.
   Extent hull() const noexcept;
   std::int64_t place() const noexcept { return place_; }
   const Node* node() const noexcept { return node_.get(); }
@@ -50,9 +50,9 @@ class Nest {
   Nest moved(std::int64_t distance) const;
   /// The bytes at positions [begin, end).
   Nest cut(std::int64_t begin, std::int64_t end) const;
-  /// Where the byte at `position` is.
+  /// The place of the byte at `position`.
   std::int64_t place_of(std::int64_t position) const noexcept;
-  /// Which run the byte at `position` is in, of all in their order.
+  /// Index of the run that contains the byte at `position`.
   std::int64_t run_of(std::int64_t position) const noexcept;
   /// Number of runs that positions [begin, end) touch.
   std::int64_t run_count(std::int64_t begin, std::int64_t end) const noexcept {
@@ -95,16 +95,16 @@ struct Nest::Node {
   bool is_run() const noexcept { return form.index() == 0; }
 };
 
-/// `count` runs of `run` bytes, `step` bytes from one's begin to the next one's.
+/// `count` runs of `run` bytes, whose beginnings are `step` bytes apart.
 struct Strided {
   std::int64_t place = 0, run = 0, count = 0, step = 0;
 };
 
-/// Goes through positions [begin, end) of a nest. Each step costs little more than the depth.
+/// Iterates over positions [begin, end) of a nest. The cost of a step is about the depth.
 class NestCursor {
  public:
   NestCursor(const Nest& nest, std::int64_t begin, std::int64_t end);
-  /// False: there is no further one.
+  /// False: there is none left.
   bool next(Strided& out);
 
  private:
@@ -113,10 +113,10 @@ class NestCursor {
     std::int64_t place, index;
   };
   void descend(const Nest::Node* node, std::int64_t place, std::int64_t skip);
-  void go_on();
+  void finish_frames();
   std::int64_t emit(const Frame& frame, Strided& out);
 
-  /// The memory of so many frames is within this object.
+  /// This many frames are stored within this object.
   static constexpr std::size_t few = 4;
 
   alignas(Frame) std::array<std::byte, few * sizeof(Frame)> room_;
@@ -126,7 +126,7 @@ class NestCursor {
   std::int64_t skip_ = 0;  // bytes of the current run
 };
 
-/// Words of Nest::encode. Throws Error(internal) for what encode() has not made.
+/// Reads words of Nest::encode. Throws Error(internal) for others.
 class NestReader {
  public:
   explicit NestReader(std::span<const std::int64_t> words) : words_(words) {}

@@ -1,5 +1,5 @@
-// A nest as it travels: 64-bit words, the same on all ranks. A node is its kind and fields, then
-// its children, each with its place.
+// Encoding of a nest as 64-bit words, the same on all ranks: a node's kind and fields, then its
+// children, each with its place.
 #include <penstock/error.hpp>
 
 #include "pattern/nest.hpp"
@@ -36,7 +36,7 @@ void encode_node(const Node& node, std::vector<std::int64_t>& words) {
   }
 }
 
-/// Each level calls the next. What encode() makes of MPI datatypes has one for each constructor.
+/// Recursion limit. Encoded MPI datatypes have a level per constructor.
 constexpr int deepest = 10'000;
 
 [[noreturn]] void refuse() {

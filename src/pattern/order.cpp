@@ -10,7 +10,7 @@ namespace {
 
 using Node = Nest::Node;
 
-/// Begins of runs: what comes after them is compared with the last.
+/// Beginnings of runs; each further one is compared with the last.
 struct Begins {
   std::int64_t first = 0, last = 0;
 
@@ -34,7 +34,7 @@ class OrderOf {
   StreamOrder order;
 
  private:
-  /// `end`: of the bytes so far; `at`: where the node is.
+  /// `end`: of the bytes so far; `at`: place of the node.
   void compare(const Begins& before, const Begins& next, std::int64_t end, std::int64_t at) {
     const bool descends = next.first < before.last, overlaps = next.first < end;
     if ((descends && !order.descends) || (overlaps && order.ascends())) {
@@ -81,7 +81,7 @@ class OrderOf {
   }
 };
 
-/// Positions in the stream where the children begin, the end included.
+/// Stream positions at which the children begin, and the end.
 std::vector<std::int64_t> starts_of(const Node& node) {
   if (const auto* table = std::get_if<Node::Table>(&node.form)) return table->starts;
   if (const auto* parts = std::get_if<Node::Sequence>(&node.form)) return parts->starts;
@@ -117,7 +117,7 @@ void AscendingParts::add(const Nest& nest) {
   if (nest.empty()) return;
   if (stream_order(nest).ascends()) return add_ascending(nest);
   const Node& node = *nest.node();
-  // Copies of what ascends turn back at each.
+  // At worst each child begins below the previous one and needs a pattern of its own.
   if (child_count(node) > static_cast<std::int64_t>(most)) refuse_so_many();
   const std::vector<std::int64_t> starts = starts_of(node);
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) add(nest.cut(starts[i], starts[i + 1]));

@@ -36,7 +36,7 @@ void copy_stream(const WindowStream& stream, std::span<const MemoryMap> memory, 
 
 void copy_packed(const FilePattern& file, const MemoryMap& memory, std::int64_t begin,
                  std::int64_t end, std::byte* packed, Direction direction, bool past_cache) {
-  // Batches tell their positions in the stream.
+  // Batches have their positions in the stream.
   zip(file, memory, begin, end, Copier({packed, begin, false}, direction, past_cache));
 }
 

@@ -1,5 +1,4 @@
-// The one loop that copies between a stream's places: user memory, a window's image of the file,
-// and packed messages.
+// The loop that copies between user memory, a window's image of the file, and packed messages.
 #pragma once
 
 #include "base/direction.hpp"
@@ -7,17 +6,17 @@
 
 namespace penstock {
 
-/// Where staged bytes of a stream lie: as in the file, or one after the other.
+/// Where the staged bytes of a stream are: laid out as in the file, or packed.
 struct Staged {
   std::byte* base;
-  std::int64_t origin;  // what is at `base`
+  std::int64_t origin;  // file offset or position at `base`
   bool image;
 
   /// The byte at file offset `origin` is at `base`.
   static Staged as_in_file(std::byte* base, std::int64_t origin) noexcept {
     return {base, origin, true};
   }
-  /// The first of the stream positions that are copied is at `begin`.
+  /// The first copied stream position is at `begin`.
   static Staged packed(std::byte* begin) noexcept { return {begin, 0, false}; }
   std::byte* at(const Batch& b) const noexcept {
     return base + ((image ? b.file : b.packed) - origin);
@@ -25,12 +24,12 @@ struct Staged {
   std::int64_t step(const Batch& b) const noexcept { return image ? b.file_step : b.run; }
 };
 
-/// A write copies stream positions [begin, end) from memory, a read into it. `past_cache`: the
-/// destination is larger than the caches (copy.hpp).
+/// Copies stream positions [begin, end): from memory for a write, into it for a read. `past_cache`:
+/// the destination is larger than the caches (copy.hpp).
 void copy_stream(const WindowStream& stream, std::span<const MemoryMap> memory, std::int64_t begin,
                  std::int64_t end, Staged staged, Direction direction, bool past_cache = false);
 
-/// The same of one pattern, packed.
+/// The same for one pattern, packed.
 void copy_packed(const FilePattern& file, const MemoryMap& memory, std::int64_t begin,
                  std::int64_t end, std::byte* packed, Direction direction, bool past_cache = false);
 

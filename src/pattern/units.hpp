@@ -1,4 +1,4 @@
-// FileUnits: what the bytes of a file belong together in, as far as dividing them goes.
+// FileUnits: how the bytes of a file are grouped, for dividing it.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 namespace penstock {
 
 struct FileUnits {
-  /// Bytes that stay whole: ranks that write the same bytes at a time write all of a grain or none.
+  /// Bytes that stay together: of concurrent writers of the same bytes, each writes a whole grain
+  /// or none of it.
   std::int64_t grain = 1;
-  /// Sizes of pieces that had better not be divided, largest first, each counted from all.begin: of
-  /// an array the slabs of its dimensions. May be empty.
+  /// Sizes of pieces that should not be divided, largest first, each counted from all.begin: the
+  /// slabs of an array's dimensions. May be empty.
   std::vector<std::int64_t> slabs;
-  Extent all;  // what there is of the file; empty: not known
-  /// Reads end where the file does. Else that is an error: what they ask for should be there.
+  Extent all;  // the accessible part of the file; empty: unknown
+  /// Reads end at the end of the file. Otherwise reading beyond it is an error.
   bool open_ended = false;
-  /// Bytes of pieces that one rank alone may change at a time, counted from all.begin: chunks that
-  /// are compressed as a whole. Domains and windows are made of whole ones; 0: there are none.
+  /// Size of pieces that only one rank may change at a time, counted from all.begin: chunks that
+  /// are compressed as a whole. Domains and windows consist of whole ones; 0: there are none.
   std::int64_t indivisible = 0;
 
-  /// The indivisible pieces that `range` touches.
+  /// The whole indivisible pieces that `range` touches.
   Extent whole_around(Extent range) const noexcept {
     if (indivisible == 0 || range.empty()) return range;
     const std::int64_t first = (range.begin - all.begin) / indivisible;

@@ -1,4 +1,4 @@
-// How a plan is chosen. docs/DESIGN.md explains the rules; change them together.
+// Choice of a plan. docs/DESIGN.md explains the rules; change them together.
 #include <algorithm>
 
 #include <penstock/error.hpp>
@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-/// The quickest that auto may choose, see cost.hpp.
+/// The fastest that auto may choose, see cost.hpp.
 void choose_method(Plan& plan, const Demand& demand, const std::vector<Prediction>& ways) {
   plan.method = Method::direct;
   plan.reason = {.words = "nothing is asked for"};
@@ -45,11 +45,11 @@ bool crowded(const Machine& machine) {
   return machine.ranks > 2 * machine.writers;
 }
 
-/// Windows under way at a time. Small buffers are not divided: their rounds are short anyway. More
-/// and smaller windows keep a device busy where ranks are not many more than cores. Through the
-/// page cache each further hand-over costs more than it hides: a change of process where ranks
-/// outnumber cores, and between nodes the wait for a proxy and a message. Windows of a buffered
-/// write are units of the active buffer, though, which must not be large beside it.
+/// Number of windows in flight. Small buffers are not divided: their rounds are short anyway. If
+/// ranks are not many more than cores, more and smaller windows keep a device busy. Through the
+/// page cache each further hand-over costs more than it hides: a context switch if ranks outnumber
+/// cores, and between nodes the wait for a proxy and a message. Windows of a buffered write,
+/// however, are units of the active buffer, and must be small compared with it.
 int choose_depth(const Hints& hints, const Plan& plan) {
   constexpr std::int64_t small = 64 * 1024, large = std::int64_t{1} << 20;
   if (hints.pipeline == Pipeline::never) return 1;
@@ -61,17 +61,17 @@ int choose_depth(const Hints& hints, const Plan& plan) {
   return many && within_node && hints.buffer_size >= large ? 4 : 2;
 }
 
-/// No more than two where each has to hold an indivisible piece that is larger than it would be.
+/// At most two if each has to hold an indivisible piece larger than a window would be.
 int depth_for(int depth, const FileUnits& units, std::int64_t buffer_size) {
   return units.indivisible > buffer_size / depth ? std::min(depth, 2) : depth;
 }
 
-/// A window's bytes. All staging memory of a rank stays below twice the buffer: an aggregator that
-/// also passes on its node's bytes needs as much again for these, and for what arrives; one whose
-/// rounds are in step, for a window's parcels to send and as many to receive. An indivisible piece
-/// that is larger passes alone.
+/// The size of a window. A rank's staging memory stays below twice the buffer: an aggregator that
+/// is also a proxy needs as much again for its node's bytes and for arriving messages; one whose
+/// rounds are in step, for a window's parcels to send and as many to receive. A larger indivisible
+/// piece is moved alone.
 std::int64_t window_bytes(const FileUnits& units, const Hints& hints, const Plan& plan) {
-  constexpr std::int64_t longest = std::int64_t{1} << 29;  // counts of MPI are ints
+  constexpr std::int64_t longest = std::int64_t{1} << 29;  // MPI counts are ints
   std::int64_t parts = plan.depth;
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   if (in_step || (plan.exchange == Exchange::node && plan.machine.nodes > 1)) parts *= 2;
@@ -84,15 +84,15 @@ std::int64_t window_bytes(const FileUnits& units, const Hints& hints, const Plan
   return piece == 0 ? bytes : std::max<std::int64_t>(1, bytes / piece) * piece;
 }
 
-/// Domains begin at pages: each of these has one writer.
+/// Domains begin at pages, so that each page has one writer.
 void align_to_pages(std::int64_t page, DomainRule& rule, std::int64_t& stripe) {
   const bool striped = rule == DomainRule::block_cyclic || rule == DomainRule::aligned;
   stripe = striped ? (stripe + page - 1) / page * page : page;
   if (!striped) rule = DomainRule::aligned;
 }
 
-/// Where data is buffered, every rank that has some of it does best to hold some too: the budget is
-/// each process's own. The I/O threads need no core while the device is at work.
+/// For buffered data, every rank that has some of it should also hold some: the budget is per
+/// process. I/O threads need no core while the device works.
 std::int64_t choose_aggregators(const FileUnits& units, const Hints& hints, const Plan& plan,
                                 const Demand& demand, bool buffered) {
   if (plan.method == Method::gather) return 1;
@@ -138,8 +138,8 @@ void check_hints(const Hints& hints, std::int64_t grain, int ranks) {
 }
 
 Hints resolve_hints(const Hints& hints, const Machine& machine, std::int64_t grain) {
-  // A staging buffer that stays in the cache is copied into and out of at the speed of the cache.
-  // Devices want large accesses instead, and between nodes large messages matter more.
+  // A staging buffer that stays in the CPU cache is copied at the speed of the cache. Devices need
+  // large accesses instead, and between nodes large messages matter more.
   constexpr std::int64_t mebi = std::int64_t{1} << 20;
   const std::int64_t cached = (machine.nodes > 1 ? 8 : 4) * mebi;
   constexpr std::int64_t uncached = 16 * mebi;
@@ -174,16 +174,16 @@ Plan make_plan(const FileUnits& units, const Demand& demand, const Hints& asked,
   plan.buffered = writes && hints.active_buffer_size > 0;
   plan.depth = depth_for(choose_depth(hints, plan), units, hints.buffer_size);
   plan.writers = static_cast<int>(hints.writers);
-  // Domains of reads ahead are those of buffered writes of the same bytes, too: then such a read
-  // queues up behind the write and need not wait for it.
+  // Reads ahead use the domains of buffered writes of the same bytes: then such a read queues up
+  // behind the write and need not wait for it.
   const std::int64_t aggregators = std::clamp<std::int64_t>(
       choose_aggregators(units, hints, plan, demand, plan.buffered || ahead), 1, machine.ranks);
   plan.sieving =
       choose_sieving(machine, static_cast<double>(plan.collective() ? aggregators : machine.ranks) /
                                   std::max(1, machine.nodes));
-  if (units.indivisible > 0) plan.sieving.in_parts = false;  // storage moves them whole
-  // Writes through the page cache go into a file one by one; ranks that queue up there spin, which
-  // costs those who copy a core.
+  if (units.indivisible > 0) plan.sieving.in_parts = false;  // storage moves them as a whole
+  // Writes through the page cache enter a file one at a time; ranks that queue up spin in the
+  // kernel, which costs copying ranks a core.
   plan.take_turns = machine.page_cache && crowded(machine);
   const Extent span = span_of(plan.method, rule, units, demand);
   if (in_pages) align_to_pages(machine.page, rule, stripe);
@@ -224,7 +224,7 @@ std::int64_t next_round(const Domains& domains, std::int64_t aggregator, const F
 
 Sieving choose_sieving(const Machine& machine, double side_by_side) noexcept {
   if (machine.page_cache) return {};
-  // While one request waits for the device, those of other ranks are carried out.
+  // While one request waits for the device, those of other ranks progress.
   const double request = machine.costs.call / std::max(1.0, side_by_side);
   constexpr double most = std::int64_t{1} << 40;
   return {static_cast<std::int64_t>(std::min(most, request / machine.costs.storage_byte)), true};
@@ -233,7 +233,7 @@ Sieving choose_sieving(const Machine& machine, double side_by_side) noexcept {
 bool Sieving::pays(std::int64_t range, std::int64_t wanted, std::int64_t runs,
                    bool write) const noexcept {
   const std::int64_t unwanted = range - std::min(range, wanted);
-  // A read-modify-write moves the range twice, and one request reads it.
+  // A read-modify-write moves the range twice, and needs one more request to read it.
   const std::int64_t extra_bytes = write ? range + unwanted : unwanted;
   const std::int64_t requests = write && in_parts ? 2 : 1;
   return static_cast<double>(extra_bytes) <

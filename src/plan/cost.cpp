@@ -7,23 +7,22 @@
 namespace penstock {
 namespace {
 
-/// What a call takes to copy bytes of the page cache into a user's array, times what it takes into
-/// a staging buffer. The kernel copies by `rep movsb`, which is slow where source and destination
-/// lie differently in a cache line: large arrays of C, C++, Fortran and NumPy begin 16 bytes into
-/// one.
+/// Time of copying from the page cache to a user's array, relative to a staging buffer. The kernel
+/// copies by `rep movsb`, which is slow if source and destination are aligned differently in a
+/// cache line: large arrays of C, C++, Fortran and NumPy begin 16 bytes into one.
 constexpr double into_array = 2;
-/// Mapping a range of a file, and giving it back.
+/// Mapping a range of a file and unmapping it.
 constexpr double mapping = 6e-6;
-/// The kernel enters as much of a file into the page table at a time.
+/// The part of a file that the kernel enters into the page table at a time.
 constexpr double fault_range = 64 * 1024;
-/// What is fetched from memory for a run, at least: a cache line.
+/// The least that is fetched from memory for a run: a cache line.
 constexpr double least_fetched = 64;
-/// Beginning a run costs less than between a staging buffer and memory: the loop is over one
-/// pattern, and no other process has just written the bytes.
+/// Relative cost of beginning a run. Lower than between a staging buffer and memory: the loop is
+/// over one pattern, and no other process has just written the bytes.
 constexpr double of_run = 1.0 / 3;
 
-/// What reading out of the mapped file takes, added up over the ranks. Where they interleave, each
-/// may touch all of the hull.
+/// Time of reading from the mapped file, summed over the ranks. If they interleave, each may touch
+/// all of the hull.
 double mapped_read(const Demand& demand, const Machine& machine) noexcept {
   const Costs& costs = machine.costs;
   const auto bytes = static_cast<double>(demand.bytes), runs = static_cast<double>(demand.runs);
@@ -57,7 +56,7 @@ class Model {
     return meeting() + seconds(storage, queue ? 1 : side_by_side(ranks_ / nodes_)) / nodes_;
   }
 
-  /// Each rank moves its own hull: where ranks interleave, all of them move all of it.
+  /// Each rank moves its own hull: if ranks interleave, all of them move all of it.
   double sieved() const {
     const double times = demand_.ordered ? 1 : ranks_;
     const double at_a_time = one_by_one() ? 1 : side_by_side(ranks_ / nodes_);
@@ -67,15 +66,16 @@ class Model {
 
   double collective(Exchange exchange, double aggregators) const {
     const double windows = std::max(1.0, hull() / (buffer() / 2));
-    // Writes of one node go one by one, whoever makes them; aggregators of other nodes do not wait.
+    // Writes of one node are serialised, whichever rank makes them; aggregators of other nodes do
+    // not wait.
     const double at_a_time = one_by_one() ? 1 : side_by_side(std::max(1.0, aggregators / nodes_));
     const StorageTime accesses = at_storage(windows, 1, at_a_time);
-    double shared = copies();  // work that all cores share
+    double shared = copies();  // work shared by all cores
     double serial = 0;
     if (exchange == Exchange::node && ranks_ > 1) {
       shared += windows * std::min(ranks_ / nodes_, 8.0) * costs_.hand_over / cores_;
-      // A proxy sends when all of its ranks have copied, and a window is written when all of it is
-      // there: the copies on the way have nothing beside them.
+      // A proxy sends when all of its ranks have copied, and a window is written when it is
+      // complete: nothing overlaps the copies in between.
       serial = away() * (windows * costs_.message_between +
                          bytes() * (costs_.message_byte + costs_.copy_byte) / nodes_);
     } else if (ranks_ > 1) {
@@ -91,8 +91,7 @@ class Model {
     // A device needs no core.
     const double in_turn = seconds(accesses, 1) / busy_nodes;
     const double all_cores_busy = (shared + (machine_.page_cache ? in_turn : 0)) / cores_;
-    // A quarter of what could overlap does not: the first and last windows have nothing beside
-    // them.
+    // A quarter of the possible overlap is lost: nothing overlaps the first and last windows.
     const double slowest = std::max(all_cores_busy, storage);
     return 2 * meeting() + serial + slowest + 0.25 * std::min(shared / cores_, in_turn);
   }
@@ -102,42 +101,42 @@ class Model {
     const std::int64_t window = std::max<std::int64_t>(1, hints_.buffer_size / 2);
     return static_cast<double>(aggregators_for(demand_, machine_, window));
   }
-  /// Domains over the whole array leave aggregators idle where the request is a part of it.
+  /// Domains over the whole array leave aggregators idle if the request is only a part of it.
   double aggregators_in_use() const {
     const double whole = static_cast<double>(std::max<std::int64_t>(1, units_.all.length()));
     return std::max(1.0, std::ceil(aggregators() * std::min(1.0, hull() / whole)));
   }
 
  private:
-  /// What accesses take, one after the other.
+  /// Time of accesses, one after the other.
   struct StorageTime {
     double calls, bytes;  // seconds
   };
-  /// Writes of one node into the page cache of a file go one by one.
+  /// Writes of one node into the page cache of a file are serialised.
   bool one_by_one() const { return writes_ && machine_.page_cache; }
   /// Accesses to the page cache need a core each; those to a device only wait.
   double side_by_side(double ranks) const {
     return machine_.page_cache ? std::min(cores_, ranks) : ranks;
   }
-  /// The bytes of a device come one after the other, however many ask for them.
+  /// A device moves bytes one after the other, however many ranks request them.
   double seconds(const StorageTime& storage, double at_a_time) const {
     return storage.calls / at_a_time + storage.bytes / (machine_.page_cache ? at_a_time : 1);
   }
-  /// Windows with holes are read whole (and written back), or each run by itself if that is less.
+  /// Windows with holes are read whole (and written back), or run by run if that is less.
   StorageTime at_storage(double windows, double times, double at_a_time) const {
     const StorageTime whole{windows * costs_.call,
                             hull() * times * (writes_ && holes() ? 2 : 1) * costs_.storage_byte};
     const StorageTime each{runs() * costs_.call, bytes() * costs_.storage_byte};
     return holes() && seconds(each, at_a_time) < seconds(whole, at_a_time) ? each : whole;
   }
-  /// The part of the bytes that goes from one node to another. Domains follow each other in the
-  /// order of the ranks. Where the hull of a rank is no longer than a node's domains, it is taken
-  /// to lie there; where it is all of the request's, each node has a part of each domain.
+  /// The fraction of the bytes that moves between nodes. Domains follow each other in rank order.
+  /// If a rank's hull is no longer than a node's domains, it is assumed to lie there; if it is all
+  /// of the request's hull, each node has a part of each domain.
   double away() const {
     if (nodes_ == 1 || demand_.empty()) return 0;
     return std::clamp(1 - 1 / (nodes_ * mean_hull()), 0.0, 1 - 1 / nodes_);
   }
-  /// Of the ranks' hulls, as a part of the request's.
+  /// Mean of the ranks' hulls, relative to the request's.
   double mean_hull() const { return static_cast<double>(demand_.hulls) / ranks_ / hull(); }
   double bytes() const { return static_cast<double>(demand_.bytes); }
   double runs() const { return static_cast<double>(demand_.runs); }
@@ -194,7 +193,7 @@ std::string Costs::to_text() const {
       "  messages         %6.2f GB/s, %.3g us each, %.3g us between nodes\n"
       "  ranks            %.3g us a window handed over, %.3g us a rank and core to meet\n",
       measured ? "measured on this machine" : "assumed",
-      device_tells             ? "as the device tells"
+      device_tells             ? "as modelled"
       : measured && page_cache ? "in proportion to them"
                                : "assumed",
       1e-9 / copy_byte, run * 1e9, page_cache ? "page cache" : "device", 1e-9 / storage_byte,
@@ -225,10 +224,11 @@ bool node_works(const Machine& machine) {
   return machine.shared_memory && machine.ranks > machine.nodes;
 }
 
-/// Between nodes, messages of each rank for itself are quicker where few ranks share a node and
-/// most bytes leave it. Within one they never are.
+/// Between nodes, separate messages of each rank are faster if few ranks share a node and most
+/// bytes leave it. Within one they never are.
 Exchange choose_exchange(Exchange asked, const Machine& machine, const Model& model) {
-  // The steps of the others send messages to this rank, too: a process alone has no MPI for them.
+  // The other exchanges also send messages to the rank itself: a single process has no MPI for
+  // that.
   if (machine.ranks == 1) return Exchange::sparse;
   if (asked == Exchange::node && !node_works(machine)) return Exchange::sparse;
   if (asked != Exchange::automatic) return asked;
@@ -267,9 +267,9 @@ std::vector<Prediction> predict(const FileUnits& units, const Demand& demand, co
                                 const Machine& machine, bool writes) {
   const Model model(units, demand, hints, machine, writes);
   const bool alone = machine.ranks == 1;
-  // Each rank for itself: which of two writers of one byte wins would be left to chance, and what
-  // several read would come from storage several times. The page cache has it from there once,
-  // however many ranks copy it.
+  // Independent access: it would be undefined which of two writers of one byte wins, and what
+  // several ranks read would come from storage several times. The page cache gets it from there
+  // once, however many ranks copy it.
   const bool cached = !writes && machine.costs.maps_files && !demand.slow;
   const bool apart = alone || demand.ordered;
   const std::string_view chance =

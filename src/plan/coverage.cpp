@@ -9,7 +9,7 @@ void Coverage::restart(Extent window) {
   window_ = window;
   word_count_ = (window.length() + 63) / 64;
   if (word_count_ * 8 > storage_.size()) {
-    storage_ = Buffer();  // given back first: the peak counts
+    storage_ = Buffer();  // released first: the peak counts
     storage_ = pool_ ? pool_->take(BufferPool::Use::coverage, word_count_ * 8, gauge_)
                      : Buffer(word_count_ * 8, gauge_);
   }
@@ -45,7 +45,7 @@ std::int64_t Coverage::wanted() const noexcept {
 
 std::int64_t Coverage::run_count() const noexcept {
   std::int64_t count = 0;
-  std::uint64_t before = 0;  // the last bit of the word before: a run begins where it was clear
+  std::uint64_t before = 0;  // the last bit of the previous word: a run begins where it was clear
   for (std::int64_t i = 0; i < word_count_; ++i) {
     count += std::popcount(words_[i] & ~((words_[i] << 1) | before));
     before = words_[i] >> 63;

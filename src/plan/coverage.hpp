@@ -1,5 +1,5 @@
-// Coverage: which bytes of one window are wanted, one bit a byte. Only windows that have holes,
-// or whose requests may overlap, need it.
+// Coverage: the wanted bytes of one window, one bit per byte. Only needed for windows with holes,
+// or with requests that may overlap.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace penstock {
 
 class Coverage {
  public:
-  /// Memory comes from `pool` where there is one, and is given back by release().
+  /// Memory comes from `pool`, if there is one, and is returned by release().
   explicit Coverage(MemoryGauge* gauge, BufferPool* pool = nullptr) : gauge_(gauge), pool_(pool) {}
 
-  /// A stretch of the window, from a marked byte to another one.
+  /// A stretch of the window that begins and ends with marked bytes.
   struct Cluster {
     Extent range;
     std::int64_t wanted = 0, runs = 0;
@@ -37,12 +37,12 @@ class Coverage {
   void for_each_hole(Visit&& visit) const {
     for_each_stretch(false, window_, visit);
   }
-  /// Of `part` of the window only.
+  /// Within `part` of the window only.
   template <class Visit>
   void for_each_hole_in(Extent part, Visit&& visit) const {
     for_each_stretch(false, part, visit);
   }
-  /// Calls visit(Cluster) for each stretch of `within` without a hole of `dividing_hole` bytes or
+  /// Calls visit(Cluster) for each stretch of `within` that has no hole of `dividing_hole` bytes or
   /// more, ascending.
   template <class Visit>
   void for_each_part_in(Extent within, std::int64_t dividing_hole, Visit&& visit) const {
@@ -57,7 +57,7 @@ class Coverage {
     });
     if (part.runs > 0) visit(part);
   }
-  /// The marked stretches of `part` of the window only.
+  /// The marked stretches within `part` of the window only.
   template <class Visit>
   void for_each_run_in(Extent part, Visit&& visit) const {
     for_each_stretch(true, part, visit);

@@ -9,14 +9,14 @@ using Wide = __int128;  // offset * aggregators passes 64 bits for the largest f
 
 constexpr std::int64_t page = 4096;
 
-/// Domains are sets of whole slabs of the slowest dimension (the paper's columns), as long as
-/// there are enough of them to share fairly; else of the next dimension, at last of grains.
+/// Domains are sets of whole slabs of the slowest dimension (the paper's columns) if there are
+/// enough of them to share fairly; else of the next dimension, and finally of grains.
 std::int64_t slab(const FileUnits& units, Extent span, std::int64_t aggregators) {
   for (const std::int64_t size : units.slabs) {
     if (size == 0 || span.empty()) continue;
     const std::int64_t slabs =
         (span.end - units.all.begin - 1) / size - (span.begin - units.all.begin) / size + 1;
-    // An even division is fair however few the slabs are.
+    // An even division is fair however few slabs there are.
     if (slabs >= 4 * aggregators || slabs % aggregators == 0) return size;
   }
   return units.grain;
@@ -35,8 +35,8 @@ Domains Domains::cut(DomainRule rule, const FileUnits& units, Extent span, std::
   const std::int64_t piece = units.indivisible;
   if (striped) d.unit_ = piece == 0 ? stripe : (stripe + piece - 1) / piece * piece;
   else d.unit_ = piece == 0 ? slab(units, span, d.aggregators_) : piece;
-  // Windows of contiguous domains begin at whole pages of the file where the buffer allows, so that
-  // no page is written in two rounds.
+  // Windows of contiguous domains begin at whole pages of the file if the buffer allows, so that no
+  // page is written in two rounds.
   if (piece == 0 && buffer % page == 0) d.align_ = page;
   const std::int64_t zero = striped && piece == 0 ? 0 : units.all.begin;
   d.origin_ = zero + (span.begin - zero) / d.unit_ * d.unit_;

@@ -1,11 +1,12 @@
-// Domains: which aggregator touches which bytes, and in which rounds. A value of constant size:
-// every question is answered by arithmetic, so a plan for 100,000 ranks costs no memory per rank.
+// Domains: which aggregator accesses which bytes, and in which rounds. A value of constant size:
+// every query is arithmetic, so a plan for 100,000 ranks needs no memory per rank.
 //
 // Invariants:
-//   1. The domains of all aggregators are disjoint and together are exactly `span`.
-//   2. A window (one round of one aggregator) is contiguous, at most `buffer` bytes long, lies in
-//      one domain, and windows of one aggregator ascend with the round.
-//   3. Where units are indivisible, and `span` and `buffer` are whole ones, so is each window.
+//   1. The domains of all aggregators are disjoint, and together are exactly `span`.
+//   2. A window (one round of one aggregator) is contiguous, at most `buffer` bytes long, and in
+//      one domain; windows of one aggregator ascend with the round.
+//   3. If units are indivisible, and `span` and `buffer` consist of whole ones, so does each
+//      window.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class Domains {
   Extent span() const noexcept { return span_; }
   std::int64_t aggregators() const noexcept { return aggregators_; }
   std::int64_t buffer() const noexcept { return buffer_; }
-  /// No window is longer: the buffer, or less where domains are short.
+  /// Upper bound of a window's length: the buffer, or less if domains are short.
   std::int64_t longest_window() const noexcept;
 
   std::int64_t owner(std::int64_t offset) const noexcept;  // offset within span

@@ -1,4 +1,4 @@
-// explain(): the plan of a described request, worked through for all ranks in one process.
+// explain(): the plan of a given request, worked out for all ranks in one process.
 #include <penstock/explain.hpp>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-/// Smallest and largest index in each dimension over all sections; with extents, all of the array.
+/// Smallest and largest index in each dimension over all sections; with extents, the whole array.
 std::vector<std::pair<std::int64_t, std::int64_t>> bounding_section(
     const RequestDescription& request) {
   std::vector<std::pair<std::int64_t, std::int64_t>> box;
@@ -95,7 +95,7 @@ class DomainReport {
     report.sieved_rounds += sieves({trimmed, wanted, runs}, covered) ? 1 : 0;
   }
 
-  /// Whether holes of a window are moved, in some part of it.
+  /// Whether holes are moved in some part of a window.
   bool sieves(const Coverage::Cluster& window, bool covered) const {
     if (window.wanted >= window.range.length()) return false;
     if (write_ && plan_.sieve_writes != SieveWrites::automatic)
@@ -133,8 +133,8 @@ void add_flows(PlanReport& report, const Plan& plan, const Footprint& request, i
   }
 }
 
-/// Why auto leaves out the ways without an exchange: here all requests are known, and not only
-/// where each rank's begins and ends.
+/// Why auto excludes methods without an exchange: here all requests are known, and not only their
+/// hulls.
 std::string why_exchange(const std::vector<Footprint>& requests, bool writes) {
   std::vector<const Footprint*> all;
   for (const Footprint& footprint : requests) all.push_back(&footprint);

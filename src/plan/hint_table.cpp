@@ -61,11 +61,11 @@ constexpr HintRow rows[] = {
     {users, "locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
      "Byte-range locks around writes. auto: where the file system has them."},
     {users, "active_buffer_size", ByteCount{&Hints::active_buffer_size}, of_call, alike, plans,
-     "How much of a process's data, in bytes, may be on its way to files while the program goes "
-     "on. 0: a write returns when its bytes are in the file."},
+     "How much of a process's data, in bytes, may be pending while the program "
+     "continues. 0: a write returns when its bytes are in the file."},
     {users, "stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
      "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
-     "from the start of the file, in bytes. 0: what the file system tells, else the buffer size."},
+     "from the start of the file, in bytes. 0: that of the file system, else the buffer size."},
     {users, "io_thread", ThreadHint{&Hints::io_thread}, of_call, may_differ, no_plan,
      "How I/O threads run: batch or other (SCHED_BATCH, SCHED_OTHER), nice=N added to the "
      "program's, "
@@ -73,7 +73,7 @@ constexpr HintRow rows[] = {
      "core."},
     {users, "io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
      "Pieces of accesses that io_uring has under way."},
-    // The papers' alternatives, and what measurements and tests need.
+    // Alternatives of the papers, and settings for measurements and tests.
     {experiments, "exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
      "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
      "share memory, else sparse."},
@@ -100,14 +100,14 @@ constexpr HintRow rows[] = {
      "must pass the same pace; faults may differ."},
 };
 
-/// Whether all of the text is a number; else `number` has no meaning.
+/// Whether the whole text is a number; otherwise `number` is meaningless.
 bool read_number(std::string_view text, std::int64_t& number) noexcept {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   return status == std::errc() && end == text.data() + text.size();
 }
 
-/// How many letters have to be put in, left out or replaced (Levenshtein); two that are exchanged
-/// are one step, too.
+/// Edit distance: insertions, deletions and replacements (Levenshtein), and transpositions as one
+/// step.
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::vector<std::size_t>> steps(from.size() + 1,
                                               std::vector<std::size_t>(to.size() + 1));
@@ -126,7 +126,7 @@ std::size_t edits(std::string_view from, std::string_view to) {
   return steps[from.size()][to.size()];
 }
 
-/// In the largest unit that leaves no rest.
+/// In the largest unit that divides it.
 std::string short_size(std::int64_t bytes) {
   constexpr std::string_view units = "KMG";
   std::size_t unit = 0;

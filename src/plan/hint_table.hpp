@@ -1,5 +1,5 @@
-// The table of hints: all that is known of each, in one row. Hints::set and text, the checks of
-// calls, docs/hints.md, the Python package and the command's options read it.
+// The table of hints, with everything about each in one row. It is used by Hints::set and text, the
+// checks of calls, docs/hints.md, the Python package and the command's options.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct Choice {
   }
 };
 
-/// A whole number. `automatic` is the field's value for "auto"; it is printed as a number where it
-/// is one that may be given.
+/// A whole number. `automatic` is the field's value for "auto"; it is printed as a number if it is
+/// a valid one.
 struct Number {
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
   Setting<std::int64_t> Hints::*field;
@@ -51,7 +51,7 @@ struct Number {
   void describe(HintDescription& to, std::int64_t value) const;
 };
 
-/// Bytes, with K, M or G. Where there is "auto", which the field has as 0, nobody may write 0.
+/// Bytes, with K, M or G. If "auto" is allowed, which is stored as 0, users cannot write 0.
 struct ByteCount {
   Setting<std::int64_t> Hints::*field;
   bool may_be_auto = false;
@@ -61,7 +61,7 @@ struct ByteCount {
   void describe(HintDescription& to, std::int64_t value) const;
 };
 
-/// A text that is read where it is used.
+/// Text that is parsed where it is used.
 struct Text {
   Setting<std::string> Hints::*field;
   std::string_view values;  // in words
@@ -74,7 +74,7 @@ struct Text {
   }
 };
 
-/// How threads run: "batch,nice=7,core=3", each part at most once.
+/// Thread settings: "batch,nice=7,core=3", each part at most once.
 struct ThreadHint {
   Setting<IoThread> Hints::*field;
 
@@ -85,7 +85,7 @@ struct ThreadHint {
 
 enum class For { users, experiments };
 enum class Ranks { alike, may_differ };    // whether all ranks must pass the same
-enum class Plans { with_it, without_it };  // whether a plan depends on it
+enum class Plans { with_it, without_it };  // whether plans depend on it
 
 struct HintRow {
   For whom;
@@ -97,18 +97,18 @@ struct HintRow {
   HintScope scope;
   Ranks ranks;
   Plans plans;
-  std::string_view help;  // one sentence or two; begins with what it is, and names the unit
+  std::string_view help;  // one or two sentences; begins with what it is, and names the unit
 };
 
 std::span<const HintRow> hint_table() noexcept;
-/// Null where there is no such hint.
+/// Null if there is no such hint.
 const HintRow* find_hint(std::string_view name) noexcept;
-/// Throws Error(argument) where there is no such hint.
+/// Throws Error(argument) if there is no such hint.
 const HintRow& hint_named(std::string_view name);
-/// The name of `known` that somebody may have meant who wrote `name`; empty: none is close to it.
+/// The name in `known` that was probably meant by `name`; empty: none is similar.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
-/// What holds for a call: the hints of its file, and in their place those that are given in `call`.
-/// Throws Error(argument) where that would change a hint of the file as a whole.
+/// The hints of a call: those of the file, overridden by `call`. Throws Error(argument) if that
+/// would change a hint of the whole file.
 Hints hints_of_call(const Hints& call, const Hints& file);
 
 }  // namespace penstock

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// What is refused is shown whole.
+/// Longer values are refused; so error messages can show them in full.
 constexpr std::size_t longest_value = 1024;
 
 std::string text_of(const Hints& hints, const HintRow& row) {
@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// A value may have further = in it, as those of device have.
+/// A value may contain further =, as those of device do.
 std::map<std::string, std::string> split_hints(std::string_view text) {
   std::map<std::string, std::string> hints;
   while (!text.empty()) {

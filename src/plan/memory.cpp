@@ -7,7 +7,7 @@ namespace penstock {
 
 SlotSize SlotSize::of(const Plan& plan) noexcept {
   constexpr std::int64_t small = 64 * 1024, shortest = 64;
-  constexpr std::int64_t longest = std::int64_t{1} << 30;  // counts of MPI are ints
+  constexpr std::int64_t longest = std::int64_t{1} << 30;  // MPI counts are ints
   const std::int64_t windows = plan.domains.buffer() * plan.depth;
   if (windows < small) return {2, std::max(shortest, windows / 8)};
   return {5, std::min(longest, windows / 16)};
@@ -27,13 +27,13 @@ std::int64_t sieve_bytes(std::int64_t buffer_size) noexcept {
 StagingBound staging_bound(const Plan& plan, std::int64_t buffer_size) noexcept {
   const std::int64_t window = plan.domains.buffer();
   const bool bundles = plan.exchange == Exchange::node && plan.machine.nodes > 1;
-  const std::int64_t slots = plan.depth * (bundles ? 2 : 1);  // a proxy has as many more
+  const std::int64_t slots = plan.depth * (bundles ? 2 : 1);  // a proxy has as many again
   StagingBound bound{};
   bound.windows = slots * (window + lead_room(window));
   bound.coverage = plan.depth * ((window + 63) / 64 * 8);
   bound.sieve = sieve_bytes(buffer_size);
   if (bundles) bound.messages = std::min(2, plan.depth) * window;
-  // Overlapping writes of several nodes go by `sparse`.
+  // Overlapping writes of several nodes use `sparse`.
   if (bundles || plan.exchange == Exchange::sparse)
     bound.messages = std::max(bound.messages, 2 * SlotSize::of(plan).total());
   return bound;
@@ -48,7 +48,7 @@ std::int64_t exchange_memory(const Plan& plan, const Demand& all,
   const bool in_step = plan.exchange != Exchange::node && plan.exchange != Exchange::sparse;
   std::int64_t bytes = besides + bound.coverage + bound.sieve + bound.messages;
   if (!elsewhere) bytes += plan.depth * (window + lead_room(window));
-  // The parcels of a round, to send and received.
+  // The parcels of a round, sent and received.
   if (in_step) bytes += window + std::min(all.bytes, plan.domains.aggregators() * window);
   // As words, decoded, and in the tables that are made of them.
   constexpr std::int64_t copies = 4 * static_cast<std::int64_t>(sizeof(std::int64_t));

@@ -1,5 +1,5 @@
-// A PlanReport as text: what `penstock explain` prints, and the golden files of the tests hold.
-// However many ranks there are it fits a screen; the report itself has all figures, to the byte.
+// A PlanReport as text: printed by `penstock explain`, and compared with golden files by the tests.
+// It fits a screen for any number of ranks; the report itself has all figures, to the byte.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -88,7 +88,7 @@ std::string domain_row(const PlanReport::Domain& d) {
               text_of_bytes(d.hole_bytes).c_str(), Long(d.sieved_rounds));
 }
 
-/// The first ones and the last; in sum, all.
+/// The first ones and the last; the sum covers all.
 std::string domains_text(const std::vector<PlanReport::Domain>& domains) {
   std::string text = line("  %-10s %9s %9s %7s %9s %7s %9s %7s", "aggregator", "from", "to",
                           "blocks", "wanted", "rounds", "holes", "sieved");

@@ -13,13 +13,13 @@ Route choose_route(const Asked& asked, const Demand& all, const Plan& plan) noex
   if (asked.leaves_storage()) {
     // A thread gains nothing from copying on a core that the program needs.
     const bool gains = all.slow || (!plan.collective() && plan.machine.idle_cores);
-    if (!gains) return Route::told_at_end;
+    if (!gains) return Route::reported_at_end;
     if (!plan.collective()) return Route::aside;
     if (!asked.writes()) return Route::ahead;
   }
   if (plan.buffered) return Route::buffered;
-  // In a thread of the file already; but whatever goes wrong there is told later.
-  if (asked.background == Background::all && asked.writes()) return Route::told_at_end;
+  // Already in a thread of the file, but errors are reported later.
+  if (asked.background == Background::all && asked.writes()) return Route::reported_at_end;
   return Route::now;
 }
 

@@ -1,5 +1,5 @@
-// Data sieving: when bytes that nobody wants are moved along with those that are (Thakur,
-// Bordawekar, Choudhary, Ponnusamy & Singh, PASSION).
+// Data sieving: when unwanted bytes are moved along with wanted ones (Thakur, Bordawekar,
+// Choudhary, Ponnusamy & Singh, PASSION).
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 namespace penstock {
 
 struct Sieving {
-  /// Bytes that storage moves in the time that one request more takes.
+  /// Bytes that storage moves in the time of one more request.
   std::int64_t request_bytes = 64 * 1024;
-  /// A window is moved in parts, with a hole that costs more than a request between two of them.
-  /// Else as a whole, or run by run: finding the holes would take as long as moving them.
+  /// Move a window in parts, divided at holes that cost more than a request. Otherwise as a whole,
+  /// or run by run: finding the holes would take as long as moving them.
   bool in_parts = false;
 
-  /// Whether reading (or read-modify-write of) a whole range beats moving each run by itself.
+  /// Whether reading (or read-modify-write of) a whole range is faster than moving each run.
   /// `wanted` of `range` bytes lie in `runs` runs.
   bool pays(std::int64_t range, std::int64_t wanted, std::int64_t runs, bool write) const noexcept;
   bool pays(const Coverage::Cluster& part, bool write) const noexcept {
     return pays(part.range.length(), part.wanted, part.runs, write);
   }
 
-  /// Calls visit(Coverage::Cluster) for what is moved by itself. What does not pay as a whole when
-  /// it is written is divided again: each byte of a hole that is written back moves twice.
+  /// Calls visit(Coverage::Cluster) for each part to be moved by itself. A part that does not pay
+  /// as a whole for a write is divided again: each byte of a hole that is written back moves twice.
   template <class Visit>
   void for_each_part(const Coverage& coverage, Extent range, bool write, Visit&& visit) const {
     coverage.for_each_part_in(range, request_bytes, [&](const Coverage::Cluster& part) {

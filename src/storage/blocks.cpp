@@ -51,18 +51,18 @@ BlockStorage::BlockStorage(BlockFile file, std::string path)
     : file_(std::move(file)),
       buffered_(make_posix_storage(file_.buffered, std::move(path))),
       direct_works_(file_.direct != nullptr) {
-  // Only ends of requests are read through the page cache. Reading ahead of them would bring in
-  // what is then read directly, and large pages that direct writes would have to throw out.
+  // Only ends of requests are read through the page cache. Reading ahead would load what is then
+  // read directly, and large pages that direct writes would have to drop.
   if (direct_works_) ::posix_fadvise(file_.buffered->number(), 0, 0, POSIX_FADV_RANDOM);
 }
 
 /// Moves piece after piece. A short piece ends the transfer: the file ends there, or the caller
-/// finds out the reason by trying the rest.
+/// gets the error by trying the rest.
 std::int64_t BlockStorage::move_some(Direction direction, Parts memory, std::int64_t offset) {
   const std::int64_t size = size_of(memory);
   if (!is_range(size, offset)) return through_page_cache(direction, memory, offset);
   // The I/O thread and the program's thread may call at the same time, but piece_ and its bounce
-  // buffer can serve only one transfer.
+  // buffer serve only one transfer.
   const std::lock_guard guard(mutex_);
   std::int64_t done = 0;
   while (done < size) {
@@ -80,8 +80,8 @@ std::int64_t BlockStorage::move_some(Direction direction, Parts memory, std::int
 std::int64_t BlockStorage::sync() {
   const std::int64_t code = buffered_->sync();
   if (code < 0 || !file_.direct) return code;
-  // The kernel reports an error of writing back once to each descriptor, and direct writes went
-  // through this one: without its own fdatasync, their errors would not be seen.
+  // The kernel reports a writeback error once to each descriptor, and direct writes used this one:
+  // without its own fdatasync, their errors would be missed.
   return uninterrupted([&] { return ::fdatasync(file_.direct->number()); }) < 0 ? -errno : 0;
 }
 
@@ -93,7 +93,7 @@ std::int64_t BlockStorage::move_now(const Piece& piece) {
   const std::int64_t moved =
       move_once(piece.direction(), number_for(piece), piece.memory(), piece.offset());
   if (moved != -EINVAL || !piece.past_cache()) return moved;
-  // Some file systems take O_DIRECT at the opening and refuse it at the first transfer.
+  // Some file systems accept O_DIRECT on opening and refuse it at the first transfer.
   direct_works_ = false;
   ::posix_fadvise(file_.buffered->number(), 0, 0, POSIX_FADV_NORMAL);
   return through_page_cache(piece.direction(), piece.memory(), piece.offset());

@@ -34,7 +34,7 @@ std::int64_t CountedStorage::move_some(Direction direction, Parts memory, std::i
   return noted(direction, moved);
 }
 
-/// With its own looks at the clock.
+/// Reads the clock itself.
 std::int64_t CountedStorage::move_alone(Direction direction, Parts memory, std::int64_t offset) {
   Watched watched(listener_, access_phase(direction), operation_);
   const std::int64_t moved = inner_.move_some(direction, memory, offset);
@@ -63,7 +63,7 @@ void CountedStorage::wait(IoRequest& request) {
   note(request);
 }
 
-/// One that was under way, as long as nobody had asked for its end.
+/// A request that was in flight until somebody asked for its end.
 void CountedStorage::note(const IoRequest& request) {
   if (shown_ != nullptr) shown_->end();
   noted(request.direction, request.result);
@@ -73,7 +73,7 @@ void CountedStorage::note(const IoRequest& request) {
                      Span::Clock::now()});
 }
 
-/// One access, whatever it takes of the range.
+/// Counts as one access, however much of the range it takes.
 bool CountedStorage::read_mapped(Extent range, std::int64_t wanted, const MappedCopy& copy) {
   Watched watched(listener_, Phase::file_read, operation_);
   watched.moves(wanted, range.begin);
@@ -116,7 +116,7 @@ std::unique_ptr<RangeLock> CountedStorage::lock(Extent range, LockKind kind, int
   const auto begin = listener_ == nullptr ? Span::Clock::time_point() : Span::Clock::now();
   auto held = inner_.lock(range, kind, error);
   note_lock(range, begin);
-  if (held) ++counts().other_calls;  // for giving it back
+  if (held) ++counts().other_calls;  // for releasing it
   return held;
 }
 
@@ -129,7 +129,7 @@ void CountedStorage::note_lock(Extent range, Span::Clock::time_point begin) {
     listener_->take({operation_, Phase::wait, range.length(), range.begin, begin, end});
 }
 
-/// Enters one access with its result.
+/// Counts one access and its result.
 std::int64_t CountedStorage::noted(Direction direction, std::int64_t moved) {
   const bool reads = direction == Direction::read;
   ++(reads ? counts().reads : counts().writes);

@@ -1,5 +1,4 @@
-// CountedStorage: counts what reaches the storage that it stands before, and tells who listens of
-// each access.
+// CountedStorage: counts the accesses to the storage behind it, and reports each to a listener.
 #pragma once
 
 #include <penstock/statistics.hpp>
@@ -14,15 +13,16 @@ namespace penstock {
 struct StorageCounts {
   Tally reads, writes, other_calls, bytes_read, bytes_written;
 
-  /// What was counted since it was taken last, added to `sum`.
+  /// Adds the counts since the last call to `sum`.
   void move_to(Statistics& sum) noexcept;
   void add_to(Statistics& sum) const noexcept;
 };
 
 class CountedStorage : public Storage {
  public:
-  /// What I/O threads do goes into `background`. All must outlive it. `listener`: null for nobody;
-  /// it learns that accesses are of `operation`. `shown`: to the other ranks; null: not.
+  /// Accesses by I/O threads are counted in `background`. All references must outlive it.
+  /// `listener`: may be null; accesses are reported to it as those of `operation`. `shown`: makes
+  /// them visible to other ranks; may be null.
   CountedStorage(Storage& inner, StorageCounts& counts, StorageCounts& background,
                  Listener* listener = nullptr, std::int64_t operation = 0,
                  ShownAccess* shown = nullptr)

@@ -11,15 +11,15 @@
 namespace penstock {
 namespace {
 
-/// st_blksize is taken for the block only up to here: larger values are stripe or network packet
-/// sizes, and a smaller write does not make the system rewrite that much.
+/// Larger values of st_blksize are stripe or network packet sizes and not taken for the block: a
+/// smaller write does not make the system rewrite that much.
 constexpr std::int64_t largest_block = 64 << 10;
 
 bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Null where the file system refuses. Throws for what is wrong with this process (descriptors).
+/// Null if the file system refuses. Throws for errors of this process (descriptors).
 std::shared_ptr<Descriptor> open_past_page_cache(const std::string& path, OpenFlag flag,
                                                  const struct stat& expected) {
   const int access = flag == OpenFlag::read ? O_RDONLY : O_RDWR;
@@ -29,13 +29,13 @@ std::shared_ptr<Descriptor> open_past_page_cache(const std::string& path, OpenFl
   if (fd < 0) return nullptr;
   auto file = std::make_shared<Descriptor>(fd);
   struct stat found {};
-  // Between the two openings somebody may have put another file in the place of this one.
+  // Another file may have been put in its place since the first opening.
   if (::fstat(fd, &found) != 0 || !same_file(found, expected)) return nullptr;
   return file;
 }
 
-/// The block is at least what the page cache rewrites whole: were it less, one rank's partial
-/// block, written back from the page cache, could bring back old bytes over another's direct write.
+/// At least what the page cache rewrites as a whole: otherwise one rank's partial block, written
+/// back from the page cache, could overwrite another's direct write with old bytes.
 std::int64_t block_for(std::int64_t offset_alignment, std::int64_t preferred) {
   std::int64_t block = std::max<std::int64_t>(offset_alignment, ::sysconf(_SC_PAGESIZE));
   if (preferred <= largest_block && preferred % block == 0) block = preferred;

@@ -1,4 +1,4 @@
-// What is found of a file system, in words: in the report of a file, and by `penstock explain`.
+// Facts about a file system as text: for the report of a file, and `penstock explain`.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-/// Of an existing file. A byte is locked where no array goes to.
+/// For an existing file. Locks a byte beyond any array.
 FileSystemReport look_at(const std::string& path) {
   constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max() - 3;
   FileSystemReport report;
@@ -28,7 +28,7 @@ FileSystemReport look_at(const std::string& path) {
   return report;
 }
 
-/// By a file that is there as long as it takes.
+/// Uses a temporary file.
 FileSystemReport look_into(const std::string& folder) {
   try {
     const Replacement file(folder + "/explain");
@@ -96,7 +96,7 @@ std::string describe_caches(const FileSystemFacts& facts) {
 
 std::string FileSystemReport::to_text() const {
   const std::string collective = "see what earlier calls wrote, without a sync";
-  std::string text = line("file system", facts.type + " (told by statfs)");
+  std::string text = line("file system", facts.type + " (from statfs)");
   if (facts.caches_agree)
     text +=
         line("page caches", "those of its hosts agree (by the type): accesses go through them") +
@@ -112,8 +112,8 @@ std::string FileSystemReport::to_text() const {
             line("independent calls",
                  "see what other hosts wrote after sync on both sides, or close and open");
   text += line("locks", locks_text(*this)) + line("O_DIRECT", direct_text(*this));
-  return text + line("stripes", facts.stripe_size > 0 ? "of " + text_of_bytes(facts.stripe_size)
-                                                      : "none are told");
+  return text + line("stripes",
+                     facts.stripe_size > 0 ? "of " + text_of_bytes(facts.stripe_size) : "unknown");
 }
 
 FileSystemReport explain_file_system(const std::string& path) {

@@ -20,11 +20,11 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t usual_alignment = 4096;
-/// Direct I/O is not used where it asks for more: a Buffer begins at a page, and pieces of requests
-/// are cut at multiples of 64 KiB.
+/// With larger requirements direct I/O is not used: a Buffer begins at a page, and pieces of
+/// requests are cut at multiples of 64 KiB.
 constexpr std::int64_t largest_memory_alignment = 4096, largest_offset_alignment = 64 << 10;
 
-/// The numbers of <linux/magic.h> and of the file systems' own headers, none of which has all.
+/// From <linux/magic.h> and the file systems' own headers; no single header has all of them.
 constexpr std::array<std::pair<std::uint32_t, const char*>, 28> types{{
     {0x0000ef53, "ext4"},     {0x58465342, "xfs"},    {0x9123683e, "btrfs"},
     {0x01021994, "tmpfs"},    {0x858458f6, "ramfs"},  {0x00006969, "nfs"},
@@ -69,13 +69,13 @@ std::string find_file_system_type(int fd) {
 
 DirectAlignment find_direct_alignment(int fd) {
 #ifdef STATX_DIOALIGN
-  struct statx told {};
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &told) == 0 &&
-      (told.stx_mask & STATX_DIOALIGN) != 0)
-    return usable(told.stx_dio_mem_align, told.stx_dio_offset_align);
+  struct statx found {};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &found) == 0 &&
+      (found.stx_mask & STATX_DIOALIGN) != 0)
+    return usable(found.stx_dio_mem_align, found.stx_dio_offset_align);
 #endif
-  // These accept O_DIRECT although all of their bytes are in the page cache, so that it would gain
-  // nothing.
+  // These accept O_DIRECT although all of their bytes are in the page cache: nothing would be
+  // gained.
   const std::string type = find_file_system_type(fd);
   if (type == "tmpfs" || type == "ramfs") return {};
   return try_direct_read(fd);
@@ -89,7 +89,7 @@ bool is_shared_by_hosts(const std::string& type) {
 
 namespace {
 
-/// A file, or a folder.
+/// Opens a file or a folder.
 int open_to_look(const std::string& path) {
   const int fd =
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
@@ -116,7 +116,7 @@ FileSystemFacts find_facts(const std::string& path) {
   FileSystemFacts facts;
   facts.type = find_file_system_type(file.number());
   facts.caches_agree = caches_agree(facts.type);
-  // Where caches do not agree, this host may have an old size of the file for a while.
+  // If caches do not agree, this host may see an outdated size for a while.
   if (!facts.caches_agree) static_cast<void>(server_size(file.number()));
   struct stat status {};
   if (::fstat(file.number(), &status) == 0) facts.block_size = status.st_blksize;

@@ -105,8 +105,8 @@ class FaultStorage : public Storage {
     return move(next(operation_of(direction)), direction, memory, offset);
   }
   bool completes_later() const override { return inner_->completes_later(); }
-  /// A request with a fault is marked done here and not submitted to `inner`, so that `inner` must
-  /// not be asked about it. faulty_ has these requests.
+  /// A request with a fault is marked done here and not submitted to `inner`, so `inner` must not
+  /// be asked about it. Such requests are in faulty_.
   void submit(std::span<IoRequest> requests) override {
     for (IoRequest& request : requests) {
       const int fault = next(operation_of(request.direction));
@@ -164,13 +164,13 @@ class FaultStorage : public Storage {
     append_slice(half, memory, 0, size > 1 ? size / 2 : size, memory.size());
     return inner_->move_some(direction, half, offset);
   }
-  /// True once for each request with a fault, which is forgotten then: a caller that knows that a
-  /// request is done must not ask again, and its address may be another request's later.
+  /// True once for each request with a fault, which is then removed: callers do not ask again about
+  /// a completed request, and its address may be reused.
   bool is_faulty(const IoRequest& request) {
     const std::lock_guard guard(mutex_);
     return faulty_.erase(&request) > 0;
   }
-  /// The fault of this call: 0 for none.
+  /// The fault of this call; 0: none.
   int next(FaultyCall operation) {
     const std::int64_t index = calls_[operation]++;
     for (const Clause& c : clauses_)

@@ -30,8 +30,8 @@ struct flock lock_of(short type, Extent range) {
   return lock;
 }
 
-/// Whether one of a process's open files has a lock of such text, as the kernel shows it:
-/// "lock: 1: OFDLCK ADVISORY WRITE -1 08:02:INODE BEGIN LAST".
+/// Whether one of a process's open files has a lock with this text, as the kernel shows it: "lock:
+/// 1: OFDLCK ADVISORY WRITE -1 08:02:INODE BEGIN LAST".
 bool has_lock(const fs::path& process, const std::string& text) {
   std::error_code error;
   for (fs::directory_iterator file(process / "fdinfo", error), end; !error && file != end;
@@ -43,7 +43,7 @@ bool has_lock(const fs::path& process, const std::string& text) {
   return false;
 }
 
-/// The kernel names no process for locks of open files: those that show such a one are looked for.
+/// The kernel names no process for OFD locks, so this searches for processes that show such a lock.
 std::string holder_of(int fd, const struct flock& lock) {
   if (lock.l_pid > 0) return "process " + std::to_string(lock.l_pid);
   struct stat status {};
@@ -61,7 +61,7 @@ std::string holder_of(int fd, const struct flock& lock) {
   return found.empty() ? "a process that cannot be seen from here" : found;
 }
 
-void tell(int fd, struct flock lock, Extent range, const std::string& path, bool ends) {
+void report_holder(int fd, struct flock lock, Extent range, const std::string& path, bool ends) {
   if (::fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return;
   const std::string last = lock.l_len == 0 ? "the end" : std::to_string(lock.l_start + lock.l_len);
   std::fprintf(stderr,
@@ -70,11 +70,10 @@ void tell(int fd, struct flock lock, Extent range, const std::string& path, bool
                path.c_str(), static_cast<long long>(Patience::get().limit / 1s),
                static_cast<long long>(range.begin), static_cast<long long>(range.end),
                holder_of(fd, lock).c_str(), static_cast<long long>(lock.l_start), last.c_str(),
-               ends ? "" : ". It goes on waiting");
+               ends ? "" : ". It keeps waiting");
 }
 
-/// The kernel cannot be asked to wait for so long and no longer: it is asked again and again. 0, an
-/// errno, or ETIMEDOUT.
+/// There is no lock call with a timeout, so this polls. Returns 0, an errno, or ETIMEDOUT.
 int try_for_a_while(int fd, struct flock lock) {
   constexpr std::chrono::nanoseconds shortest = 20us, longest = 1ms;
   const Clock::time_point begin = Clock::now();
@@ -98,7 +97,7 @@ int set_lock(int fd, short type, Extent range, const std::string& path) {
   if (patience.limit > 0s) {
     const int code = try_for_a_while(fd, lock);
     if (code != ETIMEDOUT) return code;
-    tell(fd, lock, range, path, patience.raises);
+    report_holder(fd, lock, range, path, patience.raises);
     if (patience.raises) return code;
   }
   return uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLKW, &lock); }) < 0 ? errno : 0;

@@ -17,27 +17,27 @@ namespace {
 
 constexpr const char* mapped_reads_variable = "PENSTOCK_MAPPED_READS";
 
-/// What this thread copies from, for the handler, which runs in the thread that touched the page.
+/// What this thread copies from. For the handler, which runs in the thread that touched the page.
 struct MappedSource {
   std::uintptr_t begin = 0, end = 0;
   volatile std::sig_atomic_t incomplete = 0;
 };
 thread_local MappedSource source;
 
-/// Where there is none, it is auto.
+/// "auto" if it is not set.
 std::string_view setting_of_mapped_reads() noexcept {
   const char* const text = std::getenv(mapped_reads_variable);
   return text == nullptr || *text == '\0' ? "auto" : text;
 }
 
-struct sigaction before;  // the handler that was there
+struct sigaction before;  // the previous handler
 
 std::uintptr_t page_size() noexcept {
   static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   return size;
 }
 
-/// Zeros from this page to the end of the range, so that the copy continues to its end.
+/// Maps zeros from this page to the end of the range, so that the copy can run to its end.
 bool replace_by_zeros(void* address) noexcept {
   const int number = errno;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -59,12 +59,13 @@ void handle(int number, siginfo_t* info, void* context) {
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
     return before.sa_handler(number);
-  // As without this handler: the access is repeated on return; a signal that was sent comes again.
+  // As without this handler: the access is repeated on return, and a signal that was sent comes
+  // again.
   ::sigaction(number, &before, nullptr);
   if (info->si_code <= 0) ::raise(number);
 }
 
-/// Whether faults of this thread come to handle(), which is made the handler by the first call.
+/// Whether this thread's faults reach handle(); the first call installs it.
 bool handles_faults() {
   static const bool allowed = setting_of_mapped_reads() != "never";
   if (!allowed) return false;
@@ -81,7 +82,7 @@ bool handles_faults() {
          now.sa_sigaction == handle;
 }
 
-/// While one exists, this thread copies from the mapping, and the handler sees to its faults.
+/// While one exists, this thread copies from the mapping, and the handler deals with its faults.
 class GuardedCopy {
  public:
   explicit GuardedCopy(const Mapping& mapping) {
@@ -135,7 +136,7 @@ bool MappedFile::read(int fd, Extent range, const Storage::MappedCopy& copy) {
   if (!guard || pages.length() > most_kept) return copy_from(Mapping(fd, pages), range, copy);
   if (!kept_ || !lies_within(range, kept_->pages())) kept_.emplace(fd, pages);
   const bool complete = copy_from(*kept_, range, copy);
-  if (!complete) kept_.reset();  // it has zeros where the file has, or will have, others
+  if (!complete) kept_.reset();  // it has zeros in place of the file's bytes
   return complete;
 }
 

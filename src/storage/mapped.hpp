@@ -1,5 +1,5 @@
-// Reading out of a mapped file: one copy from the page cache to user memory, without a call of the
-// kernel for each run.
+// Reading from a mapped file: one copy from the page cache to user memory, without a system call
+// per run.
 #pragma once
 
 #include <mutex>
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-/// Pages of a file in memory, to be read.
+/// Pages of a file in memory, for reading.
 class Mapping {
  public:
-  /// `pages` begins at a page.
+  /// `pages` begins at a page boundary.
   Mapping(int fd, Extent pages);
   Mapping(const Mapping&) = delete;
   ~Mapping();
@@ -25,28 +25,28 @@ class Mapping {
   std::byte* address_ = nullptr;
 };
 
-/// False: the program's environment has PENSTOCK_MAPPED_READS=never. Throws Error(argument) where
-/// that has another value than never and auto.
+/// False if the environment has PENSTOCK_MAPPED_READS=never. Throws Error(argument) for values
+/// other than never and auto.
 bool may_map_files();
 
-/// One open file. What is mapped for a call stays for the next one, up to `most_kept` bytes:
-/// entering pages into the page table, and taking them out, costs as much as copying them.
+/// One open file. A mapping is kept for the next call, up to `most_kept` bytes: setting up and
+/// removing page table entries costs as much as copying the pages.
 class MappedFile {
  public:
   static constexpr std::int64_t most_kept = std::int64_t{256} << 20;
 
-  /// Hands a range of the file to `copy`. False where it cannot be mapped, where it does not lie
-  /// within the file, or where some of it could not be had meanwhile (the file was shortened, the
-  /// device failed): then `copy` was not called, or took zeros in place of some bytes.
+  /// Passes a range of the file to `copy`. False if it cannot be mapped, does not lie within the
+  /// file, or some of it became unavailable (the file was shortened, the device failed): then
+  /// `copy` was not called, or took zeros in place of some bytes.
   ///
-  /// What cannot be had is a SIGBUS. A handler turns those of this function's own copying into
-  /// zeros, and passes on all others to the handler that was there before. Where the program has
-  /// set one of its own since, nothing is mapped any more. Nor is it where may_map_files() is
-  /// false, and there is no handler then.
+  /// An unavailable page raises SIGBUS. A handler turns those raised by this function's own copying
+  /// into zeros, and passes all others to the previous handler. If the program has set one of its
+  /// own since, nothing is mapped any more. Nor if may_map_files() is false; no handler is
+  /// installed then.
   bool read(int fd, Extent range, const Storage::MappedCopy& copy);
 
  private:
-  std::mutex mutex_;  // of what follows; who finds it locked maps for himself
+  std::mutex mutex_;  // guards the rest; threads that find it locked make their own mapping
   std::optional<Mapping> kept_;
 };
 

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Blocks of 1 MiB, made when first written: offsets beyond 4 GiB cost nothing.
+/// Blocks of 1 MiB, allocated on the first write: high offsets cost nothing.
 class MemoryStorage : public Storage {
  public:
   MemoryStorage(std::string name, std::int64_t size) : path_(std::move(name)), size_(size) {}
@@ -36,7 +36,7 @@ class MemoryStorage : public Storage {
 
   std::int64_t resize(std::int64_t bytes) override {
     if (bytes < 0) return -EINVAL;
-    // What is cut off must read as zeros should the file grow again.
+    // What is cut off must read as zeros if the file grows again.
     const auto last = blocks_.find(bytes / block_size);
     if (last != blocks_.end())
       std::fill(last->second.begin() + bytes % block_size, last->second.end(), std::byte{0});
@@ -47,7 +47,7 @@ class MemoryStorage : public Storage {
 
   std::int64_t sync() override { return 0; }
   std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
-    error = 0;  // nobody else can have this storage open
+    error = 0;  // no other handle can exist
     return std::make_unique<RangeLock>();
   }
   const std::string& path() const override { return path_; }

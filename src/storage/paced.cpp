@@ -17,7 +17,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
-/// Larger requests queue up piece by piece, so that several ranks' requests proceed side by side.
+/// Larger requests are queued piece by piece, so that several ranks' requests proceed concurrently.
 constexpr std::int64_t piece_bytes = 1 << 20;
 
 [[noreturn]] void refuse_pace(const std::string& what) {
@@ -47,7 +47,7 @@ std::int64_t parse_bandwidth(std::string_view name, std::string_view value) {
 }
 
 std::int64_t parse_time(std::string_view name, std::string_view value) {
-  constexpr double most = 60;  // seconds: more is a slip, and nobody could tell it from a hang
+  constexpr double most = 60;  // seconds: anything longer is a mistake, and would look like a hang
   double factor = value == "0" ? 1 : 0;
   std::string_view digits = value;
   for (const auto& [unit, seconds] :
@@ -116,7 +116,7 @@ void set(Pace& pace, std::string_view name, std::string_view value) {
                 "variance, seed, page_cache");
 }
 
-/// Four significant digits, without the zeros that say nothing.
+/// Four significant digits, without trailing zeros.
 std::string short_text(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", number);
@@ -143,7 +143,7 @@ std::int64_t now() noexcept {
   return t.tv_sec * second + t.tv_nsec;
 }
 
-/// To a point in time and not for a while: a signal that interrupts costs nothing.
+/// Absolute time, so an interrupting signal does not prolong it.
 void sleep_until(std::int64_t when) noexcept {
   timespec t{};
   t.tv_sec = when / second;
@@ -183,8 +183,8 @@ class PacedStorage : public Storage {
   const std::string& path() const override { return inner_->path(); }
 
  private:
-  /// Books the transfer at the modelled server before `inner` carries it out, so that the time that
-  /// `inner` takes counts as a part of the modelled time and is not added to it.
+  /// Queues the transfer at the modelled server before `inner` carries it out, so that the time of
+  /// `inner` is part of the modelled time and not added to it.
   template <class Call>
   std::int64_t request(std::int64_t asked, bool writes, Call&& call) {
     const double variation = pace_.variation(rank_, requests_.fetch_add(1));
@@ -192,13 +192,13 @@ class PacedStorage : public Storage {
     std::int64_t done = queue(now(), queued, writes, variation);
     const std::int64_t moved = call();
     // A short transfer takes the time of the bytes that it moved. One that fails takes the time of
-    // all bytes asked for.
+    // all bytes requested.
     const std::int64_t bytes = moved < 0 ? asked : std::min(moved, asked);
     while (queued < bytes) {
       sleep_until(done);
       const std::int64_t piece = std::min(bytes - queued, piece_bytes);
-      // The next piece arrives when the one before was done, not now: how late the system has woken
-      // this thread must not lower the modelled bandwidth.
+      // The next piece arrives when the previous one was done, not now: a late wake-up of this
+      // thread must not lower the modelled bandwidth.
       done = queue(done, piece, writes, variation);
       queued += piece;
     }
@@ -206,8 +206,8 @@ class PacedStorage : public Storage {
     return moved;
   }
 
-  /// Has the rank's server take `bytes` up at `arrival`, or when all before have been served;
-  /// returns when they are done.
+  /// The rank's server serves `bytes` at `arrival`, or after everything queued before; returns when
+  /// they are done.
   std::int64_t queue(std::int64_t arrival, std::int64_t bytes, bool writes,
                      double variation) noexcept {
     const std::int64_t writing = writes ? clock_->writing.load(std::memory_order_relaxed) : 0;

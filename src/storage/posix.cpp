@@ -43,7 +43,7 @@ class PosixStorage : public Storage {
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
     return move_once(direction, fd(), memory, offset);
   }
-  /// In steps, since the kernel does no more than a device's largest request for one call.
+  /// In steps, since one call reads at most a device's largest request.
   bool read_ahead(Extent range) override {
     constexpr std::int64_t step = 128 * 1024;
     for (std::int64_t at = range.begin; at < range.end; at += step)
@@ -65,8 +65,8 @@ class PosixStorage : public Storage {
                          range.length());
     }));
   }
-  /// Of a file that is open: whoever serves it has not been told, and asks for no alignment, which
-  /// clients of network file systems do not either. Where one does, accesses do not go past it.
+  /// For an open file, whose server has not reported an alignment, as clients of network file
+  /// systems do not. If one is required, accesses cannot bypass the cache.
   bool bypass_cache(bool past) override {
     asks_server_ = true;
     const int flags = ::fcntl(fd(), F_GETFL) & ~O_DIRECT;
@@ -100,7 +100,7 @@ class PosixStorage : public Storage {
   }
   std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
     error = 0;
-    // To the kernel a length of 0 means "to the end of the file and beyond".
+    // For the kernel a length of 0 means "to the end of the file and beyond".
     if (range.empty()) return std::make_unique<RangeLock>();
     error = set_lock(fd(), kind == LockKind::shared ? F_RDLCK : F_WRLCK, range, path_);
     if (error != 0) return nullptr;
@@ -143,16 +143,16 @@ const char* advice(int number, OpenFlag flag) {
 }
 
 int open_flags(OpenFlag flag) {
-  // O_NONBLOCK: opening a named pipe would block until its other end is opened, and a pipe is to be
-  // refused. It is taken back after that check.
+  // O_NONBLOCK: opening a named pipe would block until its other end is opened, although pipes are
+  // refused. Cleared after that check.
   constexpr int always = O_CLOEXEC | O_NONBLOCK;
   if (flag == OpenFlag::read) return O_RDONLY | always;
-  // Not O_TRUNC: the old content goes only once all ranks have it open.
+  // Not O_TRUNC: the old content is removed only once all ranks have opened the file.
   return O_RDWR | always | (flag >= OpenFlag::create ? O_CREAT : 0) |
          (flag == OpenFlag::create_new ? O_EXCL : 0);
 }
 
-/// Files that can be accessed at any offset, /dev/null among them; not pipes, sockets or terminals.
+/// Files that can be accessed at any offset, including /dev/null; not pipes, sockets or terminals.
 bool is_seekable_file(int fd, mode_t mode) noexcept {
   return S_ISREG(mode) || S_ISBLK(mode) || (S_ISCHR(mode) && ::lseek(fd, 0, SEEK_CUR) >= 0);
 }
@@ -163,7 +163,7 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-/// The kernel moves at most 2 GiB less a page in one call: longer transfers come back short.
+/// The kernel moves at most 2 GiB less a page in one call: longer transfers are short.
 std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t offset) {
   const auto count = static_cast<int>(std::min(memory.size(), most_parts));
   return result(direction == Direction::read ? ::preadv(fd, memory.data(), count, offset)
@@ -202,7 +202,7 @@ std::unique_ptr<Storage> open_posix(const FileName& name, OpenFlag flag) {
   return make_posix_storage(open_descriptor(name.path, flag), name.shown);
 }
 
-/// Some file systems cannot sync a folder, and say EINVAL.
+/// Some file systems cannot sync a folder, and return EINVAL.
 void sync_path(const std::string& path) {
   const Descriptor file(
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));

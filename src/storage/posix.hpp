@@ -1,5 +1,5 @@
-// What all storage kinds over a file of the operating system have in common; and files that formats
-// open themselves.
+// What all storage kinds over a file of the operating system share, and files that formats open
+// themselves.
 #pragma once
 
 #include <cerrno>
@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-/// Closes the file when its storage and every lock on it are gone: a lock given back on a closed
-/// number would be given back on whichever file has got that number since.
+/// Closes the file when its storage and every lock on it are gone: releasing a lock on a closed
+/// number would affect whichever file has got that number since.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -26,8 +26,8 @@ class Descriptor {
   int fd_;
 };
 
-/// Repeats a system call that a signal cut short: an MPI library or a profiler may send signals
-/// at any time, and only transfers have a caller that repeats them.
+/// Repeats a system call that a signal interrupted: an MPI library or a profiler may send signals
+/// at any time, and only transfers have callers that repeat them.
 template <class Call>
 auto uninterrupted(Call&& call) {
   auto code = call();
@@ -35,20 +35,20 @@ auto uninterrupted(Call&& call) {
   return code;
 }
 
-/// The most parts that one system call takes (IOV_MAX).
+/// The most parts in one system call (IOV_MAX).
 constexpr std::size_t most_parts = 1024;
 
 /// One preadv or pwritev: a count, or -errno.
 std::int64_t move_once(Direction direction, int fd, Parts memory, std::int64_t offset);
 
-/// Opens a file as open_posix does, with the same messages.
+/// Opens a file like open_posix, with the same messages.
 std::shared_ptr<Descriptor> open_descriptor(const std::string& path, OpenFlag flag);
 std::unique_ptr<Storage> make_posix_storage(std::shared_ptr<Descriptor> file, std::string path);
 
-/// Returns when a file, or the names in a folder, are on the device; nothing where it is not there.
-/// Throws Error(storage).
+/// Returns when a file, or the names in a folder, are on the device. Does nothing if it does not
+/// exist. Throws Error(storage).
 void sync_path(const std::string& path);
-/// Throws the Error(storage) of a file that could not be opened.
+/// Throws the Error(storage) for a file that could not be opened.
 [[noreturn]] void throw_open_error(const std::string& path, OpenFlag flag, int number);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Files that are read as a whole or by whole pieces, and so must be regular ones: a pipe would wait
+// Files that are read as a whole or in whole pieces, and so must be regular ones: a pipe would wait
 // for its other end, and a device may have no end.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace penstock {
 
-/// Of what describes an array, and of its attributes: the longest text that is read or written.
+/// For an array's metadata and attributes: the longest text that is read or written.
 constexpr std::int64_t longest_metadata = std::int64_t{16} << 20;
 
-/// "a folder", "a pipe", of what stat() has found.
+/// "a folder", "a pipe", ... for a mode returned by stat().
 std::string kind_of_file(mode_t mode);
-/// A number to read from, which the caller closes; -1: it is not there. Never waits. Throws
-/// Error(storage) where it cannot be opened, or is no regular file.
+/// A descriptor for reading, which the caller closes; -1: no such file. Never waits. Throws
+/// Error(storage) if it cannot be opened, or is not a regular file.
 int open_regular(const std::string& path);
-/// All of it; none where it is not there. Throws Error(storage), and Error(format) where it is
+/// The whole file; nothing if it does not exist. Throws Error(storage), and Error(format) if it is
 /// longer than `longest_metadata`.
 std::optional<std::string> read_metadata_file(const std::string& path);
 

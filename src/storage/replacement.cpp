@@ -26,9 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 40;             // as the kernel follows
-constexpr int most_names = 100;            // that are tried
-constexpr std::size_t longest_name = 200;  // so that the longer name is not too long, either
+constexpr int most_links = 40;             // as many as the kernel follows
+constexpr int most_names = 100;            // attempts
+constexpr std::size_t longest_name = 200;  // leaves room for the rest of the new name
 constexpr std::string_view mark = ".penstock-";
 constexpr std::size_t boot_letters = 12, device_letters = 8, random_letters = 12;
 constexpr std::size_t letters_behind = boot_letters + device_letters + random_letters;
@@ -52,7 +52,7 @@ std::string random_text(std::size_t size) {
   return text;
 }
 
-/// Which start of the machine this is; empty where the system does not tell.
+/// Identifies the current boot of the machine; empty if the system does not show it.
 const std::string& this_boot() {
   static const std::string boot = [] {
     std::string text;
@@ -63,7 +63,7 @@ const std::string& this_boot() {
   return boot;
 }
 
-/// Where locks are taken on files of this device, in the letters of a name.
+/// Where locks on files of this device are visible, encoded for a file name.
 std::string place_of(dev_t device) {
   char text[device_letters + 1];
   std::snprintf(text, sizeof text, "%03x%05x", major(device) & 0xfffU, minor(device) & 0xfffffU);
@@ -72,18 +72,18 @@ std::string place_of(dev_t device) {
 
 enum class Held { here, elsewhere, unknown };
 
-/// Unknown: the file system has no locks.
+/// `unknown`: the file system has no locks.
 Held hold(int fd) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = std::numeric_limits<off_t>::max() - 1;  // no array goes so far
+  lock.l_start = std::numeric_limits<off_t>::max() - 1;  // beyond any array
   lock.l_len = 1;
   if (uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLK, &lock); }) == 0) return Held::here;
   return errno == EAGAIN || errno == EACCES ? Held::elsewhere : Held::unknown;
 }
 
-/// Of a name in a folder. `prefix`: of the replacements that are looked for; empty: of any.
+/// For a name in a folder. `prefix`: the replacements to look for; empty: any.
 bool is_name_of_new(std::string_view name, std::string_view prefix) {
   constexpr std::size_t behind = mark.size() + letters_behind;
   if (name.size() < behind + 2 || name.front() != '.') return false;
@@ -91,8 +91,8 @@ bool is_name_of_new(std::string_view name, std::string_view prefix) {
   return prefix.empty() || name.substr(0, name.size() - letters_behind) == prefix;
 }
 
-/// Whether its writer's lock would be seen here, or its writer has not survived.
-bool lock_tells(std::string_view name, dev_t device, bool of_one_machine) {
+/// Whether its writer's lock would be visible here, or its writer cannot have survived.
+bool lock_is_conclusive(std::string_view name, dev_t device, bool of_one_machine) {
   const std::string here = place_of(device);
   const std::string_view there = name.substr(name.size() - letters_behind, here.size());
   if (this_boot().empty()) return false;
@@ -119,7 +119,7 @@ void remove_all(const std::string& folder, std::string_view prefix, const Forget
     if (file.number() < 0 || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode))
       continue;
     const bool shared = is_shared_by_hosts(find_file_system_type(file.number()));
-    if (!lock_tells(name, place.st_dev, !shared)) continue;
+    if (!lock_is_conclusive(name, place.st_dev, !shared)) continue;
     if (!is_left_over(path, file.number(), status)) continue;
     if (forget) forget(status.st_ino);
     ::unlink(path.c_str());
@@ -145,7 +145,7 @@ Replacement::~Replacement() {
   if (file_ && ::getpid() == process_) ::unlink(path_.c_str());
 }
 
-/// The beginning of its name.
+/// Determines the beginning of its name.
 void Replacement::find_place(bool makes_folders) {
   struct stat status {};
   int code = ::stat(folder_.c_str(), &status);
@@ -159,8 +159,8 @@ void Replacement::find_place(bool makes_folders) {
   prefix_ = prefix_of(target_) + place_of(status.st_dev);
 }
 
-/// What is no plain file has no permissions that a plain file could have. Another file's are not
-/// those of programs.
+/// Only regular files have permissions that suit one. Those of another file must not include the
+/// set-id bits.
 void Replacement::look_at_model(const std::string& path, bool is_target) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
@@ -168,8 +168,8 @@ void Replacement::look_at_model(const std::string& path, bool is_target) {
   model_ = status;
 }
 
-/// Another process that removes leftovers may take the file for one until it is locked: then there
-/// is another.
+/// Until it is locked, another process may take the file for a leftover and remove it: then make
+/// another.
 void Replacement::make() {
   for (int names = 0; names < most_names; ++names) {
     const std::string letters = random_text(random_letters);
@@ -189,13 +189,13 @@ void Replacement::make() {
   throw_open_error(target_, OpenFlag::replace, errno);
 }
 
-/// By this process, and not removed before it was.
+/// Locked by this process, and not removed before it was.
 bool Replacement::is_held() {
   const int fd = file_->number();
   return hold(fd) != Held::elsewhere && ::fstat(fd, &made_) == 0 && made_.st_nlink > 0;
 }
 
-/// Only the superuser may give files away: elsewhere the new file is this process's own.
+/// Only the superuser may give files away: otherwise the new file belongs to this process's user.
 void Replacement::take_over_permissions() {
   const int fd = file_->number();
   const bool same_owner = made_.st_uid == model_->st_uid && made_.st_gid == model_->st_gid;
@@ -215,8 +215,8 @@ void Replacement::sync() {
   if (uninterrupted([&] { return ::fsync(file_->number()); }) != 0) fail("syncing", errno);
 }
 
-/// Some file systems say only when a file is closed that a write went wrong; closing a copy of the
-/// number leaves it locked.
+/// Some file systems report a failed write only when a file is closed; closing a duplicate keeps
+/// the lock.
 void Replacement::commit_as(const std::string& name) {
   const int copy = ::fcntl(file_->number(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0 || ::close(copy) != 0) fail("writing", errno);
@@ -224,7 +224,7 @@ void Replacement::commit_as(const std::string& name) {
   file_.reset();
 }
 
-/// Some file systems cannot sync a folder, and say EINVAL.
+/// Some file systems cannot sync a folder, and return EINVAL.
 void Replacement::sync_folder() const {
   const Descriptor held(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (held.number() >= 0 && (::fsync(held.number()) == 0 || errno == EINVAL)) return;

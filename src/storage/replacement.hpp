@@ -1,20 +1,19 @@
 // Replacement: a new file that takes the place of another, or of none, as a whole or not at all.
-// Whatever replaces a file in Penstock does it this way.
+// Penstock replaces all files this way.
 //
-//   1. It is made beside the other, as ".NAME.penstock-" and 32 letters that nobody can guess,
-//   where
-//      nothing has that name yet. It has the permissions of the other one.
-//   2. The descriptor that it was made with holds a lock on a byte far behind its data, until it is
-//      in place: somebody writes it.
-//   3. commit() renames it, which the file system does in one step.
-//   4. Without a commit the destructor removes it. What a process that was killed has left behind
-//      is removed by remove_leftovers().
+//   1. The file is created beside the other, as ".NAME.penstock-" and 32 unguessable letters, under
+//      a name that does not exist yet. It gets the permissions of the other one.
+//   2. Until it is in place, its descriptor holds a lock on a byte far behind its data: the sign
+//      that it is being written.
+//   3. commit() renames it, which the file system does atomically.
+//   4. Without a commit the destructor removes it. remove_leftovers() removes what killed processes
+//      have left behind.
 //
-// A file of such a name is left over where its lock is free and this process would see it held. The
-// first letters of the name say where the lock was taken: in which mount, since which start of the
-// machine. Locks of one mount are seen by all its processes. Those of another are not always: of
-// another host, for one, or of another FUSE mount; its files stay. But on a file system that one
-// machine alone has, no writer has survived a new start of the machine.
+// A file of such a name is a leftover if its lock is free and this process would see it if it were
+// held. The first letters of the name say where the lock was taken: in which mount, and since which
+// boot. Locks of one mount are visible to all its processes. Those of another mount (another host,
+// another FUSE mount) may not be; its files are kept. But on a file system that only one machine
+// has, no writer survives a reboot.
 #pragma once
 
 #include <sys/stat.h>
@@ -32,15 +31,15 @@ namespace penstock {
 class Descriptor;
 
 struct ReplacementOptions {
-  std::string like = {};       // whose permissions it gets; empty: those of the file it replaces
-  bool makes_folders = false;  // that it needs
-  bool synced = false;         // its bytes are on the device before it is in place
+  std::string like = {};       // the file whose permissions it gets; empty: the one it replaces
+  bool makes_folders = false;  // creates missing folders
+  bool synced = false;         // sync its bytes before it is put in place
 };
 
 class Replacement {
  public:
-  /// `target`: what it replaces; a link there is replaced itself. Throws Error(storage); then there
-  /// is no new file, as after all that follows, and `target` is as it was.
+  /// `target`: what it replaces; a link there is replaced itself. Throws Error(storage); then, as
+  /// after a failure of the other functions, there is no new file, and `target` is unchanged.
   explicit Replacement(std::string target, const ReplacementOptions& options = {});
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
@@ -49,12 +48,12 @@ class Replacement {
   /// Of the new file, until commit().
   const std::string& path() const noexcept { return path_; }
   std::uint64_t inode() const noexcept { return made_.st_ino; }
-  /// From its first byte on.
+  /// At its beginning.
   void write(std::span<const std::byte> content);
   /// Returns when its bytes are on the device.
   void sync();
   void commit() { commit_as(target_); }
-  /// In the place of another one in the same folder.
+  /// Replaces another file of the same folder.
   void commit_as(const std::string& name);
   /// After commit(): returns when the new name is on the device.
   void sync_folder() const;
@@ -68,26 +67,26 @@ class Replacement {
   [[noreturn]] void fail(const std::string& what, int number) const;
 
   std::string target_, folder_, prefix_, path_;
-  std::optional<struct stat> model_;  // whose permissions it gets
+  std::optional<struct stat> model_;  // of the file whose permissions it gets
   struct stat made_ {};
   std::shared_ptr<Descriptor> file_;  // holds its lock; null: committed
-  int process_;                       // that made it: a forked child removes nothing
+  int process_;                       // the one that made it: a forked child removes nothing
 };
 
-/// All of it at once.
+/// Replaces a file in one call.
 void replace_file(const std::string& path, std::span<const std::byte> content,
                   const ReplacementOptions& options = {});
 
-/// Where symbolic links at `path` lead: the file that a program wants replaced, there or not.
-/// Throws Error(storage) for what could not be written in place either, as a folder or a protected
-/// file.
+/// Follows symbolic links at `path` to the file that a program wants replaced, which may not exist.
+/// Throws Error(storage) for what could not be written in place either, such as a folder or a
+/// protected file.
 std::string find_replaceable(const std::string& path);
 
-/// Called with the inode of a file that is left over, before that is removed.
+/// Called with the inode of a leftover before it is removed.
 using Forget = std::function<void(std::uint64_t inode)>;
-/// Removes what is left over of replacements of this file.
+/// Removes the leftovers of replacements of this file.
 void remove_leftovers(const std::string& target, const Forget& forget = {});
-/// The same of all files in a folder.
+/// The same for all files in a folder.
 void remove_leftovers_in(const std::string& folder);
 
 }  // namespace penstock

@@ -7,7 +7,8 @@ int Ring::open(unsigned depth) {
   if (code < 0) return -code;
   open_ = true;
   io_uring_probe* probe = ::io_uring_get_probe_ring(&ring_);
-  // What came with it (Linux 5.6) is needed: lists of parts may change once they are submitted.
+  // Linux 5.6, which has this operation, is needed: lists of parts may be modified once they are
+  // submitted.
   const bool recent = probe != nullptr && ::io_uring_opcode_supported(probe, IORING_OP_READ);
   ::io_uring_free_probe(probe);
   return recent ? 0 : ENOSYS;

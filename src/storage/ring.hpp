@@ -1,4 +1,4 @@
-// io_uring: the ring of one file, and every call on it. Compiled where liburing was found.
+// io_uring: the ring of one file, and all calls on it. Compiled if liburing was found.
 #pragma once
 
 #include <liburing.h>
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-/// Entries are pushed and submitted by one thread at a time, answers taken by one at a time; the
-/// one may be beside the other.
+/// One thread at a time may push and submit entries, and one at a time take completions; these may
+/// be two different threads.
 class Ring {
  public:
   Ring() = default;
@@ -23,13 +23,13 @@ class Ring {
 
   /// 0, or an errno.
   int open(unsigned depth);
-  /// There is room for as many as the ring is deep. `memory` must stay until it is submitted.
+  /// There is room for as many as the ring is deep. `memory` must stay valid until it is submitted.
   void push(Direction direction, int fd, Parts memory, std::int64_t offset, void* owner);
-  /// Hands what was pushed to the kernel. A count, or -errno.
+  /// Submits what was pushed. Returns a count, or -errno.
   int submit() { return ::io_uring_submit(&ring_); }
   /// How many of those pushed the kernel has not taken.
   int not_taken() const { return static_cast<int>(::io_uring_sq_ready(&ring_)); }
-  /// Until there is an answer, or a signal.
+  /// Until there is a completion, or a signal.
   void wait();
 
   struct Answer {
@@ -43,7 +43,8 @@ class Ring {
   bool open_ = false;
 };
 
-/// Many accesses at once. Null where the kernel gives no ring; `error` is then an errno.
+/// Storage with many concurrent accesses. Null if the kernel provides no ring; `error` is then an
+/// errno.
 std::unique_ptr<Storage> make_ring_storage(const BlockFile& file, const std::string& path,
                                            int depth, int& error);
 

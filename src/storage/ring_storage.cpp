@@ -1,9 +1,9 @@
-// Storage over io_uring. Requests are cut in pieces; those of all requests go to the kernel in the
-// order in which they came, up to `depth` at a time.
+// Storage over io_uring. Requests are cut in pieces; the pieces of all requests go to the kernel in
+// order of submission, up to `depth` at a time.
 //
-// Whoever submits, asks or waits sees to answers and sends further pieces. One thread at a time
-// waits in the kernel, without the lock; meanwhile nobody else takes answers, since it would wait
-// for those in vain.
+// Whichever thread submits, polls or waits handles completions and submits further pieces. One
+// thread at a time waits in the kernel, without the lock; meanwhile no other takes completions,
+// since the waiting one would miss them.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -18,26 +18,26 @@
 namespace penstock {
 namespace {
 
-/// Requests are cut at multiples of a size between these, in the file. Longer pieces are faster,
-/// shorter ones let smaller requests keep all entries of the ring busy.
+/// Requests are cut at multiples of a size in this range. Longer pieces are faster, shorter ones
+/// let smaller requests keep all entries of the ring busy.
 constexpr std::int64_t shortest_piece = 512 << 10, longest_piece = 4 << 20;
 
 /// How often in a row the kernel may take nothing before the ring counts as broken.
 constexpr int most_refusals = 1000;
 
-/// A request under way.
+/// A request in flight.
 struct RingRequest {
   IoRequest* request;
-  std::int64_t longest;   // what pieces are cut at multiples of
+  std::int64_t longest;   // pieces are cut at multiples of this
   std::int64_t good;      // nothing behind this counts: the end, or the first byte that failed
-  int error = 0;          // why
+  int error = 0;          // reason for `good`
   std::int64_t next = 0;  // where the next piece begins
   int in_flight = 0;      // pieces
 
   bool all_begun() const noexcept { return next >= good; }
 };
 
-/// A piece that the ring has, or space for one.
+/// A piece that is in the ring, or a free entry.
 struct Flight {
   std::list<RingRequest>::iterator of;
   bool active = false;
@@ -54,7 +54,7 @@ class RingStorage : public BlockStorage {
   int open_ring() { return ring_.open(static_cast<unsigned>(flights_.size())); }
 
   std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
-    // A blocking call of a single piece would have nothing under way beside it in the ring.
+    // A blocking call of a single piece has nothing to run concurrently with.
     if (size_of(memory) <= shortest_piece)
       return BlockStorage::move_some(direction, memory, offset);
     IoRequest request{.direction = direction, .offset = offset, .memory = memory};
@@ -91,7 +91,7 @@ class RingStorage : public BlockStorage {
   std::deque<RingRequestIterator> to_begin_;  // those with pieces that have not begun
   Ring ring_;
   int refusals_ = 0;
-  bool broken_ = false;  // the kernel is asked no more: accesses are carried out by who comes
+  bool broken_ = false;  // the kernel is not used any more: the calling threads do the accesses
 };
 
 void RingStorage::submit(std::span<IoRequest> requests) {
@@ -155,8 +155,8 @@ void RingStorage::take_piece(Flight& flight) {
 
 void RingStorage::dispatch(Flight& flight) {
   const Piece& piece = flight.piece;
-  // A short write to the page cache is only a copy: this thread has done it sooner than a worker
-  // thread of the kernel would wake up for it.
+  // A short write to the page cache is only a copy: this thread does it sooner than a worker thread
+  // of the kernel would wake up.
   const bool here =
       piece.direction() == Direction::write && !piece.past_cache() && piece.size() < shortest_piece;
   if (!broken_ && !here)
@@ -173,7 +173,7 @@ void RingStorage::hand_to_kernel() {
     refusals_ = 0;
     return;
   }
-  // -EAGAIN: the kernel is short of memory; -EBUSY: its queue of answers is full. Both may pass, so
+  // -EAGAIN: the kernel is short of memory; -EBUSY: its completion queue is full. Both may pass, so
   // the ring counts as broken only after most_refusals in a row.
   const bool may_pass = code == -EAGAIN || code == -EBUSY;
   if (may_pass && ++refusals_ <= most_refusals) return;
@@ -181,7 +181,8 @@ void RingStorage::hand_to_kernel() {
   if (!waiting_in_kernel_) leave_ring();
 }
 
-/// Sees to all answers that are there, and sends what there is room for then. False: none.
+/// Handles all available completions, and submits pieces for the room they leave. False: there was
+/// none.
 bool RingStorage::take_answers() {
   bool any = false;
   for (Ring::Answer answer = ring_.next_answer(); answer.owner != nullptr;
@@ -194,7 +195,8 @@ bool RingStorage::take_answers() {
   return any;
 }
 
-/// What the kernel answered to a piece. True: the piece is over; else the rest of it goes again.
+/// Handles the kernel's result for a piece. True: the piece is done; otherwise the rest of it is
+/// submitted again.
 bool RingStorage::advance(Flight& flight, std::int64_t code) {
   Piece& piece = flight.piece;
   // -EAGAIN: the kernel had no worker thread for the piece. -EINVAL past the page cache: the file
@@ -206,7 +208,7 @@ bool RingStorage::advance(Flight& flight, std::int64_t code) {
     return true;
   }
   piece.moved(code);
-  // What is left can go past the page cache only from a block's begin on. Elsewhere the file ends
+  // The rest can bypass the page cache only from a block boundary on. Elsewhere the file ends
   // there, or the caller's next request moves the rest through the page cache.
   const bool over =
       piece.done() == piece.size() || (piece.past_cache() && piece.done() % block() != 0);
@@ -231,8 +233,8 @@ void RingStorage::complete(Flight& flight, int error) {
 }
 
 void RingStorage::end(RingRequestIterator progress) {
-  // Pieces are begun request by request, so only the first of to_begin_ can have begun any; one
-  // that ends at its first failure may still be there.
+  // Pieces are begun request by request, so only the first of to_begin_ can have begun any; a
+  // request that ended at its first failure may still be there.
   if (!to_begin_.empty() && to_begin_.front() == progress) to_begin_.pop_front();
   progress->request->result = progress->good > 0 ? progress->good : -progress->error;
   progress->request->done = true;
@@ -241,7 +243,8 @@ void RingStorage::end(RingRequestIterator progress) {
 
 void RingStorage::wait_in_kernel(std::unique_lock<std::mutex>& guard) {
   const auto active = static_cast<int>(flights_.size() - free_.size());
-  if (broken_ || active == ring_.not_taken()) {  // the kernel has nothing, and would not wake us
+  if (broken_ ||
+      active == ring_.not_taken()) {  // the kernel has nothing, and would not wake this thread
     guard.unlock();
     std::this_thread::yield();
     guard.lock();
@@ -257,8 +260,8 @@ void RingStorage::wait_in_kernel(std::unique_lock<std::mutex>& guard) {
   answered_.notify_all();
 }
 
-/// The ring refuses to go on. What the kernel has taken it will still write into memory, so wait
-/// for that; the rest was never done, and is done now.
+/// The ring has stopped working. Pieces that the kernel has taken may still write into memory, so
+/// wait for them; the rest was never done, and is done here.
 void RingStorage::leave_ring() {
   const auto in_kernel = [&] {
     return static_cast<int>(flights_.size() - free_.size()) - ring_.not_taken();

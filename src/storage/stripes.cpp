@@ -1,4 +1,4 @@
-// Stripes, from whoever knows: Lustre, XFS, or the block device below.
+// Stripe sizes, from Lustre, XFS, or the block device.
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -12,8 +12,7 @@
 namespace penstock {
 namespace {
 
-/// As ioctl_xfs_fsgeometry(2) documents it. The headers of XFS, which few machines have, say the
-/// same.
+/// As documented in ioctl_xfs_fsgeometry(2). Few machines have the headers of XFS.
 struct XfsGeometry {
   std::uint32_t blocksize, rtextsize, agblocks, agcount, logblocks, sectsize, inodesize, imaxpct;
   std::uint64_t datablocks, rtblocks, rtextents, logstart;
@@ -32,13 +31,13 @@ std::int64_t xfs_stripe_size(int fd) {
 }
 
 std::int64_t lustre_stripe_size_of(int fd) {
-  std::array<std::byte, 65536> attribute;  // the longest that an attribute can be
+  std::array<std::byte, 65536> attribute;  // the maximum size of an attribute
   const ssize_t size = ::fgetxattr(fd, "lustre.lov", attribute.data(), attribute.size());
   if (size <= 0) return 0;
   return lustre_stripe_size(std::span(attribute).first(static_cast<std::size_t>(size)));
 }
 
-/// A partition's folder lies in that of its device, which has the queue.
+/// A partition's folder lies in that of its device, which has the queue's properties.
 std::int64_t device_stripe_size(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return 0;

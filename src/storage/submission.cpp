@@ -40,7 +40,7 @@ void Submission::start() {
   storage_.submit(requests_);
 }
 
-/// A single access has nothing to be under way beside: it is carried out as a blocking call.
+/// A single access has nothing to run concurrently with: it is carried out as a blocking call.
 void Submission::run() {
   if (accesses_.size() == 1) return carry_out();
   start();
@@ -81,8 +81,8 @@ void Submission::prepare(std::size_t i) {
   requests_[i].done = false;
 }
 
-/// Takes an answer of storage. False: something is left to do. Nothing read is the end of the file;
-/// nothing written is taken for EIO, so that nothing goes on for ever.
+/// Handles a result from storage. False: something is left to do. A read of 0 bytes is the end of
+/// the file; a write of 0 bytes counts as EIO, to avoid an endless loop.
 bool Submission::advance(std::size_t i) {
   Submitted& access = accesses_[i];
   const std::int64_t moved = requests_[i].result;

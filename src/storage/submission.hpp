@@ -1,6 +1,6 @@
-// Submission: accesses that are handed to storage together, each until all of it is moved. Where
-// storage completes later they are under way at once, and their owner does something else
-// meanwhile; else start() carries them out one after the other, up to the first failure.
+// Submission: accesses that are submitted together, each continued until all of it is moved. If
+// storage completes later they are in flight at once while the owner does something else; otherwise
+// start() carries them out one after the other, up to the first failure.
 #pragma once
 
 #include <array>
@@ -15,38 +15,38 @@ class Submission {
  public:
   explicit Submission(Storage& storage) : storage_(storage) {}
   Submission(const Submission&) = delete;
-  ~Submission() { wait(); }  // until then the kernel uses the memory that is listed
+  ~Submission() { wait(); }  // the kernel uses the listed memory until then
 
-  /// While nothing is under way. Memory for bytes of the file that follow those of the access
-  /// before becomes part of that access.
+  /// While nothing is in flight. Bytes that follow those of the previous access in the file are
+  /// joined to it.
   void add(Direction direction, std::span<const std::byte> memory, std::int64_t offset);
   void start();
   /// Whether all accesses are done; continues those that were moved in part.
   bool poll() { return complete(false); }
   void wait() { complete(true); }
-  /// start() and wait(), for who has nothing else to do.
+  /// start() and wait(), for callers with nothing else to do.
   void run();
-  /// Forgets the accesses, which are done.
+  /// Removes the accesses, which must be done.
   void clear();
 
   std::size_t size() const noexcept { return accesses_.size(); }
-  /// Number of places in memory, over all accesses: an access has one or several. The memory that a
-  /// submission itself needs grows with it.
+  /// Number of places in memory, over all accesses. The memory that a submission itself needs is
+  /// proportional to it.
   std::size_t parts() const noexcept { return parts_.size(); }
   Direction direction(std::size_t i) const { return requests_[i].direction; }
   Extent range(std::size_t i) const { return accesses_[i].range; }
-  /// How far an access got. Where storage carries accesses out one after the other, those behind
-  /// the first failure were not begun: 0 bytes, no error.
+  /// How far an access got. If storage carries accesses out one after the other, those behind the
+  /// first failure were not begun: 0 bytes, no error.
   const Transfer& transfer(std::size_t i) const { return accesses_[i].transfer; }
-  /// The first access that failed; size() where none did.
+  /// The first access that failed; size() if none did.
   std::size_t first_failure() const noexcept;
-  /// Zeros in the memory of reads that the end of the file has left as it was.
+  /// Fills memory that reads have left unchanged, because the file ended, with zeros.
   void fill_with_zeros();
 
  private:
   struct Submitted {
     Extent range;
-    std::size_t begin, end;  // its parts that are not moved yet
+    std::size_t begin, end;  // its parts that have not been moved yet
     Transfer transfer;
   };
   void prepare(std::size_t i);
@@ -58,14 +58,14 @@ class Submission {
   }
 
   Storage& storage_;
-  // What is known of a single access is within this object.
+  // State of a single access is stored within this object.
   alignas(
       IoRequest) std::array<std::byte, sizeof(iovec) + sizeof(Submitted) + sizeof(IoRequest)> room_;
   std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
   std::pmr::vector<iovec> parts_{&memory_};
   std::pmr::vector<Submitted> accesses_{&memory_};
-  std::pmr::vector<IoRequest> requests_{&memory_};  // of each access, for what is left of it
-  std::size_t completed_ = 0;  // while they are under way: those before are done
+  std::pmr::vector<IoRequest> requests_{&memory_};  // per access, for what is left of it
+  std::size_t completed_ = 0;                       // while in flight: all before this one are done
   bool under_way_ = false;
 };
 

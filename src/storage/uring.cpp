@@ -1,4 +1,4 @@
-// The storage over io_uring, and what takes its place where there is none.
+// The storage over io_uring, and its fallbacks.
 #include <cstring>
 
 #include "storage/blocks.hpp"
@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-/// Null, with the reason for the notice, where there is no ring to be had.
+/// Null, with the reason in the notice, if no ring is available.
 std::unique_ptr<Storage> try_ring([[maybe_unused]] const BlockFile& file,
                                   [[maybe_unused]] const std::string& path,
                                   [[maybe_unused]] int depth, std::string& reason) {

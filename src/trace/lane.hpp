@@ -1,4 +1,4 @@
-// ThreadLane: a thread of this process, as its records name it, and how long it has waited for a
+// ThreadLane: a thread of this process as named in its records, and its time spent waiting for a
 // core.
 #pragma once
 
@@ -7,21 +7,21 @@
 
 namespace penstock::trace {
 
-/// From its start.
+/// Since the thread's start.
 struct RunTimes {
-  std::int64_t running = 0, waiting = 0;  // on a core; for one. Nanoseconds
+  std::int64_t running = 0, waiting = 0;  // for or on a core; nanoseconds
 };
 
 class ThreadLane {
  public:
-  /// Of the calling thread.
+  /// For the calling thread.
   ThreadLane();
   ThreadLane(const ThreadLane&) = delete;
   ~ThreadLane();
 
   /// "main thread", "I/O thread 4711", "thread 4712".
   const std::string& text() const noexcept { return text_; }
-  /// False where the kernel does not report it (/proc/self/task/TID/schedstat).
+  /// False if the kernel does not report it (/proc/self/task/TID/schedstat).
   bool read(RunTimes& times) const noexcept;
 
  private:

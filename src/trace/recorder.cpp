@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-/// Where Statistics have the sum; null: nowhere.
+/// The sum in Statistics; null: none.
 double* sum_of(Phase phase, Statistics& counts) noexcept {
   switch (phase) {
     case Phase::plan: return &counts.time_plan;
@@ -45,7 +45,7 @@ TimeParts& TimeParts::operator+=(const TimeParts& more) noexcept {
   return *this;
 }
 
-/// The time since the last event is the newest phase's.
+/// Assigns the time since the last event to the innermost phase.
 void Recorder::settle(Span::Clock::time_point now) noexcept {
   const std::span<const Phase> under_way(under_way_.data(), under_way_count_);
   if (!under_way.empty()) {

@@ -1,8 +1,8 @@
-// Recorder: the one account of what happens. Each phase of a call, on whatever thread, is a span
-// that is given to a recorder; Statistics are their sum, and what listens gets each of them. Where
-// nobody listens a span costs two looks at the clock.
+// Recorder: all measurements of calls go through it. Each phase of a call, on whatever thread, is a
+// span that is given to a recorder; Statistics are their sums, and a listener gets each span.
+// Without a listener a span costs two clock readings.
 //
-// Operations that are in flight together have a recorder each, and so have units of the background.
+// Operations in flight have a recorder each, and so have units of the background.
 #pragma once
 
 #include <penstock/statistics.hpp>
@@ -15,21 +15,20 @@
 
 namespace penstock {
 
-/// What the time of a span went into. They nest: what is waited for within an exchange is part of
-/// both. Statistics have the sums of plan to room; the others are reported to a listener alone.
+/// What the time of a span was spent on. Spans nest: waiting within an exchange is part of both.
+/// Statistics have the sums of plan to room; the others only go to listeners.
 enum class Phase {
-  in_flight,  // an operation, from its begin to its end, which the call that begins it may be
-              // before
-  plan,       // agreeing on it, too
+  in_flight,  // an operation from begin to end, possibly longer than the call that began it
+  plan,       // including the agreement on it
   exchange,   // by messages
   copy,
-  storage,   // with locks, and reads of what is in holes
+  storage,   // including locks, and reading the bytes in holes
   wait,      // for other ranks or I/O threads
   room,      // for memory of the active buffer
-  metadata,  // what rank 0 does in headers and in the metadata of HDF5, netCDF and Zarr; on other
-             // ranks waiting for that
+  metadata,  // rank 0's work on headers and on the metadata of HDF5, netCDF and Zarr; on other
+             // ranks the wait for it
 
-  open_call,  // of the program: as long as it is in it
+  open_call,  // a call of the program, as long as it takes
   close_call,
   read_call,
   write_call,
@@ -40,7 +39,7 @@ enum class Phase {
   size_call,  // asks for the size of the file, or sets it
   other_call,
 
-  simple_read,  // a call that is nothing but one access to the file
+  simple_read,  // a call that consists of one access to the file
   simple_write,
 
   file_read,  // one access to the file
@@ -49,30 +48,30 @@ enum class Phase {
 };
 inline constexpr int phases = static_cast<int>(Phase::file_sync) + 1;
 
-/// Seconds by what they went into, each counted once: of phases within each other, the inner one's.
-/// Waiting while there is no room is waiting for room.
+/// Seconds per phase, each counted once: of nested phases, the inner one's. Waiting while there is
+/// no room counts as waiting for room.
 struct TimeParts {
   double plan = 0, exchange = 0, copy = 0, storage = 0, wait = 0, room = 0;
 
   double sum() const noexcept { return plan + exchange + copy + storage + wait + room; }
   TimeParts& operator+=(const TimeParts& more) noexcept;
-  /// Null: of no part.
+  /// Null: not one of the parts.
   double* of(Phase phase) noexcept;
 };
 
 struct Span {
   using Clock = std::chrono::steady_clock;
 
-  std::int64_t operation = 0;  // the call that began it
+  std::int64_t operation = 0;  // number of the call that began it
   Phase phase = Phase::plan;
   std::int64_t bytes = 0;
-  std::int64_t offset = -1;  // in the file, of the first; -1: not known
+  std::int64_t offset = -1;  // in the file, of the first byte; -1: unknown
   Clock::time_point begin, end;
 
   double seconds() const noexcept { return std::chrono::duration<double>(end - begin).count(); }
 };
 
-/// Gets the spans of all threads of a process, each when it has ended.
+/// Gets the spans of all threads of a process as each of them ends.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -83,16 +82,16 @@ class Recorder {
  public:
   explicit Recorder(std::int64_t operation = 0, Listener* listener = nullptr) noexcept
       : operation_(operation), listener_(listener) {}
-  /// The same operation, another account of it: for another thread.
+  /// Another recorder for the same operation, for another thread.
   Recorder another() const noexcept { return Recorder(operation_, listener_); }
 
   Statistics counts;
 
   void add(Span span) noexcept;
-  /// Phases of this account begin and end in its thread, in any order.
+  /// Phases of a recorder begin and end in its thread, in any order.
   void begin_part(Phase phase, Span::Clock::time_point now) noexcept;
   void end_part(Phase phase, Span::Clock::time_point now) noexcept;
-  /// Of the account's thread alone, unlike `counts`.
+  /// For the recorder's thread alone, unlike `counts`.
   TimeParts parts;
   Listener* listener() const noexcept { return listener_; }
   std::int64_t operation() const noexcept { return operation_; }
@@ -103,14 +102,14 @@ class Recorder {
 
   std::int64_t operation_;
   Listener* listener_;
-  std::array<Phase, most_within_each_other> under_way_{};  // the newest last
+  std::array<Phase, most_within_each_other> under_way_{};  // the innermost last
   std::size_t under_way_count_ = 0;
   Span::Clock::time_point settled_{};
 };
 
-/// The accesses to a file within a span of storage, for who listens. The first begins with the
-/// span, each other one where the one before ends, and the last ends with the span: so a single one
-/// costs no look at the clock.
+/// For listeners: the accesses to a file within a span of storage. The first begins with the span,
+/// each further one where the previous one ends, and the last ends with the span: so a single
+/// access costs no clock reading.
 class Accesses {
  public:
   Accesses(Listener& listener, const Span& storage) noexcept
@@ -120,7 +119,7 @@ class Accesses {
   Accesses(const Accesses&) = delete;
   ~Accesses() { current_ = outer_; }
   void begin() noexcept {
-    if (there_is_one_) tell(Span::Clock::now());
+    if (there_is_one_) report(Span::Clock::now());
     access_.begin = there_is_one_ ? access_.end : access_.begin;
   }
   void end(Phase phase, std::int64_t bytes, std::int64_t offset) noexcept {
@@ -130,13 +129,13 @@ class Accesses {
     access_.offset = offset;
   }
   void finish(Span::Clock::time_point end) noexcept {
-    if (there_is_one_) tell(end);
+    if (there_is_one_) report(end);
   }
-  /// Of the storage span that this thread is in; null: it is in none, or nobody listens.
+  /// Of this thread's current storage span; null: there is none, or no listener.
   static Accesses* current() noexcept { return current_; }
 
  private:
-  void tell(Span::Clock::time_point end) noexcept {
+  void report(Span::Clock::time_point end) noexcept {
     access_.end = end;
     listener_.take(access_);
   }
@@ -148,7 +147,7 @@ class Accesses {
   static inline thread_local Accesses* current_ = nullptr;
 };
 
-/// The span of its life. One of storage begins and ends in the same thread.
+/// A span as long as its lifetime. One of storage begins and ends in the same thread.
 class Timed {
  public:
   Timed(Recorder& recorder, Phase phase, std::int64_t bytes = 0, std::int64_t offset = -1) noexcept
@@ -173,10 +172,10 @@ class Timed {
   std::optional<Accesses> accesses_;
 };
 
-/// The span of its life, for who listens and no sum. Where nobody does, no look at the clock.
+/// A span as long as its lifetime, for listeners only. Without one, the clock is not read.
 class Watched {
  public:
-  /// `listener`: null for nobody.
+  /// `listener`: may be null.
   Watched(Listener* listener, Phase phase, std::int64_t operation = 0) noexcept
       : listener_(listener) {
     if (listener_ != nullptr) span_ = {operation, phase, 0, -1, Span::Clock::now(), {}};
@@ -191,7 +190,7 @@ class Watched {
     span_.bytes = bytes;
     span_.offset = offset;
   }
-  /// Nothing was done after all.
+  /// Discards the span.
   void drop() noexcept { listener_ = nullptr; }
 
  private:

@@ -20,21 +20,20 @@
 namespace penstock::trace {
 namespace {
 
-/// By Phase. The one without a name is not recorded: what storage takes is reported access by
-/// access.
+/// By Phase. The one without a name is not recorded: storage is recorded access by access.
 constexpr std::array<std::string_view, phases> kind_names{
     "in flight",   "plan",         "exchange",  "copy",       "",         "wait",
     "room",        "metadata",     "open",      "close",      "read",     "write",
     "begin read",  "begin write",  "end",       "sync",       "size",     "other call",
     "simple read", "simple write", "file read", "file write", "file sync"};
-/// What a thread got of the processors in a stretch of time: bytes are the nanoseconds that it
-/// waited for a core, the offset those that it ran.
+/// A thread's use of the processors in an interval: the field `bytes` has the nanoseconds it waited
+/// for a core, `offset` those it ran.
 constexpr std::uint16_t run_queue = phases + 1;
 
-/// Nanoseconds: a process alone has little to plan, and nobody to wait for. Of a call of some
-/// microseconds these would be half of the records.
+/// Nanoseconds; shorter spans of some phases are not recorded: a single process has little to plan,
+/// and nobody to wait for. In a call of some microseconds they would be half of the records.
 constexpr std::int64_t shortest = 1000;
-constexpr std::int64_t sample_every = 10'000'000;  // ns; it takes some microseconds
+constexpr std::int64_t sample_every = 10'000'000;  // ns; a sample takes some microseconds
 constexpr std::size_t room_for_lanes = 16 * 1024;  // of names
 
 constexpr std::uint16_t kind_of(Phase phase) noexcept {
@@ -106,7 +105,7 @@ class Trace::OfFile : public Listener {
   std::uint32_t number_;
 };
 
-/// What a thread knows of the trace that it last recorded in.
+/// A thread's state in the trace that it last recorded in.
 struct Trace::Thread {
   std::uint64_t trace = 0;
   std::uint16_t number = 0;

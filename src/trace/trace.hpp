@@ -25,19 +25,19 @@ struct Settings {
 
 class Trace {
  public:
-  /// Makes the folder, too. Throws Error(storage).
+  /// Creates the folder if needed. Throws Error(storage).
   explicit Trace(const Settings& settings);
   Trace(const Trace&) = delete;
   ~Trace();
 
-  /// What gets the spans of a file. It lives as long as the trace: units of the background may end
-  /// after the file is closed.
+  /// The listener for a file. It lives as long as the trace: background units may end after the
+  /// file is closed.
   Listener* listener(const std::string& path);
   /// The process's rank in MPI_COMM_WORLD, once it is known.
   void set_rank(int rank, int ranks) noexcept;
-  /// The process ends by itself.
+  /// The process ends regularly.
   void end() noexcept;
-  /// In a forked child, which has the file in common with its parent: it records nothing.
+  /// In a forked child, which shares the file with its parent: it records nothing.
   void forget() noexcept { forgotten_ = true; }
   const std::string& path() const noexcept { return file_.path(); }
 
@@ -58,7 +58,7 @@ class Trace {
   std::map<std::string, std::unique_ptr<OfFile>> files_;
 };
 
-/// Null: nobody asked for one, or it could not be made, which a line on stderr says.
+/// Null: not requested, or it could not be created, which was reported on stderr.
 Trace* of_process();
 
 }  // namespace penstock::trace

@@ -28,9 +28,9 @@ std::int64_t now() noexcept {
       .count();
 }
 
-/// Space for a range of the file that has none yet, and its pages in the page cache. 0, or an
-/// errno. Writing makes pages of the length of a write where the file system has such pages; a
-/// mapping alone makes them 4 KiB at a time, which takes twice as long.
+/// Allocates a range of the file, and its pages in the page cache. 0, or an errno. Writing makes
+/// pages of the length of a write if the file system supports that; a mapping alone makes them 4
+/// KiB at a time, which takes twice as long.
 int make_space(int file, std::int64_t begin, std::int64_t end) noexcept {
   alignas(4096) static const std::array<std::byte, 65536> zeros{};
   if (const int error = ::posix_fallocate(file, begin, end - begin); error != 0) return error;
@@ -45,7 +45,7 @@ int make_space(int file, std::int64_t begin, std::int64_t end) noexcept {
 
 }  // namespace
 
-/// The products do not depend on each other, so that a processor computes them side by side.
+/// The products are independent, so that a processor computes them in parallel.
 std::uint32_t check_of(const Record& record) noexcept {
   constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
   const auto words = std::bit_cast<std::array<std::uint64_t, 8>>(record);
@@ -61,7 +61,7 @@ TraceFile::TraceFile(const std::string& path, std::int64_t limit, WhenFull when_
   mapped_ = records_begin + static_cast<std::size_t>(bytes);
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) throw_errno("making the trace", path, -errno);
-  // Addresses for all of it; what the file does not have yet is not touched.
+  // Addresses for the maximal size; what the file does not have yet is not touched.
   void* const address = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   base_ = static_cast<std::byte*>(address);
   int error = address == MAP_FAILED ? errno : ::posix_fallocate(file_, 0, records_begin);
@@ -88,7 +88,7 @@ TraceFile::~TraceFile() {
   ::close(file_);
 }
 
-/// Whether the file has space for that many bytes of records. Says once where it has none.
+/// Whether the file has space for that many bytes of records. Reports once if not.
 bool TraceFile::reach(std::int64_t end) noexcept {
   const std::lock_guard guard(growing_);
   std::int64_t space = space_.load(std::memory_order_relaxed);
@@ -106,7 +106,8 @@ bool TraceFile::reach(std::int64_t end) noexcept {
     return false;
   }
 #ifdef MADV_POPULATE_WRITE
-  // All pages at once cost less than one fault each. Where the kernel cannot, they come one by one.
+  // Populating all pages at once is cheaper than one fault each. If the kernel cannot, they are
+  // faulted in.
   ::madvise(base_ + from, static_cast<std::size_t>(target - space), MADV_POPULATE_WRITE);
 #endif
   space_.store(target, std::memory_order_release);
@@ -131,7 +132,7 @@ void TraceFile::add(Record& record) noexcept {
   record.check = check_of(record);
   std::byte* const at = base_ + records_begin + slot * sizeof(Record);
   std::memcpy(at, &record, sizeof record);
-  // The next records' cache lines come while the program does something else.
+  // Prefetches the next records' cache lines, during other work of the program.
   __builtin_prefetch(at + 2 * sizeof(Record), 1);
 }
 
@@ -149,7 +150,7 @@ bool TraceFile::name(Named what, std::uint32_t number, std::string_view text,
   const Entry entry{what, static_cast<std::uint16_t>(text.size()), number};
   std::byte* const at = base_ + names_end_;
   std::memcpy(at + sizeof entry, text.data(), text.size());
-  // Last: whoever reads the file of a process that was killed finds an entry whole, or none.
+  // Last: in the file of a killed process an entry is complete or absent.
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at))
       .store(std::bit_cast<std::uint64_t>(entry), std::memory_order_release);
   names_end_ += bytes;

@@ -1,5 +1,5 @@
-// TraceFile: a file of records of one process, mapped into its memory, so that what is recorded is
-// there even where the process is killed. docs/traces.md describes it for readers; in short:
+// TraceFile: a file of records of one process, mapped into its memory, so that records survive if
+// the process is killed. docs/traces.md describes it for readers; in short:
 //
 //   offset 0      Header
 //   4096          names: entries of what (16 bits: kind, file or lane), length (16 bits), number
@@ -7,8 +7,8 @@
 //                 end
 //   65536         records
 //
-// All numbers are in the order of bytes of the machine. The file grows by whole blocks, whose space
-// is there before anything is written to them: a full disk ends the trace, and not the program.
+// All numbers are in the machine's byte order. The file grows by whole blocks, allocated before
+// anything is written to them: a full disk ends the trace, but not the program.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace penstock::trace {
 
 /// Times are of the monotonic clock, in nanoseconds.
 struct Record {
-  std::uint64_t index = 0;  // among all of the process, those lost included
+  std::uint64_t index = 0;  // among all of the process, including lost ones
   std::int64_t begin = 0, duration = 0;
   std::int64_t offset = -1;  // of the file; -1: none
   std::int64_t bytes = 0;
@@ -34,12 +34,12 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64);
 
-/// Of all bytes but its own; shows which records were not written to their end.
+/// Of all bytes but its own; detects incompletely written records.
 std::uint32_t check_of(const Record& record) noexcept;
 
-/// What becomes of records once the limit is reached.
+/// What happens to records once the limit is reached.
 enum class WhenFull : std::uint32_t {
-  newest,  // they replace the oldest: a ring
+  newest,  // they replace the oldest: a ring buffer
   oldest,  // they are only counted
 };
 
@@ -47,11 +47,11 @@ struct Header {
   static constexpr std::uint64_t magic_number = 0x3130454341525450;  // "PTRACE01"
   std::uint64_t magic = magic_number;
   std::uint32_t header_bytes = 65536, record_bytes = sizeof(Record);
-  std::uint64_t capacity = 0;                      // records at most
-  std::atomic<std::uint64_t> recorded = 0;         // those lost included
-  std::int64_t monotonic = 0, realtime = 0;        // the same moment by two clocks
-  std::atomic<std::int64_t> ended = 0;             // when the process ended by itself; 0: not yet
-  std::atomic<std::int32_t> rank = -1, ranks = 0;  // of MPI_COMM_WORLD; -1: MPI was not there
+  std::uint64_t capacity = 0;                // records at most
+  std::atomic<std::uint64_t> recorded = 0;   // including lost ones
+  std::int64_t monotonic = 0, realtime = 0;  // the same moment on two clocks
+  std::atomic<std::int64_t> ended = 0;       // when the process ended regularly; 0: it has not
+  std::atomic<std::int32_t> rank = -1, ranks = 0;  // in MPI_COMM_WORLD; -1: unknown
   std::int32_t pid = 0;
   WhenFull when_full = WhenFull::newest;
   std::atomic<std::int32_t> stopped = 0;  // an errno: no space for more
@@ -72,9 +72,9 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   ~TraceFile();
 
-  /// Any thread. Gives the record its index and check.
+  /// Thread-safe. Sets the record's index and check.
   void add(Record& record) noexcept;
-  /// False: there is no room for it. `room_left`: what must remain for other names.
+  /// False: there is no room for it. `room_left`: space that must remain for other names.
   bool name(Named what, std::uint32_t number, std::string_view text, std::size_t room_left = 0);
   Header& header() noexcept { return *header_; }
   const std::string& path() const noexcept { return path_; }
@@ -89,7 +89,7 @@ class TraceFile {
   Header* header_ = nullptr;
   std::uint64_t capacity_ = 0;
   bool wraps_ = true;
-  std::atomic<std::int64_t> space_ = 0;  // bytes of records that the file has space for
+  std::atomic<std::int64_t> space_ = 0;  // bytes of records that are allocated in the file
   std::mutex growing_, naming_;
   std::size_t names_end_ = 4096;
 };

@@ -1,4 +1,4 @@
-/* What the C interface writes and reads: every function where nothing goes wrong. */
+/* Writes and reads of the C interface: every function, without errors. */
 #include "checks.h"
 
 enum { ROWS = 12, COLUMNS = 10 };
@@ -47,7 +47,7 @@ static double* values_of(const penstock_range* section) {
   return values;
 }
 
-/* Every rank finds the whole array as it should be. */
+/* Every rank checks the whole array. */
 static void expect_whole(penstock_file* file) {
   const penstock_range all[2] = {{0, ROWS, 0, 0}, {0, COLUMNS, 0, 0}};
   double read[ROWS * COLUMNS];
@@ -147,7 +147,7 @@ static penstock_part backward_part(const penstock_range* section, double* memory
   return part;
 }
 
-/* Rows in turn, each a part of its own; the last part has nothing. */
+/* Rows in turn, each as a separate part; the last part is empty. */
 static void test_parts(void) {
   penstock_file* file = create("parts.npy", NULL, NULL);
   double memory[ROWS][SPREAD], back[SPREAD];
@@ -178,7 +178,7 @@ static void test_parts(void) {
   EXPECT_OK(penstock_close(&file));
 }
 
-/* An array of its own bytes behind other bytes, which grows with r+ and is cut. */
+/* An array behind other bytes, which grows with r+ and is truncated. */
 static void test_raw(void) {
   const char* name = file_name("raw.bin");
   penstock_array array = {0};
@@ -209,7 +209,7 @@ static void test_raw(void) {
   EXPECT_OK(penstock_close(&file));
 }
 
-/* The number that another opening of the file finds. */
+/* The number that another open of the file reads. */
 static double number_in(const char* name) {
   const penstock_range whole[1] = {{0, 1, 1, 1}};
   penstock_file* file = NULL;
@@ -300,21 +300,21 @@ static void test_call_hints(void) {
   double* values = values_of(all);
   penstock_part part = {0};
   penstock_file* file = create("call_hints.npy", "C", "method=gather;buffer_size=1M");
-  const char* told = NULL;
+  const char* reported = NULL;
   size_t i;
   part.section = all;
   part.data = values;
   for (i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     EXPECT_OK(penstock_write_parts(file, 1, &part, cases[i].hints));
-    EXPECT_OK(penstock_last_method(file, &told));
-    if (cases[i].method == NULL) EXPECT(strcmp(told, "gather") != 0);
-    else EXPECT(strcmp(told, cases[i].method) == 0);
+    EXPECT_OK(penstock_last_method(file, &reported));
+    if (cases[i].method == NULL) EXPECT(strcmp(reported, "gather") != 0);
+    else EXPECT(strcmp(reported, cases[i].method) == 0);
   }
   EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_write_parts(file, 1, &part, "storage=direct"));
   EXPECT_WORDS("storage is a setting of the file and not of a call");
-  EXPECT_OK(penstock_hint(file, "buffer_size", &told));
-  EXPECT(strcmp(told, "1048576") == 0);
-  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_hint(file, "bufer_size", &told));
+  EXPECT_OK(penstock_hint(file, "buffer_size", &reported));
+  EXPECT(strcmp(reported, "1048576") == 0);
+  EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_hint(file, "bufer_size", &reported));
   EXPECT_WORDS("did you mean buffer_size?");
   EXPECT_OK(penstock_close(&file));
   free(values);

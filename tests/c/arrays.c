@@ -43,7 +43,7 @@ static void test_chunks(const char* name) {
   const penstock_range all[2] = {{0, ROWS, 0, 0}, {0, COLUMNS, 0, 0}};
   penstock_range mine[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
   float values[ROWS * COLUMNS];
-  penstock_array told;
+  penstock_array reported;
   penstock_file* file = NULL;
   int i;
   EXPECT_OK(penstock_open(MPI_COMM_WORLD, name, "w", &array, NULL, &file));
@@ -52,13 +52,15 @@ static void test_chunks(const char* name) {
   EXPECT_OK(penstock_write(file, mine, values));
   EXPECT_OK(penstock_close(&file));
   EXPECT_OK(penstock_open(MPI_COMM_WORLD, name, "r", NULL, NULL, &file));
-  EXPECT_OK(penstock_describe(file, &told));
-  EXPECT(told.dimensions == 2 && told.shape[0] == ROWS && strcmp(told.container, "zarr") == 0);
-  EXPECT(told.chunks != NULL && told.chunks->chunks[0] == 3 && told.chunks->chunks[1] == 4);
-  EXPECT(told.chunks->shards[0] == 6 && told.chunks->shards[1] == 8);
-  EXPECT(*(const float*)told.chunks->fill_value == fill);
-  EXPECT(strcmp(told.chunks->dimension_names[0], "y") == 0 &&
-         told.chunks->dimension_names[1] == NULL);
+  EXPECT_OK(penstock_describe(file, &reported));
+  EXPECT(reported.dimensions == 2 && reported.shape[0] == ROWS &&
+         strcmp(reported.container, "zarr") == 0);
+  EXPECT(reported.chunks != NULL && reported.chunks->chunks[0] == 3 &&
+         reported.chunks->chunks[1] == 4);
+  EXPECT(reported.chunks->shards[0] == 6 && reported.chunks->shards[1] == 8);
+  EXPECT(*(const float*)reported.chunks->fill_value == fill);
+  EXPECT(strcmp(reported.chunks->dimension_names[0], "y") == 0 &&
+         reported.chunks->dimension_names[1] == NULL);
   EXPECT_OK(penstock_read(file, all, values));
   for (i = 0; i < ROWS * COLUMNS; ++i)
     EXPECT(values[i] == (i % COLUMNS < 5 ? (float)value_at(i / COLUMNS, i % COLUMNS) : fill));
@@ -71,7 +73,7 @@ static void expect_attributes(penstock_file* file, const char* words) {
   EXPECT(json != NULL && strstr(json, words) != NULL);
 }
 
-/* Of any container; the last rank passes what is none. */
+/* For any container; the last rank passes an invalid value. */
 static void test_attributes(const char* name) {
   const penstock_array array = numbers("<f8", NULL);
   const int wrong = rank == ranks - 1;
@@ -114,10 +116,10 @@ static void expect_steps(penstock_file* file, int64_t steps, int is_last) {
   const penstock_range time = {0, steps, 0, 0}, space = {0, COLUMNS, 0, 0};
   const penstock_range all[2] = {is_last ? space : time, is_last ? time : space};
   double values[ROWS * COLUMNS];
-  penstock_array told;
+  penstock_array reported;
   int64_t i;
-  EXPECT_OK(penstock_describe(file, &told));
-  EXPECT(told.shape[is_last] == steps && told.shape[!is_last] == COLUMNS);
+  EXPECT_OK(penstock_describe(file, &reported));
+  EXPECT(reported.shape[is_last] == steps && reported.shape[!is_last] == COLUMNS);
   EXPECT_OK(penstock_read(file, all, values));
   for (i = 0; i < steps * COLUMNS; ++i) EXPECT(values[i] == value_at(i / COLUMNS, i % COLUMNS));
 }
@@ -175,7 +177,7 @@ static void test_append_parts(void) {
   EXPECT_OK(penstock_close(&file));
 }
 
-/* Every cell of the local array is the element that it stands for, around the ends of the rows. */
+/* Checks every cell of the local array, including those around the ends of the rows. */
 static void test_periodic(const char* order) {
   penstock_array array = numbers("<f8", NULL);
   const penstock_range all[2] = {{0, ROWS, 0, 0}, {0, COLUMNS, 0, 0}};

@@ -1,4 +1,4 @@
-/* Checks of the C tests: a failed one is counted and said on stderr; all ranks end alike. */
+/* Checks of the C tests: failures are counted and reported on stderr; all ranks exit alike. */
 #ifndef PENSTOCK_TESTS_C_CHECKS_H
 #define PENSTOCK_TESTS_C_CHECKS_H
 
@@ -30,7 +30,7 @@ static void check_code(int code, int expected, const char* what, int line) {
 #define EXPECT(condition) check((condition), #condition, __LINE__)
 #define EXPECT_CODE(expected, call) check_code((call), (expected), #call, __LINE__)
 #define EXPECT_OK(call) EXPECT_CODE(PENSTOCK_SUCCESS, call)
-/* The error's text has `words`. */
+/* The error's message contains `words`. */
 #define EXPECT_WORDS(words) EXPECT(strstr(penstock_error_text(), (words)) != NULL)
 
 /* A file of this program and number of ranks, in the current folder. */

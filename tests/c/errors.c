@@ -173,7 +173,7 @@ static void test_bad_calls(void) {
   EXPECT_OK(penstock_close(&file));
 }
 
-/* Where a place for an answer is NULL on one rank, that rank alone has an error, after the call. */
+/* If an output pointer is NULL on one rank, only that rank gets an error, after the call. */
 static void test_no_place(void) {
   penstock_file* file = create();
   const char* text = NULL;
@@ -212,7 +212,7 @@ static void test_no_file(void) {
   EXPECT_OK(penstock_handle_free(&handle));
 }
 
-/* A rank that has let go of a file does not make the others wait. */
+/* If a rank has abandoned a file, the others do not wait for it. */
 static void test_abandoned(void) {
   penstock_file* file = create();
   if (wrong()) EXPECT_OK(penstock_abandon(&file));
@@ -223,7 +223,7 @@ static void test_abandoned(void) {
   EXPECT(file == NULL);
 }
 
-/* What goes wrong at the storage of one rank, all ranks return with the same words. */
+/* A storage error of one rank is returned on all ranks with the same message. */
 static void test_storage(void) {
   const penstock_range all[1] = {{0, COUNT, 0, 0}};
   const penstock_array array = numbers();

@@ -1,4 +1,4 @@
-// The headers for programs that link HDF5 and netCDF-C are C++, too.
+// The headers for programs that link HDF5 and netCDF-C are valid C++, too.
 #include <penstock/hdf5.h>
 #include <penstock/netcdf.h>
 

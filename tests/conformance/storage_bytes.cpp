@@ -1,4 +1,4 @@
-// What every kind of storage does alike with bytes and with the size of the file.
+// Behaviour that all kinds of storage share: bytes, and the size of the file.
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
@@ -41,7 +41,7 @@ TEST_P(StorageBytes, ReadAcrossTheEndIsShort) {
   Bytes into(8, std::byte{0xee});
   EXPECT_EQ(storage_->read_some(into, 7), 3);
   EXPECT_EQ(Bytes(into.begin(), into.begin() + 3), Bytes(bytes.begin() + 7, bytes.end()));
-  EXPECT_EQ(Bytes(into.begin() + 3, into.end()), Bytes(5, std::byte{0xee}));  // left alone
+  EXPECT_EQ(Bytes(into.begin() + 3, into.end()), Bytes(5, std::byte{0xee}));  // unchanged
 }
 
 TEST_P(StorageBytes, WriteBeyondTheEndFillsWithZeros) {

@@ -7,7 +7,7 @@
 namespace penstock::test {
 namespace {
 
-// The fault adapter with a fault that never comes: without any it would hand back the inner one.
+// A fault that never occurs: without any the adapter would return the inner storage.
 constexpr const char* no_fault = "read@1000000=EIO";
 StorageCounts ignored_counts;
 
@@ -15,7 +15,7 @@ std::unique_ptr<Storage> open_file(const std::string& path, std::string* = nullp
   return open_posix(path, OpenFlag::create);
 }
 
-/// Fast, but with all that there is to go through.
+/// Fast, but running all of the model's code.
 std::unique_ptr<Storage> at_pace(std::unique_ptr<Storage> inner) {
   const Pace pace = Pace::parse("bandwidth=4G,latency=10us,writers=1,slowdown=0.1,variance=0.5");
   return keep_pace(std::move(inner), pace, std::make_shared<PaceClock>(), 0);

@@ -1,4 +1,4 @@
-// The kinds of storage, one on another too, and what tests of all of them have in common.
+// The kinds of storage, also stacked, and common parts of their tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Kind {
   const char* name;
   // A kind that does not work here gives another storage and a notice.
   std::unique_ptr<Storage> (*open)(const std::string& path, std::string* notice);
-  bool shares;  // two opens of one path are one file, and lock each other out
+  bool shares;  // two opens of one path are one file, and exclude each other by locks
 };
 
 void PrintTo(const Kind& kind, std::ostream* out);

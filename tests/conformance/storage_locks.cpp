@@ -1,4 +1,4 @@
-// What every kind of storage does alike with locks.
+// Behaviour that all kinds of storage share: locks.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ TEST_P(StorageLocks, LockReachesBeyondTheEndOfTheFile) {
 /// Locks that others can see: only kinds where two opens of one path are one file.
 class SharedStorage : public StorageConformance {
  protected:
-  /// Whether another open of the file could take this lock now; takes none, waits for none.
+  /// Whether another open of the file could take this lock now; neither takes it nor waits.
   bool free(Extent range, LockKind kind) const {
     const int fd = ::open(path().c_str(), O_RDWR | O_CLOEXEC);
     EXPECT_GE(fd, 0);
@@ -89,7 +89,7 @@ TEST_P(SharedStorage, DestructionGivesTheLockBack) {
   auto high = take(*storage_, {20, 30}, LockKind::exclusive);
   low.reset();
   EXPECT_TRUE(free({0, 20}, LockKind::exclusive));
-  EXPECT_FALSE(free({29, 30}, LockKind::shared));  // the other one stays
+  EXPECT_FALSE(free({29, 30}, LockKind::shared));  // the other one is kept
   high.reset();
   EXPECT_TRUE(free({0, 100}, LockKind::exclusive));
 }
@@ -99,12 +99,12 @@ TEST_P(SharedStorage, EmptyRangeExcludesNobody) {
   EXPECT_TRUE(free({0, 100}, LockKind::exclusive));
   auto other = take(*storage_, {10, 20}, LockKind::exclusive);
   take(*storage_, {15, 15}, LockKind::exclusive).reset();
-  EXPECT_FALSE(free({15, 20}, LockKind::shared));  // nothing was given back with it
+  EXPECT_FALSE(free({15, 20}, LockKind::shared));  // nothing was released with it
 }
 
 TEST_P(SharedStorage, LockLeavesTransfersAlone) {
   const auto held = take(*storage_, {0, 100}, LockKind::exclusive);
-  write(*other_, pattern(10), 0);  // advisory: only lockers wait
+  write(*other_, pattern(10), 0);  // advisory: writes without a lock do not wait
   EXPECT_EQ(read(*storage_, 0, 10), pattern(10));
 }
 
@@ -125,13 +125,13 @@ TEST_P(SharedStorage, WaitsForAnotherProcess) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // Its own open: a descriptor inherited by fork would share the parent's locks.
+    // A separate open: a descriptor inherited by fork would share the parent's locks.
     const auto storage = open();
     int error = 0;
     const auto held = storage->lock({0, 100}, LockKind::exclusive, error);
     char byte = held ? 'y' : 'n';
-    const bool told = ::write(news[1], &byte, 1) == 1 && ::read(leave[0], &byte, 1) == 1;
-    ::_exit(told ? 0 : 1);  // the lock goes with the process, as when a rank is killed
+    const bool received = ::write(news[1], &byte, 1) == 1 && ::read(leave[0], &byte, 1) == 1;
+    ::_exit(received ? 0 : 1);  // the lock ends with the process, as when a rank is killed
   }
   char byte = 0;
   ASSERT_EQ(::read(news[0], &byte, 1), 1);

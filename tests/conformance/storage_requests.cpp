@@ -1,5 +1,5 @@
-// What every kind of storage does alike with memory in several places, and with several accesses
-// that are handed over together.
+// Behaviour that all kinds of storage share: memory in several places, and several accesses
+// submitted together.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -17,7 +17,7 @@ std::vector<iovec> parts_of(Bytes& bytes, const std::vector<std::size_t>& length
   std::size_t at = 0;
   for (const std::size_t length : lengths) {
     parts.push_back({bytes.data() + at, length});
-    at += length + 3;  // places do not touch
+    at += length + 3;  // not adjacent
   }
   return parts;
 }
@@ -96,8 +96,7 @@ TEST_P(StorageRequests, EachSubmittedRequestHasAnAnswerOfItsOwn) {
 }
 
 TEST_P(StorageRequests, SubmissionsMoveAllOfEveryAccess) {
-  // More parts than one system call takes, which follow each other in the file, and others that do
-  // not.
+  // More parts than one system call takes, contiguous in the file or not.
   Bytes from = pattern(5000 * 20), into(5000 * 20);
   const auto add = [](Submission& accesses, Direction direction, Bytes& bytes) {
     for (std::size_t i = 0; i < 5000; ++i) {

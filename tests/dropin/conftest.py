@@ -18,7 +18,7 @@ def flavour():
 
 @pytest.fixture
 def space():
-    """A folder for files, in memory where there is room: file systems take their time over MPI_File_sync."""
+    """A folder for files, in memory if there is room: MPI_File_sync is slow on file systems."""
     in_memory = Path("/dev/shm")
     enough = in_memory.is_dir() and shutil.disk_usage(in_memory).free > 1 << 30
     folder = Path(tempfile.mkdtemp(prefix="penstock-dropin-", dir=in_memory if enough else None))
@@ -28,7 +28,7 @@ def space():
 
 @pytest.fixture(scope="session")
 def programs(flavour):
-    """A folder for what is compiled, which stays from run to run."""
+    """A folder for compiled programs, kept between runs."""
     folder = flavour.build / "dropin/programs"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -48,7 +48,7 @@ def abi(flavour):
     mpicc = flavour.mpicc.with_name("mpicc_abi")
     if not mpicc.exists():
         pytest.skip(f"{flavour.name} has no mpicc_abi")
-    told = succeed([REPOSITORY / "scripts/dropin.sh", mpicc])
-    made = re.search(r'(\S+libpenstock_mpiio\.so): .*"mpi": "MPI ABI"', told)
-    assert made, told
+    reported = succeed([REPOSITORY / "scripts/dropin.sh", mpicc])
+    made = re.search(r'(\S+libpenstock_mpiio\.so): .*"mpi": "MPI ABI"', reported)
+    assert made, reported
     return Abi(mpicc, mpicc.with_name("mpicxx_abi"), REPOSITORY / made[1])

@@ -14,7 +14,7 @@ import pytest
 
 PROGRAMS = Path(__file__).with_name("programs")
 TIMEOUT = 120
-# Open MPI 5's launcher, once in some hundred times, before there is any rank.
+# Open MPI 5's launcher fails about once in some hundred times, before any rank exists.
 NOT_BEGUN = "PMIx server's listener thread failed to start"
 
 
@@ -63,7 +63,7 @@ class Flavour:
         return output
 
     def try_run(self, folder, command, ranks, dropin, variables=None, timeout=TIMEOUT):
-        """The same, of a program that may fail: its exit status, too."""
+        """The same for a program that may fail; also returns its exit status."""
         preload = {"LD_PRELOAD": str(self.library), "PENSTOCK_REPORT": "1"} if dropin else {}
         variables = {**(variables or {}), **preload}
         # Open MPI's -x takes NAME=VALUE as one word.
@@ -80,8 +80,8 @@ class Flavour:
         assert "penstock: MPI_ERR_ARG" in output, output
 
     def run_both(self, space, command, ranks, files, variables=None):
-        """Runs it in space/native and, with Penstock, in space/penstock; all that it left there must be the same,
-        `files` among it. Penstock must have opened each of these. variables: for the environment of both."""
+        """Runs it in space/native and, with Penstock, in space/penstock; it must leave the same files in both,
+        including `files` among it. Penstock must have opened each of these. variables: for the environment of both."""
         outputs = {}
         for way in ("native", "penstock"):
             folder = space / way
@@ -152,7 +152,7 @@ def same_files(one, other, files):
 
 
 def install(*packages):
-    """Debian's packages, where this user may install them; else the test is skipped."""
+    """Installs Debian's packages; skips the test if this user may not."""
     if all(is_installed(package) for package in packages):
         return
     if shutil.which("apt-get") is None or os.geteuid() != 0:
@@ -173,7 +173,7 @@ def is_installed(package):
 
 
 def fetch_source(package, folder):
-    """The folder of Debian's source package, fetched once, by a list of sources of its own."""
+    """The folder of Debian's source package, fetched once, with a separate list of sources."""
     found = sorted(folder.glob(f"{package}-*/"))
     if found:
         return found[0]

@@ -1,4 +1,4 @@
-"""HDF5 of Debian for the MPI at hand, and its ph5diff, which Debian's packages leave out."""
+"""Debian's HDF5 for the MPI under test, and its ph5diff, which Debian's packages lack."""
 
 from pathlib import Path
 

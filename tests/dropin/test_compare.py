@@ -1,4 +1,4 @@
-"""`penstock run --compare`: programs of others, judged as a user judges them."""
+"""`penstock run --compare` with third-party programs, as users run it."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from hdf5 import options
 
 
 def compare(flavour, folder, *words, expect=0):
-    """On 2 ranks; returns what it says."""
+    """On 2 ranks; returns its output."""
     command = [flavour.library.with_name("penstock-run"), "--compare", flavour.mpiexec, "-n", "2", *words]
     done = subprocess.run([str(word) for word in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=300)
@@ -24,7 +24,7 @@ def test_a_program_in_c(flavour, space, programs):
 
 
 def test_hdf5(flavour, space, programs):
-    """Its files have times of writing in them."""
+    """Its files contain the time of writing."""
     install("hdf5-tools")
     program = flavour.compile(programs / "hdf5", "hdf5_program.c", "-std=c11", *options(flavour))
     said = compare(flavour, space, program, "field.h5")

@@ -1,4 +1,4 @@
-"""What a file tells of its hints goes into an MPI_Info of every MPI library."""
+"""The hints reported by a file fit into an MPI_Info of every MPI library."""
 
 import pytest
 
@@ -6,4 +6,4 @@ import pytest
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_info(flavour, space, programs, ranks):
     program = flavour.compile(programs / "info", "info.c", "-std=c11")
-    flavour.run_both(space, [program, "told.bin"], ranks, ["told.bin"])
+    flavour.run_both(space, [program, "reported.bin"], ranks, ["reported.bin"])

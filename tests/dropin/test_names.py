@@ -1,15 +1,15 @@
-"""Every function of files that mpi.h declares is in the drop-in MPI-IO, as MPI_ and as PMPI_."""
+"""The drop-in MPI-IO defines every file function that mpi.h declares, as MPI_ and as PMPI_."""
 
 import re
 
 from flavour import succeed
 
-# What goes on with requests of files is in it, too.
+# The functions that progress file requests are in it, too.
 NAMES = r"MPI_(?:File_\w+|Register_datarep\w*|(?:Wait|Test)(?:all|any|some)?|Request_get_status\w*)"
 
 
 def declared(header):
-    """By declarations alone: macros, types of functions and comments have other forms."""
+    """Matches declarations only: macros, function types and comments look different."""
     return set(re.findall(rf"\b(?:int|MPI_Fint|MPI_File)\s+({NAMES})\s*\(", header))
 
 
@@ -25,7 +25,7 @@ def expect_all(header, library):
     assert not missing, f"{library} lacks {sorted(missing)}"
 
 
-# One that a newer MPI declares is found, too.
+# A function that a newer MPI declares is found, too.
 def test_names(flavour):
     expect_all(flavour.header(), flavour.library)
 

@@ -3,7 +3,7 @@
 import pytest
 from flavour import files_in_report, install
 
-# OMPIO's collective reads past the end of a file count bytes that are not there, and PnetCDF writes as many when it
+# OMPIO's collective reads past the end of a file count missing bytes, and PnetCDF writes as many when it
 # moves variables behind a longer header. So the files to compare with are those of Open MPI's other MPI-IO.
 ROMIO = {"OMPI_MCA_io": "romio321"}
 SMALL = """netcdf small {

@@ -31,7 +31,7 @@ ps::ArraySpec spec_of(std::vector<std::int64_t> shape, std::int64_t element_size
   return spec;
 }
 
-/// The error of `call` on this rank; checks that all ranks got the same class and words.
+/// The error of `call` on this rank; checks that all ranks got the same class and message.
 std::optional<ps::Error> error_everywhere(const std::function<void()>& call) {
   std::optional<ps::Error> error;
   const auto begin = std::chrono::steady_clock::now();
@@ -51,7 +51,7 @@ std::optional<ps::Error> error_everywhere(const std::function<void()>& call) {
 
 constexpr std::int64_t edge = 96;
 
-/// Columns dealt in turn: with small buffers every method has several rounds, windows and runs.
+/// Columns in turn: with small buffers every method has several rounds, windows and runs.
 ps::Section interleaved() {
   return ps::Section{{0, edge}, {rank(), edge, std::max(2, size())}};
 }
@@ -79,7 +79,7 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   const ps::Section mine = interleaved();
   std::vector<std::int32_t> data(static_cast<std::size_t>(mine.element_count()), rank());
   const bool later = buffered && !reads;
-  if (later) file.write(data, mine);  // the next call has to tell
+  if (later) file.write(data, mine);  // the next call has to report it
   const auto error = error_everywhere([&] {
     if (later) file.sync();
     else if (reads) file.read(data, mine);
@@ -98,7 +98,7 @@ TEST_P(Faults, EndInTheSameErrorEverywhere) {
   EXPECT_NE(text.find("stopped after"), std::string::npos) << text;
   EXPECT_EQ(text.find("for write 1 of the file") != std::string::npos, later) << text;
   file.close();
-  // The ranks are still in step: the next call on a healthy file works.
+  // The ranks are still in step: the next call, on a healthy file, works.
   auto again =
       ps::ArrayFile::open(MPI_COMM_WORLD, path_of("fault"), ps::Mode::read_write, spec, hints);
   again.write(data, mine);
@@ -173,13 +173,13 @@ TEST(Locks, WithoutThemWritesStayExact) {
                                     spec_of({edge, edge * 2}, 4), hints);
     const ps::Section mine{{0, edge}, {rank() * 2, edge * 2, 2 * size()}};
     file.write(std::vector<std::int32_t>(static_cast<std::size_t>(mine.element_count()), 1), mine);
-    file.sync();  // the counts of the background are complete
+    file.sync();  // the background's counts are complete
     EXPECT_EQ(file.statistics().bytes_read, 0) << "a read-modify-write without a lock is not safe";
     file.close();
   }
 }
 
-// ---- bad input: the same clear error on every rank, and the file is as it was
+// ---- bad input: the same clear error on every rank, and the file is unchanged
 
 class BadInput : public testing::Test {
  protected:

@@ -1,4 +1,4 @@
-! What the Fortran interface writes and reads, and the errors that all ranks have where one does something wrong.
+! Writes and reads of the Fortran interface, and errors of one rank that all ranks get.
 module cases
   use, intrinsic :: iso_c_binding, only: c_int64_t
   use checks
@@ -22,7 +22,7 @@ contains
     call expect(penstock_dtype(letters) == "|S1" .and. penstock_dtype(words) == "|S5", "character")
   end subroutine
 
-  !> Strided blocks from arrays with halo cells, backwards too; the file tells what the array is.
+  !> Strided blocks from arrays with halo cells, backwards too; the file describes the array.
   subroutine test_blocks
     type(penstock_file) :: file
     integer :: lower(2), upper(2), i
@@ -73,7 +73,7 @@ contains
     all_equal = size(a) == size(b) .and. all(a == b)
   end function
 
-  !> Both halves, with block-cyclic shares, from arrays that begin elsewhere in memory.
+  !> Begin and wait, with block-cyclic shares, from arrays with other lower bounds.
   subroutine test_halves(background)
     character(*), intent(in) :: background
     type(penstock_file) :: file
@@ -111,7 +111,7 @@ contains
     call file%close()
   end subroutine
 
-  !> An array of bare numbers: Fortran's order unless told otherwise.
+  !> An array of bare numbers: Fortran's order by default.
   subroutine test_raw
     type(penstock_file) :: file
     integer :: numbers(3, 2), row(2), back(3)
@@ -137,8 +137,8 @@ contains
     call file%close()
   end subroutine
 
-  !> A call has the hints of its file, and in their place those that it gives (docs/hints.md). The same cases are in the
-  !> tests of C, C++ and Python.
+  !> A call has the hints of its file, overridden by those that it passes (docs/hints.md). The tests of C, C++ and Python
+  !> have the same cases.
   subroutine test_call_hints
     type(penstock_file) :: file
     double precision :: all(m, n)
@@ -165,7 +165,7 @@ contains
     call file%close()
   end subroutine
 
-  !> Several sections in a call, from arrays with strides; in two halves, too. An error in one part is reported on all ranks.
+  !> Several sections in a call, from arrays with strides; with begin and wait, too. An error in one part is reported on all ranks.
   subroutine test_parts
     type(penstock_file) :: file
     type(penstock_parts) :: mine, both, wrong_one
@@ -208,7 +208,7 @@ contains
     call file%close()
   end subroutine
 
-  !> Counts of this rank, of the last call and since the file was opened; closing in two halves.
+  !> Counts of this rank, of the last call and since the file was opened; close with begin and wait.
   subroutine test_statistics_and_closing
     type(penstock_file) :: file
     type(penstock_handle) :: handle

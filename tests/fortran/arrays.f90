@@ -115,7 +115,7 @@ contains
     call file%close()
   end subroutine
 
-  !> The halo of the first dimension goes around; that of the second has a frame.
+  !> The first dimension is periodic; the second has a frame.
   subroutine test_periodic
     type(penstock_file) :: file
     integer :: lower(2), upper(2), before(2), after(2), i, j, code

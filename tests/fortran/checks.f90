@@ -1,4 +1,4 @@
-! Checks of the Fortran tests: a failed one is counted and said on stderr; all ranks end alike.
+! Checks of the Fortran tests: failures are counted and reported on stderr; all ranks exit alike.
 module checks
   use, intrinsic :: iso_fortran_env, only: error_unit
   use penstock
@@ -56,7 +56,7 @@ contains
     value_at = 1000 * i + j
   end function
 
-  !> The whole array of m x n as it should be.
+  !> The expected array of m x n.
   function whole(m, n) result(values)
     integer, intent(in) :: m, n
     double precision :: values(m, n)

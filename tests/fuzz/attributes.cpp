@@ -1,4 +1,4 @@
-// Attributes: a JSON object in a record beside the file, or in zarr.json.
+// Attributes: a JSON object in a file beside the array's, or in zarr.json.
 #include "formats/zarr/array.hpp"
 #include "fuzz.hpp"
 

@@ -1,5 +1,5 @@
-// MPI datatypes: the bytes choose a random tree of constructors, which is compared with MPI's own
-// idea of it as tests/mpi_io/type_model does.
+// MPI datatypes: the input selects a random tree of constructors, which is compared with MPI's own
+// results as in tests/mpi_io/type_model.
 #include "fuzz.hpp"
 #include "mpi_io/type_case.hpp"
 

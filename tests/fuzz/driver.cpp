@@ -27,7 +27,7 @@ using Bytes = std::vector<std::uint8_t>;
 using Random = penstock::test::Random;
 
 constexpr std::size_t longest_input = 1 << 14;
-constexpr int most_seconds = 60;  // of one input, on a busy machine, until it counts as a hang
+constexpr int most_seconds = 60;  // for one input, on a busy machine, until it counts as a hang
 
 struct Options {
   fs::path corpus;
@@ -37,10 +37,10 @@ struct Options {
   std::string save;
 };
 
-char current[256];  // what is being run, for the handler
+char current[256];  // the input being run, for the handler
 
 /// Async-signal-safe. Sanitizers print their report first, or instead.
-void tell(int number) {
+void report_input(int number) {
   static_cast<void>(!::write(2, current, std::strlen(current)));
   ::signal(number, SIG_DFL);
   ::raise(number);
@@ -65,7 +65,7 @@ constexpr double slow = 1;
 bool run(const Bytes& input) {
   ::alarm(most_seconds);
   const double before = processor_seconds();
-  // A copy of its own length: sanitizers see each byte that is read beyond it.
+  // A copy of the exact length: sanitizers detect each byte that is read beyond it.
   const std::vector<std::uint8_t> exact(input.begin(), input.end());
   std::string problem;
   try {
@@ -101,7 +101,7 @@ std::size_t place_in(Random& r, std::size_t size) {
   return static_cast<std::size_t>(r.in(0, static_cast<std::int64_t>(size)));
 }
 
-/// A number of which things go wrong, as text or as it lies in memory.
+/// A number that often causes errors, as text or in binary.
 Bytes odd_number(Random& r) {
   const std::uint64_t near = std::uint64_t{1} << r.in(0, 63);
   const std::uint64_t number = near + static_cast<std::uint64_t>(r.in(-2, 2));
@@ -141,7 +141,7 @@ void mutate(Bytes& input, Random& r, const std::vector<Bytes>& corpus) {
           input, at,
           std::span(other).subspan(from, std::min(other.size() - from, place_in(r, 200))));
     }
-    case 6:  // the same many times
+    case 6:  // repetition
       for (std::int64_t left = r.in(1, 100); left > 0 && input.size() < longest_input; --left)
         insert(input, at,
                Bytes(input.begin() + static_cast<std::ptrdiff_t>(at),
@@ -156,7 +156,7 @@ void mutate(Bytes& input, Random& r, const std::vector<Bytes>& corpus) {
   }
 }
 
-/// The input of this number, the same wherever it runs.
+/// The input with this number, reproducible anywhere.
 Bytes input_of(std::uint64_t seed, std::uint64_t number, const std::vector<Bytes>& corpus) {
   Random r{std::mt19937_64(seed * 1000003 + number)};
   Bytes input = corpus[place_in(r, corpus.size() - 1)];
@@ -185,7 +185,7 @@ Options options_of(int argc, char** argv) {
   return options;
 }
 
-/// Status of the program: 0 where all is well.
+/// The program's exit status: 0 on success.
 int run_all(const Options& options) {
   std::vector<std::string> names;
   const std::vector<Bytes> corpus = read_corpus(options.corpus, names);
@@ -220,7 +220,7 @@ int run_all(const Options& options) {
 
 int main(int argc, char** argv) {
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM})
-    ::signal(number, tell);
+    ::signal(number, report_input);
   const Options options = options_of(argc, argv);
   begin(options.corpus.string());
   if (fs::is_directory(options.corpus)) return run_all(options);

@@ -1,5 +1,5 @@
-// What a fuzzer is: one function of some bytes, which returns whatever they are. driver.cpp runs it
-// with inputs that it makes from those of corpus/NAME.
+// A fuzzer: one function of some bytes, which must return for any of them. driver.cpp runs it with
+// inputs derived from those of corpus/NAME.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 #include <penstock/error.hpp>
 
-/// Ends the program by a signal, or throws, where Penstock does wrong with these bytes.
+/// Ends the program by a signal, or throws, if Penstock misbehaves with these bytes.
 void fuzz_one(const std::uint8_t* data, std::size_t size);
-/// Pieces of the format, which random bytes would hardly make up.
+/// Pieces of the format that random bytes would hardly contain.
 std::span<const std::string_view> fuzz_words();
 
 namespace penstock::fuzz {
@@ -30,8 +30,8 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// Whether the work came to its end; what it refuses must be of one of these classes, in words that
-/// fit a terminal.
+/// Whether the work succeeded; a refusal must have one of these classes, and a message that fits a
+/// terminal.
 template <class Work>
 bool accepted(Work&& work, std::initializer_list<ErrorClass> refusals) {
   try {

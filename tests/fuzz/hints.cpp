@@ -66,7 +66,8 @@ std::span<const std::string_view> fuzz_words() {
 void fuzz_one(const std::uint8_t* data, std::size_t size) {
   const auto given = lines(ps::fuzz::text_of(data, size));
   constexpr auto argument = ps::ErrorClass::argument;
-  // One by one, too: the first that is refused hides the others. A dozen, for more inputs a second.
+  // One by one as well: the first that is refused hides the others. A dozen at most, for more
+  // inputs a second.
   for (const auto& [name, value] : given | std::views::take(12)) {
     ps::Hints hints;
     if (!ps::fuzz::accepted([&] { hints.set({{name, value}}); }, {argument})) continue;

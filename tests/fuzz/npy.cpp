@@ -34,7 +34,7 @@ constexpr std::string_view words[] = {"\x93NUMPY",
                                       "[ns]"};
 
 void check_round_trip(const ps::npy::Header& header) {
-  if (header.shape.empty()) return;  // no array of Penstock's own has none
+  if (header.shape.empty()) return;  // none of Penstock's own arrays is like that
   const std::vector<std::byte> made = ps::npy::format(header);
   const ps::npy::Header again = ps::npy::parse(made);
   ps::fuzz::require(again.shape == header.shape && again.order == header.order &&

@@ -1,5 +1,5 @@
-// The wire form of a request's pattern: 64-bit words, each from a byte (small numbers) or from
-// eight behind a byte 0x80.
+// The encoding of a request's pattern: 64-bit words, each from one byte (small numbers) or from
+// eight after a byte 0x80.
 #include <vector>
 
 #include "fuzz.hpp"
@@ -33,7 +33,7 @@ std::vector<std::int64_t> words_of(std::span<const std::uint8_t> data) {
   return found;
 }
 
-/// What aggregators ask of a pattern; some runs from the first on and the last ones.
+/// The queries of aggregators; some of the first runs and the last ones.
 void ask(const ps::FilePattern& pattern) {
   const std::int64_t size = pattern.size();
   const ps::Extent hull = pattern.hull();

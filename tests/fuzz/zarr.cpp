@@ -1,4 +1,4 @@
-// zarr.json, up to a byte 0, and behind it the file of a chunk or shard of this array.
+// zarr.json, up to a 0 byte, and then the file of a chunk or shard of this array.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +12,8 @@ namespace ps = penstock;
 namespace {
 
 constexpr auto format = ps::ErrorClass::format, argument = ps::ErrorClass::argument;
-constexpr std::int64_t most_bytes = 1
-                                    << 18;  // of a chunk: larger ones take time, and no other path
+// Bytes of a chunk: larger ones take time, and test no other code.
+constexpr std::int64_t most_bytes = 1 << 18;
 
 constexpr std::string_view words[] = {"\"shape\":[",
                                       "\"chunk_shape\":[",
@@ -49,7 +49,7 @@ constexpr std::string_view words[] = {"\"shape\":[",
                                       "\"cname\":\"lz4\"",
                                       std::string_view("\0", 1)};
 
-/// A file in memory that is opened by its name, as those of chunks are.
+/// A file in memory that is opened by name, like chunk files.
 class File {
  public:
   explicit File(std::span<const std::byte> content) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,4 +1,4 @@
-"""GlusterFS, a file system that hosts share by a network and whose clients have caches of their own."""
+"""GlusterFS, a network file system whose clients have caches of their own."""
 
 import os
 import shutil
@@ -65,7 +65,7 @@ class Volume:
 
     @staticmethod
     def do(what: str, *words: str) -> None:
-        """As soon as the server answers."""
+        """Retries until the server answers."""
         command = ["gluster", "--mode=script", "volume", what, "shared", *words]
         for _ in range(30):
             done = subprocess.run(command, capture_output=True, text=True, timeout=60)

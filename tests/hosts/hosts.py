@@ -35,14 +35,14 @@ UNSHARE = ("unshare", *NAMESPACES, "--fork", "--kill-child")
 SSH = Path(__file__).with_name("ssh.sh")
 FOLDER = Path("/dev/shm")  # of the sandbox: a file for each host has the id of its process 1
 
-# Process 1 of a host. It tells its id while /proc is still the sandbox's, and ends with the sandbox's.
+# Process 1 of a host. It writes its id while /proc is still the sandbox's, and ends with the sandbox's.
 INIT = """
 read -r id rest </proc/self/stat
 hostname "$1" && mount -t proc proc /proc && mount -t sysfs sysfs /sys &&
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
 ip link set lo up && echo "$id" && exec cat
 """
-# What a sandbox has from the start.
+# Set-up of a sandbox.
 PREPARE = """
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm && touch /dev/shm/addresses &&
 mount --bind /dev/shm/addresses /etc/hosts && hostname front && ip link set lo up
@@ -102,7 +102,7 @@ class Hosts:
 
     def __exit__(self, *_) -> None:
         self.all_off()
-        for link in (*self.names, "front"):  # the kernel alone would be in no hurry
+        for link in (*self.names, "front"):  # the kernel alone would take long
             subprocess.run(["ip", "link", "delete", link], check=False, stderr=subprocess.DEVNULL)
 
     def _lay_wires(self) -> None:
@@ -142,7 +142,7 @@ class Hosts:
         ip("link", "set", name, state)
 
     def power_off(self, name: str) -> None:
-        """Ends all that runs on a host. Others hear no more of it, not even that connections end."""
+        """Kills all processes of a host. Other hosts receive nothing more from it, not even the end of connections."""
         subprocess.run(["ip", "link", "set", name, "down"], check=False, stderr=subprocess.DEVNULL)
         init = self._inits.pop(name)
         process = FOLDER / name
@@ -168,7 +168,7 @@ class Hosts:
 
     def run(self, command: list[str], each: int, transport: str, placement: str = "block", timeout: float = 120,
             **more) -> str:
-        """Its output, once it has ended well."""
+        """Its output, once it has ended successfully."""
         return self.start(command, each, transport, placement, **more).finish(timeout)
 
 
@@ -193,7 +193,7 @@ def _open_mpi(names: list[str], each: int, transport: str, placement: str) -> tu
 
 
 class Program:
-    """A program under way on some hosts."""
+    """A program running on some hosts."""
 
     def __init__(self, hosts: Hosts, words: list[str], variables: dict[str, str], hint: str):
         self.hosts, self.hint = hosts, hint
@@ -215,7 +215,7 @@ class Program:
             time.sleep(0.05)
 
     def finish(self, timeout: float) -> str:
-        """Waits for its end, which has to be a good one."""
+        """Waits for its end, which has to be successful."""
         try:
             status = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -233,7 +233,7 @@ class Program:
 
 def main() -> int:
     enter_sandbox()
-    # Process 1 gets only those signals that it asks for.
+    # Process 1 only gets signals that it has handlers for.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if sys.argv[1:2] == ["pytest"]:
         import pytest

@@ -57,7 +57,7 @@ def messages(folder: Path) -> None:
 
 
 def steps(folder: Path) -> None:
-    """Writes and reads until somebody makes a file `stop`; the file `step` tells how far it is."""
+    """Writes and reads until a file `stop` exists; the file `step` has the number of the current step."""
     mine, other = part(comm.rank), part((comm.rank + 1) % comm.size)
     with ps.open(folder / "steps.npy", "w", shape=SHAPE, dtype="f8", comm=comm) as f:
         step = 0
@@ -88,7 +88,7 @@ def waiting(folder: Path) -> None:
 
 
 def private(_: Path) -> None:
-    """The same path is another file on every host: one that is not there yet, and one that is there on all."""
+    """The same path is a different file on every host: one that does not exist yet, and one that exists on all."""
     path = "/dev/shm/there.npy"
     np.save(f"{path}-{comm.rank}.npy", np.zeros(SHAPE))
     os.replace(f"{path}-{comm.rank}.npy", path)  # by all ranks of a host: one is the last

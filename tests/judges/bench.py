@@ -63,7 +63,7 @@ def paragraph_for(suite, name):
 
 
 def judge(flavour, suite, cases, record):
-    """Fails where a case that passes without Penstock does not with it, unless that is a known difference. `record`
+    """Fails if a case passes without Penstock but not with it, unless that is a known difference. `record`
     (pytest's record_property) gets what passed either way."""
     own, ours, lines, words = 0, 0, [], []
     for case in cases:

@@ -16,7 +16,7 @@ def flavour():
 
 @pytest.fixture(scope="session")
 def workshop(flavour):
-    """A folder for what is fetched and compiled, which stays from run to run."""
+    """A folder for fetched sources and compiled programs, kept between runs."""
     folder = flavour.build / "judges"
     folder.mkdir(exist_ok=True)
     return folder

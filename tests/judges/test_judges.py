@@ -1,4 +1,4 @@
-"""Test suites of others, as they are, with the MPI library's own MPI-IO and with Penstock's. They are fetched when this
+"""Third-party test suites, unchanged, with the MPI library's own MPI-IO and with Penstock's. They are fetched when this
 runs, and not kept in the repository. Run by scripts/test_judges.sh."""
 
 import os

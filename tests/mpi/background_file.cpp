@@ -112,7 +112,8 @@ Requests random_sections(Random& r, const ModelArray& array, int ranks, bool apa
   }
   const ps::Range some = random_range(r, rows);
   const bool blocks = r.chance(50);
-  const std::int64_t turn = r.in(0, ranks - 1);  // the same elements are now one's, now another's
+  // The same elements belong to different ranks over time.
+  const std::int64_t turn = r.in(0, ranks - 1);
   for (int rank = 0; rank < ranks; ++rank) {
     const std::int64_t place = (rank + turn) % ranks;
     if (r.chance(10)) continue;

@@ -61,7 +61,7 @@ class CaseRun {
     for (Close& closing : closing_) closing.file->bytes().finish_close();
   }
 
-  /// What was done, for people.
+  /// What was done, for messages.
   const std::vector<std::string>& log() const { return log_; }
 
  private:
@@ -83,8 +83,8 @@ class CaseRun {
   }
 
   void open(BackgroundFile& file) {
-    // Those that are open on one file go the same way to it: what went past the page cache and what
-    // went through it are the kernel's to join, and it makes no promises.
+    // Those that are open on one file access it in the same way: the kernel does not promise
+    // consistency between accesses through and past the page cache.
     if (file.opened.empty()) {
       file.storage = r_.pick({ps::StorageKind::automatic, ps::StorageKind::automatic,
                               ps::StorageKind::automatic, ps::StorageKind::direct,
@@ -99,14 +99,14 @@ class CaseRun {
 
   ps::Hints random_hints(const BackgroundFile& file) {
     ps::Hints h = ::random_hints(r_, size_, file.array.element_size);
-    // The default more often than others: it is what leaves most behind.
+    // The default more often than others: it leaves most behind.
     if (r_.chance(40)) h.active_buffer_size = 64 << 20;
     file.set(h);
     if (stressed_ && r_.chance(60)) stress(r_, h, size_, file.array.element_size, file.end());
     return h;
   }
 
-  /// One for each rank. `apart`: no element is two ranks'.
+  /// One for each rank. `apart`: disjoint.
   Requests random_requests(const BackgroundFile& file, bool apart) {
     if (in_bytes_ && r_.chance(70)) return random_patterns(r_, file.array, size_, apart);
     return random_sections(r_, file.array, size_, apart);
@@ -116,7 +116,7 @@ class CaseRun {
     return requests[static_cast<std::size_t>(rank_)];
   }
 
-  /// Where patterns are asked for, each rank has memory of its own form.
+  /// For patterns, each rank's memory has a form of its own.
   std::shared_ptr<Memories> memories_of(const BackgroundFile& file, const ModelRequest& request) {
     const std::int64_t size = file.array.element_size;
     if (!in_bytes_) return std::make_shared<Memories>(dense_memories(request, size));
@@ -140,8 +140,8 @@ class CaseRun {
     reopen(file);
   }
 
-  /// An open file. Between two that are open on the same file, only what has reached the active
-  /// buffer is in order.
+  /// An open file. Between two handles of the same file, only what has reached the active buffer is
+  /// ordered.
   std::shared_ptr<ps::ArrayFile::Impl> pick(BackgroundFile& file) {
     const auto used = static_cast<std::size_t>(
         r_.chance(70) ? static_cast<std::int64_t>(std::min(file.used, file.opened.size() - 1))
@@ -178,7 +178,7 @@ class CaseRun {
       file.put(rank, call, requests[static_cast<std::size_t>(rank)],
                rank == rank_ ? memories.get() : nullptr);
     const auto begun = carry_out(*at, ps::Direction::write, own(requests), *memories, hints, mode);
-    if (!begun) return scribble_over(*memories);  // it is the program's again
+    if (!begun) return scribble_over(*memories);  // the program may reuse it
     Pending pending{{at, begun}, file.used, false, *mode == ps::Background::all,
                     memories,    {},        call};
     if (scribble) {
@@ -230,7 +230,7 @@ class CaseRun {
     end(file, static_cast<std::size_t>(r_.chance(60) ? 0 : r_.in(0, count - 1)));
   }
 
-  void look(BackgroundFile& file) {  // at a handle, without a word to other ranks
+  void look(BackgroundFile& file) {  // queries a handle, without other ranks
     for (Pending& pending : file.pending) {
       const bool over = pending.begun.test();
       if (over && !pending.reads && !pending.begun.copied(false))
@@ -355,7 +355,7 @@ int main(int argc, char** argv) {
       what = error.what();
     }
     if (what.empty()) continue;
-    // A rank that found a fault has left the sequence: end the run at once.
+    // A rank that found a fault leaves the sequence: end the run at once.
     std::string text = "FAILED on rank " + std::to_string(rank) + ": " + what + "\n";
     if (run)
       for (std::size_t i = 0; i < run->log().size(); ++i)

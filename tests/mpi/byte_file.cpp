@@ -1,5 +1,5 @@
-// Files of bytes (src/file/byte_file.hpp): what other interfaces than arrays stand on. Collective
-// and independent calls, posted ones, atomic ones, and reads that end with the file.
+// Files of bytes (src/file/byte_file.hpp), on which interfaces other than arrays are built.
+// Collective and independent calls, posted ones, atomic ones, and reads across the end of the file.
 #include "file/byte_file.hpp"
 
 #include "mpi_main.hpp"
@@ -46,7 +46,7 @@ class ByteFiles : public ::testing::Test {
   std::string path;
 };
 
-/// `bytes` in memory as one run, at each of `count` places in the file.
+/// `bytes` as one run in memory, at each of `count` places in the file.
 ps::ByteRequest request(ps::Direction direction, Bytes& bytes, std::int64_t offset,
                         std::int64_t run, std::int64_t step, ps::Company company) {
   const auto size = static_cast<std::int64_t>(bytes.size());
@@ -60,7 +60,7 @@ ps::ByteRequest request(ps::Direction direction, Bytes& bytes, std::int64_t offs
   return request;
 }
 
-/// The same as the model has it.
+/// The same for the model.
 template <class Visit>
 void for_each_byte(std::int64_t count, std::int64_t offset, std::int64_t run, std::int64_t step,
                    Visit&& visit) {
@@ -112,8 +112,8 @@ TEST_F(ByteFiles, ReadsEndWithTheFile) {
       }
 }
 
-/// What a rank has buffered is seen by whoever of its node reads after a barrier, and later writes
-/// of the same bytes come later (MPI 4.1, section 14.6.1: accesses that are not concurrent).
+/// A rank that reads after a barrier sees what other ranks of its node have buffered, and later
+/// writes of the same bytes come later (MPI 4.1, section 14.6.1: accesses that are not concurrent).
 TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
   ps::Hints hints;
   hints.device = "paced:bandwidth=200M,latency=200us";
@@ -129,7 +129,7 @@ TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
         request(ps::Direction::read, back, 20000 * next, 20000, 20000, ps::Company::independent));
     EXPECT_EQ(back, filled(20000, 1 + next + 10 * round));
     meet();
-    // Another rank's bytes are overwritten, and its own pending ones do not come after that.
+    // Another rank's bytes are overwritten; that rank's own pending ones must not come after that.
     file->transfer(request(ps::Direction::write, data, 20000 * rank(), 20000, 20000,
                            ps::Company::independent));
     meet();
@@ -145,7 +145,7 @@ TEST_F(ByteFiles, IndependentCallsSeeWhatOthersHaveBuffered) {
   file->close();
 }
 
-/// Where a file ends that another rank of the node has not written yet.
+/// The size includes bytes that another rank of the node has not written yet.
 TEST_F(ByteFiles, TheSizeNowIsThatWithWhatOthersHaveBuffered) {
   ps::Hints hints;
   hints.device = "paced:bandwidth=200M,latency=100ms";
@@ -160,7 +160,7 @@ TEST_F(ByteFiles, TheSizeNowIsThatWithWhatOthersHaveBuffered) {
   file->close();
 }
 
-/// Who reads, changes and writes back more than his own bytes holds an exclusive lock.
+/// A rank that reads, changes and writes back more than its own bytes holds an exclusive lock.
 TEST_F(ByteFiles, SimpleWritesHoldALock) {
   const auto file = open();
   meet();
@@ -182,7 +182,7 @@ TEST_F(ByteFiles, SimpleWritesHoldALock) {
   file->close();
 }
 
-/// Nothing is written after a failure in the background before somebody has been told.
+/// After a failure in the background nothing is written before the failure has been reported.
 TEST_F(ByteFiles, SimpleAccessesLeaveAFailureToBeReported) {
   ps::Hints hints = with_method(ps::Method::direct, 1 << 20);
   hints.device = "fault:write@0=EIO,rank=0";
@@ -240,7 +240,7 @@ TEST_F(ByteFiles, NothingIsReplacedAfterAFailedSync) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// A write that was refused has kept nothing out of the file.
+/// A refused write has not kept anything out of the file.
 TEST_F(ByteFiles, IsReplacedAfterAWrongArgument) {
   OpenEnded contents;
   ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
@@ -256,8 +256,8 @@ TEST_F(ByteFiles, IsReplacedAfterAWrongArgument) {
   EXPECT_EQ(std::filesystem::file_size(path), static_cast<std::uintmax_t>(100 * size()));
 }
 
-/// What is buffered makes a file as long as it reaches: one that was shortened, and one whose
-/// length nobody has said.
+/// What is buffered extends the file: both one that was shortened, and one whose length was never
+/// set.
 TEST_F(ByteFiles, HolesBeforeWhatIsBufferedAreZeros) {
   struct Units : ps::Contents {
     explicit Units(ps::FileUnits of_file) : of_file(std::move(of_file)) {}
@@ -300,7 +300,7 @@ TEST_F(ByteFiles, AtomicAccessesAreWholeOrNot) {
   file->close();
 }
 
-/// Every rank posts several calls without waiting, and asks for their ends in an order of its own.
+/// Every rank posts several calls without waiting, and waits for them in its own order.
 TEST_F(ByteFiles, PostedCallsEndInAnyOrder) {
   for (const ps::Method method : {ps::Method::automatic, ps::Method::extended, ps::Method::direct})
     for (const std::int64_t buffered : {0, 1 << 20}) {
@@ -331,8 +331,8 @@ TEST_F(ByteFiles, PostedCallsEndInAnyOrder) {
     }
 }
 
-/// Collective and independent calls in turns, all ranks drawing from one seed: what the file holds
-/// is known after each.
+/// Random collective and independent calls, drawn from one seed by all ranks: the content of the
+/// file is known after each.
 TEST_F(ByteFiles, RandomCallsAgainstAModel) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

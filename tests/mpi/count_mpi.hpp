@@ -1,5 +1,5 @@
-// Counts what this program, and the library that is linked into it, asks of MPI: communicators made
-// and freed, and collective calls. For one source file of a program.
+// Counts MPI calls of this program and the library linked into it: communicators made and freed,
+// and collective calls. For one source file of a program.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// What a collective call throws, on every rank alike.
+// Errors of collective calls, the same on every rank.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-/// Expects an error of this class whose message has these words.
+/// Expects an error of this class whose message contains this text.
 template <class Call>
 void expect_error(ErrorClass kind, const std::string& words, Call&& call) {
   try {

@@ -1,4 +1,4 @@
-// What users of the existing systems suffered from, kept as cases (docs/DESIGN.md names them).
+// Problems that users had with existing systems, as test cases (docs/DESIGN.md lists them).
 #include "mpi_main.hpp"
 
 #include <sys/resource.h>
@@ -104,7 +104,7 @@ TEST(Field, CountsAndOffsetsBeyondFourGigabytes) {  // mpich#7169 and others; th
     file.read(back, ps::Section{{begin, begin + 1000}}, &hints);
     EXPECT_EQ(back, data) << ps::to_string(method);
   }
-  // 2^31 and more elements in one request, described, of which few are there: a stride.
+  // A request described as 2^31 and more elements, of which few exist because of a stride.
   std::vector<std::int8_t> sparse(5, 9);
   file.write(sparse, rank() == 0 ? ps::Section{{0, length, length / 5}} : ps::Section{});
   std::vector<std::int8_t> back(5);
@@ -143,7 +143,7 @@ TEST(Field, TwoGroupsWriteInterleavedBytesAtTheSameTime) {  // ompi#10546, darsh
   spec.shape = {rows, columns};
   spec.element_size = 1;
   auto file = ps::ArrayFile::open(group, path_of("groups"), ps::Mode::read_write, spec);
-  // Rows dealt to the members, every other byte to the group: each write is full of holes.
+  // Rows alternate between members, bytes between groups: each write is full of holes.
   const ps::Section mine{{member, rows, members}, {color, columns, 2}};
   for (int turn = 0; turn < 20; ++turn)
     for (const ps::Method method : {ps::Method::extended, ps::Method::sieved}) {
@@ -168,7 +168,7 @@ TEST(Field, WithoutSievingOnlyWantedBytesAreWritten) {
        {ps::Method::sieved, ps::Method::gather, ps::Method::two_phase, ps::Method::extended}) {
     ps::Hints hints = with(method, 4096);
     hints.sieve_writes = ps::SieveWrites::never;
-    hints.active_buffer_size = 0;  // a call's own counts are of what it did itself
+    hints.active_buffer_size = 0;  // a call's own counts exclude background work
     file.write(data, ps::Section{{rank() * 1000, rank() * 1000 + 1000, 4}}, &hints);
     const ps::Statistics mine = file.last_call();
     std::int64_t written = mine.bytes_written, all = 0;
@@ -198,7 +198,7 @@ TEST(Field, AWriteWithoutHolesReadsNothingAndWritesEachByteOnce) {
   file.close();
 }
 
-TEST(Field, ACommonSectionIsReadOnce) {  // from a device: what the page cache has, auto copies
+TEST(Field, ACommonSectionIsReadOnce) {  // from a device: from the page cache, auto copies
   ps::Hints at_open;
   at_open.device = "paced:bandwidth=1000G";
   auto file = create("common", {256, 256}, 4, ps::Order::c, 0, at_open);
@@ -265,7 +265,7 @@ TEST(Field, SelfAndSplitCommunicatorsAndNone) {
       return with_mpi ? ps::ArrayFile::open(MPI_COMM_SELF, path, ps::Mode::create, spec)
                       : ps::ArrayFile::open(path, ps::Mode::create, spec);
     };
-    if (!with_mpi && size() > 1) {  // several ranks that forgot their communicator
+    if (!with_mpi && size() > 1) {  // several ranks without a communicator
       EXPECT_THROW(open(), ps::Error);
       continue;
     }
@@ -276,8 +276,8 @@ TEST(Field, SelfAndSplitCommunicatorsAndNone) {
   }
 }
 
-/// Calls with the same settings that need different buffers: with holes, over several nodes, with
-/// none, straight into user memory.
+/// Calls with the same settings that need different buffers: with holes, over several nodes,
+/// without holes, directly into user memory.
 void expect_bounded_memory(const std::string& name, const ps::Hints& hints) {
   const std::int64_t columns = 3 * 1111, rows = 2 * size() * (hints.buffer_size / columns + 2);
   auto file = ps::ArrayFile::open(
@@ -311,7 +311,7 @@ TEST(Field, StagingMemoryStaysBelowTwiceTheBuffer) {
   for (const std::int64_t buffer : {512, 4096, 128 << 10, 1 << 20})
     for (const ps::Exchange exchange : {ps::Exchange::node, ps::Exchange::sparse})
       for (const ps::Pipeline pipeline : {ps::Pipeline::automatic, ps::Pipeline::always}) {
-        // Four windows instead of two are all that is new there.
+        // Four windows instead of two are the only difference.
         const bool deep = exchange == ps::Exchange::node && pipeline == ps::Pipeline::automatic;
         if (buffer == 1 << 20 && !deep) continue;
         ps::Hints hints = with(ps::Method::extended, buffer);
@@ -324,8 +324,8 @@ TEST(Field, StagingMemoryStaysBelowTwiceTheBuffer) {
       }
 }
 
-/// A call has the hints of its file, and in their place those that it gives (docs/hints.md). The
-/// same cases are in the tests of C, Fortran and Python.
+/// A call has the hints of its file, overridden by those that it passes (docs/hints.md). The tests
+/// of C, Fortran and Python have the same cases.
 TEST(Field, HintsOfACallAreThoseOfItsFileButForWhatItGives) {
   ps::Hints of_file, other, extended, automatic, as_text, of_storage;
   of_file.set({{"method", "gather"}, {"buffer_size", "1M"}});

@@ -1,4 +1,4 @@
-// Files of several arrays from C++: where fields lie, conversions, handles, errors on all ranks.
+// Files of several arrays from C++: offsets of fields, conversions, handles, errors on all ranks.
 #include "expect_error.hpp"
 #include "mpi_main.hpp"
 
@@ -62,7 +62,7 @@ TEST(Fields, DoublesInMemoryAreSinglesInTheFile) {
   file.close();
   if (rank() == 0) {
     const auto bytes = read_all<unsigned char>("fields", 24 + 320, 32);
-    EXPECT_EQ(bytes[31], 70000 % 256);  // the other byte order than most machines'
+    EXPECT_EQ(bytes[31], 70000 % 256);  // the other byte order than that of most machines
     EXPECT_EQ(bytes[29], 70000 >> 16);
     EXPECT_EQ(read_all<float>("fields", 24, 1)[0], 0.1f);
   }
@@ -75,20 +75,20 @@ TEST(Fields, HandlesMayBeWaitedForInAnyOrderOrDropped) {
     const std::vector<double> mine(static_cast<std::size_t>(share().element_count()), rank() + 1);
     const std::vector<short> header{1, 2, 3, 4, 5, 6}, steps{4, 3, 2, 1};
     ps::Handle first = file["density"].write_begin(mine, share(), background);
-    file["steps"].write_begin(steps, ps::Section{{0, 4}}, background);  // nobody waits for it
+    file["steps"].write_begin(steps, ps::Section{{0, 4}}, background);  // no wait
     ps::Handle last = file["header"].write_begin(header, ps::Section{{0, 6}}, background);
     last.wait();
     first.wait();
     std::vector<double> back(mine.size());
-    std::vector<std::int64_t> told(4);
+    std::vector<std::int64_t> read_steps(4);
     ps::Handle read = file["density"].read_begin(back, share(), background);
-    ps::Handle other = file["steps"].read_begin(told, ps::Section{{0, 4}}, background);
+    ps::Handle other = file["steps"].read_begin(read_steps, ps::Section{{0, 4}}, background);
     EXPECT_FALSE(read.copied(false)) << "elements are not converted yet";
     other.wait();
     read.wait();
     EXPECT_TRUE(read.copied());
     EXPECT_EQ(back, mine);
-    EXPECT_EQ(told, (std::vector<std::int64_t>{4, 3, 2, 1}));
+    EXPECT_EQ(read_steps, (std::vector<std::int64_t>{4, 3, 2, 1}));
     file.close();
   }
 }
@@ -136,7 +136,7 @@ TEST(Fields, WhatIsWrongIsToldAlike) {
   ps::expect_error(ps::ErrorClass::section, "", [&] {
     file["header"].write(numbers, ps::Section{{1, 7}});
   });
-  file["header"].write(numbers, ps::Section{{0, 6}});  // the file works on
+  file["header"].write(numbers, ps::Section{{0, 6}});  // the file is still usable
   file.close();
   ps::FieldsSpec overlapping{.fields = {{"a", {4}, "f4", {}}, {"b", {1}, "f4", 12}}};
   ps::expect_error(ps::ErrorClass::argument, "overlap",
@@ -173,8 +173,8 @@ TEST(Fields, AFileIsReplacedWhenItIsClosed) {
 }
 
 TEST(Fields, DomainsFollowTheFieldOfTheCall) {
-  // Bounds of domains are whole rows, although a field before them shifts the rows, and an even
-  // division of the bytes is no division of the rows.
+  // Domains have whole rows, although a field before them shifts the rows and an even division of
+  // the bytes would cut rows.
   constexpr std::int64_t columns = 1000;
   const std::int64_t rows = 4 * size() + 1;
   auto file = ps::FieldsFile::open(

@@ -57,7 +57,7 @@ void expect_content(ps::ArrayFile& file, MPI_Comm comm, int seed) {
   EXPECT_EQ(back, values(seed));
 }
 
-/// Communicators and memory that this process has from the library.
+/// Communicators and shared memory of this process.
 struct Held {
   std::int64_t duplicates = count_mpi::duplicates;
   std::int64_t communicators = count_mpi::made - count_mpi::freed;
@@ -80,7 +80,7 @@ class Groups : public testing::Test {
     if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
     mpi_test::barrier();
   }
-  /// Where there are others, so many; a process alone needs no duplicate.
+  /// With other ranks, this many; a single process needs no duplicate.
   static std::int64_t if_not_alone(std::int64_t count) { return size() > 1 ? count : 0; }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -95,7 +95,8 @@ TEST_F(Groups, FilesInTurnHaveOneDuplicate) {
     file.close();
   }
   EXPECT_EQ(before.new_duplicates(), if_not_alone(1));
-  EXPECT_LE(Held::count_segments() - before.segments, if_not_alone(2));  // entrance and lane
+  EXPECT_LE(Held::count_segments() - before.segments,
+            if_not_alone(2));  // opening and file endpoint
 }
 
 TEST_F(Groups, AnOpenNeedsFewMeetingsAndNoMessagesWithinANode) {
@@ -267,7 +268,7 @@ TEST_F(Groups, SplitCommunicatorsOpenTheirFilesAtATime) {
   MPI_Comm_free(&half);
 }
 
-/// Memory that a node would share is larger.
+/// Limits files to less than the memory that a node would share.
 struct NoCommonMemory : ps::test::SmallFiles {
   NoCommonMemory() : SmallFiles(4096) {}
 };
@@ -285,7 +286,7 @@ TEST_F(Groups, WithoutCommonMemoryFilesMeetByMessages) {
       expect_content(other, comm_, i + 1);
       other.close();
     }
-    EXPECT_EQ(before.new_duplicates(), if_not_alone(3));  // the entrance needs one, too
+    EXPECT_EQ(before.new_duplicates(), if_not_alone(3));  // the opening endpoint needs one, too
     EXPECT_THROW(open(comm_, "is not there", ps::Mode::read), ps::Error);
     open(comm_, "messages").close();
     EXPECT_EQ(before.new_duplicates(), if_not_alone(3));
@@ -337,7 +338,7 @@ TEST_F(Groups, AProcessAloneNeedsNoMpi) {
   EXPECT_EQ(count_mpi::collectives, collectives);
 }
 
-/// Operations in threads of several files come in orders that differ between ranks.
+/// Operations in threads of several files come in different orders on different ranks.
 TEST_F(Groups, ThreadsOfSeveralFiles) {
   constexpr int count = 3;
   for (int turn = 0; turn < 5; ++turn) {
@@ -368,7 +369,8 @@ TEST_F(Groups, ThreadsOfSeveralFiles) {
   }
 }
 
-/// When a lane becomes idle differs between ranks: one that is not on all ranks must not be taken.
+/// Ranks may free an endpoint at different times: one that is not idle on all ranks must not be
+/// taken.
 TEST_F(Groups, AFileIsClosedInAThreadWhileTheNextOneIsOpened) {
   std::mt19937 chance(static_cast<unsigned>(rank()));
   const auto dawdle = [&] { usleep(static_cast<useconds_t>(chance() % 3 * 400)); };

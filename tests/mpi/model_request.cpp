@@ -63,7 +63,7 @@ std::shared_ptr<ps::InFlight::Begun> carry_out_sections(ps::ArrayFile::Impl& fil
   return nullptr;
 }
 
-/// `start`: where the array begins in the file.
+/// `start`: file offset of the array.
 ps::Access access_of(ps::Direction direction, const ModelRequest& request, Memories& memories,
                      std::int64_t start) {
   ps::Access access;

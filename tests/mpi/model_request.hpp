@@ -1,4 +1,4 @@
-// What one rank asks for in one call of a model, where that lies in the file, and its memory.
+// One rank's request in a call of a model, its places in the file, and its memory.
 #pragma once
 
 #include "formats/array_impl.hpp"
@@ -24,9 +24,9 @@ struct ModelRequest {
   std::vector<ps::test::Drawn> patterns;
 
   std::size_t parts() const { return sections.size() + patterns.size(); }
-  /// Where the elements of a part lie in the array, in the order of the request.
+  /// Places in the array of a part's elements, in the order of the request.
   std::vector<std::int64_t> places(const ModelArray& array, std::size_t part) const;
-  /// A part, for people.
+  /// A part, for messages.
   std::string text(std::size_t part) const;
 };
 using Requests = std::vector<ModelRequest>;  // of all ranks
@@ -60,8 +60,8 @@ Memories draw_memories(Random& r, const ModelRequest& request, std::int64_t elem
 /// Of sections.
 Memories dense_memories(const ModelRequest& request, std::int64_t element_size);
 
-/// Reads or writes what is asked for. With a background it begins, and is returned; else it is a
-/// blocking call.
+/// Carries out a request. With a background it is begun and returned; otherwise the call is
+/// blocking.
 std::shared_ptr<ps::InFlight::Begun> carry_out(ps::ArrayFile::Impl& file, ps::Direction direction,
                                                const ModelRequest& request, Memories& memories,
                                                const ps::Hints& hints,

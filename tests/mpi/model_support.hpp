@@ -1,4 +1,4 @@
-// What the programs that test against a model have in common.
+// Common parts of programs that test against a model.
 #pragma once
 
 #include <fcntl.h>
@@ -30,14 +30,14 @@ struct Failure {
   std::string text;
 };
 
-/// A barrier that leaves the core to others: tests run with more ranks than cores.
+/// A barrier without spinning: tests run with more ranks than cores.
 inline void quiet_barrier(MPI_Comm comm) {
   MPI_Request request;
   MPI_Ibarrier(comm, &request);
   for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-/// This host may have pages of a file from before another one wrote it.
+/// This host may have cached pages from before another host wrote the file.
 inline bool is_on_several_hosts = false;
 
 inline Bytes whole_file(const std::string& path) {
@@ -50,10 +50,10 @@ inline Bytes whole_file(const std::string& path) {
   return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
-/// What a file is accessed through. Through the page cache much is done at once; others use the I/O
-/// threads, and one that takes its time leaves the calls after it something to overtake.
+/// How a file is accessed. Through the page cache much is done at once; other devices use the I/O
+/// threads, and a slow one lets later calls overtake.
 inline std::string random_device(Random& r) {
-  // With 200M a request costs as much as some hundred bytes: windows are moved in parts.
+  // At 200M a request costs as much as some hundred bytes: windows are moved in parts.
   return r.pick({"", "", "paced:bandwidth=200M", "paced:bandwidth=1000G,page_cache=1",
                  r.chance(20) ? "paced:bandwidth=40M" : "paced:bandwidth=1000G",
                  r.chance(20) ? "paced:bandwidth=40M,page_cache=1" : ""});
@@ -84,14 +84,14 @@ inline ps::Hints random_hints(Random& r, int ranks, std::int64_t element_size) {
   return h;
 }
 
-/// Whether a case stresses node proxies: all where it is asked for (`--stress`), else one of five.
+/// Whether a case stresses node proxies: all of them with `--stress`, else one in five.
 inline bool is_stressed(bool all, std::uint64_t number) {
   return all || number % 5 == 4;
 }
 
-/// What makes node proxies of several "nodes" likely: windows of a few bytes, few aggregators.
-/// Draws after everything else, so that cases without it stay as they are. `bytes`: of the array,
-/// which windows cut into some thousands of pieces and no more.
+/// Makes node proxies of several "nodes" likely: windows of a few bytes, few aggregators. Drawn
+/// after everything else, so that cases without it are unchanged. `bytes`: of the array, which
+/// windows cut into at most some thousand pieces.
 inline void stress(Random& r, ps::Hints& h, int ranks, std::int64_t element_size,
                    std::int64_t bytes) {
   h.method = r.pick({ps::Method::extended, ps::Method::extended, ps::Method::two_phase});
@@ -109,14 +109,14 @@ inline std::int64_t few_ranks_per_node(Random& r) {
   return r.in(1, 3);
 }
 
-/// The command line of a model, and how to say what replays a case.
+/// The command line of a model, and the command that replays a case.
 struct Options {
   const char* program;
   std::uint64_t seed = 1, first = 0, cases;
   std::uint64_t repeat = 1;     // times each case
   int steps = 40;               // of a sequence
   int limit = 60;               // seconds for one case
-  std::string folder = "/tmp";  // where a folder is made for the file
+  std::string folder = "/tmp";  // in which a folder is made for the file
   bool stress = false, replays = false;
 
   Options(const char* name, std::uint64_t default_cases, int argc, char** argv)
@@ -168,13 +168,13 @@ struct Options {
 
 inline char what_hangs[400];
 
-/// Where ranks wait for each other for ever, it should be known in which case.
+/// If ranks wait for each other for ever, the message has the case.
 extern "C" inline void took_too_long(int) {
   static_cast<void>(!::write(2, what_hangs, std::strlen(what_hangs)));
   ::_exit(3);
 }
 
-/// From here on the case may take so many seconds; 0: for ever.
+/// From here on the case may take this many seconds; 0: for ever.
 inline void watch(int rank, const std::string& replay, int limit) {
   std::snprintf(what_hangs, sizeof what_hangs, "FAILED on rank %d: the case did not end\n%s", rank,
                 replay.c_str());
@@ -182,7 +182,7 @@ inline void watch(int rank, const std::string& replay, int limit) {
   alarm(static_cast<unsigned>(limit));
 }
 
-/// Rows and columns of a two-dimensional array, all in steps.
+/// Rows and columns of a two-dimensional array.
 inline ps::Section grid(ps::Range rows, ps::Range columns) {
   return ps::Section(std::vector<ps::Indices>{rows, columns});
 }

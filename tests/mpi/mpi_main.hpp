@@ -23,14 +23,14 @@ inline int size() {
   MPI_Comm_size(MPI_COMM_WORLD, &value);
   return value;
 }
-/// Leaves the core to others: tests run with more ranks than cores.
+/// Without spinning: tests run with more ranks than cores.
 inline void barrier(MPI_Comm comm = MPI_COMM_WORLD) {
   MPI_Request request;
   MPI_Ibarrier(comm, &request);
   for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-/// A folder that all ranks share, gone at the end.
+/// A folder shared by all ranks, removed at the end.
 inline std::string& folder() {
   static std::string path;
   return path;

@@ -113,7 +113,7 @@ TEST(OutOfCore, SharesOfADistributionMayHaveDifferentNumbersOfTiles) {
     mpi_test::barrier();
     EXPECT_EQ(even++, tile.index);
   });
-  std::int64_t most = 0, least = 0;  // of steps: alike on all ranks, whatever tiles they have
+  std::int64_t most = 0, least = 0;  // number of steps: alike on all ranks, whatever their tiles
   MPI_Allreduce(&even, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
   MPI_Allreduce(&even, &least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
   EXPECT_EQ(most, least);
@@ -174,7 +174,7 @@ ps::Hints slow_device(const std::string& pace, const std::string& method) {
   return hints;
 }
 
-/// Tiles of a loop before, which are written from where they are, and not all yet.
+/// Tiles of an earlier loop are written from its memory, and may not all be written yet.
 TEST(OutOfCore, WhatIsOnItsWayToTheArrayThatIsWrittenIntoGetsThere) {
   fill("h");
   ps::OutOfCoreSpec spec = of_memory(9500);
@@ -201,7 +201,7 @@ TEST(OutOfCore, WhatIsOnItsWayToTheArrayThatIsWrittenIntoGetsThere) {
   EXPECT_EQ(all_of("i"), wanted);
 }
 
-/// Arrays that were closed have nothing on its way: what they were given is not another one's.
+/// Closed arrays have nothing in flight: their memory does not count for others.
 TEST(OutOfCore, TheActiveBufferIsThatOfTheArraysThatAreOpen) {
   for (int i = 0; i < 5; ++i) fill("j", 1 << 20);
   const ps::ArraySpec array{.shape = {size() * 256, 256}, .element_size = 8, .dtype = "<f8"};
@@ -224,7 +224,7 @@ TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
                    [] { open("e", ps::Mode::read, of_memory(8192)); });
   ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
                    [] { open("e", ps::Mode::read, of_memory(std::int64_t{1} << 50)); });
-  if (size() > 1) {  // enough for one of them
+  if (size() > 1) {  // sufficient for one of them
     std::int64_t memory = ps::free_room(path_of("e")).memory / 4 * 3;
     MPI_Bcast(&memory, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     ps::expect_error(ps::ErrorClass::argument, "on one machine are more than",
@@ -262,7 +262,7 @@ TEST(OutOfCore, ErrorsAreThoseOfAllRanks) {
   loop.halo = {1};
   ps::expect_error(ps::ErrorClass::argument, "is for loops that read alone",
                    [&] { array.for_each_tile(loop, nothing); });
-  array.for_each_tile(of_use(ps::TileUse::read), [](ps::Tile&) {});  // it works on
+  array.for_each_tile(of_use(ps::TileUse::read), [](ps::Tile&) {});  // it is still usable
   array.close();
   array.close();
 }
@@ -284,8 +284,7 @@ TEST(OutOfCore, ABodyMayThrow) {
     else ps::expect_error(ps::ErrorClass::state, "", [&] { array.for_each_tile(loop, body); });
     EXPECT_TRUE(array.file().closed());
     const std::vector<double> found = all_of("f"), was = expected();
-    // What the loop had gone on from is written: two steps of all ranks. Each element is old or
-    // new.
+    // What the loop had left behind is written: two steps of all ranks. Each element is old or new.
     for (std::size_t i = 0; i < found.size(); ++i) {
       const double more = found[i] - was[i];
       EXPECT_TRUE(more == 0 || more == 1000) << i;

@@ -35,7 +35,7 @@ ps::Section random_section(Random& r, const std::vector<std::int64_t>& shape) {
   return ps::Section(dimensions);
 }
 
-/// A distribution, with nothing left out.
+/// A distribution of all elements.
 Requests random_distribution(Random& r, const Case& c, int ranks) {
   using Kind = ps::DimensionKind::Kind;
   std::vector<ps::DimensionKind> kinds;
@@ -61,7 +61,7 @@ Requests random_requests(Random& r, const Case& c, int ranks) {
     for (std::int64_t i = 0; i < count; ++i)
       requests[rank].sections.push_back(random_section(r, c.array.shape));
   }
-  if (style == 5)  // all want the same
+  if (style == 5)  // all ranks want the same
     for (int rank = 1; rank < ranks; ++rank) requests[rank] = requests[0];
   return requests;
 }
@@ -104,7 +104,7 @@ std::optional<ps::Background> random_mode(Random& r) {
                     ps::Background::all}[static_cast<std::size_t>(picked - 2)];
 }
 
-/// Those that are chosen at open: nodes of a few ranks each, and the way to the file.
+/// Settings chosen at open: nodes of a few ranks each, and the kind of access.
 void draw_settings_of_file(Random& r, ps::Hints& hints) {
   hints.ranks_per_node = r.pick<std::int64_t>({0, 0, 1, 2, 3});
   hints.storage =

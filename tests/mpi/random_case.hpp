@@ -1,4 +1,4 @@
-// One case of random_model: what the ranks write and read, and how.
+// One case of random_model: the ranks' requests and settings.
 #pragma once
 
 #include "model_request.hpp"
@@ -16,5 +16,5 @@ struct Case {
 /// The same on every rank.
 Case random_case(std::uint64_t seed, std::uint64_t number, int ranks, bool stressed);
 
-/// For people, on stderr.
+/// On stderr, for users.
 void describe(const Case& c);

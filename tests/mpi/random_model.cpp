@@ -90,7 +90,7 @@ class CaseRun {
               value_of(rank_, p, static_cast<std::int64_t>(k), b);
     transfer(file, ps::Direction::write, request, memories, c_.write_hints, c_.write_mode);
     check_memory(file, c_.write_hints);
-    file.bytes().size();  // what is buffered is in the file then
+    file.bytes().size();  // afterwards the file has what was buffered
   }
 
   static void transfer(ps::ArrayFile::Impl& file, ps::Direction direction,
@@ -102,7 +102,7 @@ class CaseRun {
 
   void check_memory(const ps::ArrayFile::Impl& file, const ps::Hints& hints) {
     if (file.calls().last_method() < ps::Method::gather || hints.buffer_size < 512) return;
-    // These hold a whole round's parcels at once, as in the paper; see docs/hints.md.
+    // These hold all parcels of a round, as in the paper; see docs/hints.md.
     if (hints.exchange != ps::Exchange::automatic && hints.exchange != ps::Exchange::node &&
         hints.exchange != ps::Exchange::sparse)
       return;
@@ -123,7 +123,7 @@ class CaseRun {
                       std::to_string(start_) + ")"};
   }
 
-  /// Who writes an element, with which of its own.
+  /// The writer of an element, and which of its own elements it wrote.
   struct Writer {
     int rank;
     std::size_t part;
@@ -131,8 +131,8 @@ class CaseRun {
   };
   using Writers = std::vector<std::vector<Writer>>;  // of each element
 
-  /// The highest rank wins, with its last part. Returns who writes what, of each rank the last
-  /// part.
+  /// The highest rank wins, with its last part. Returns the writers of each element, for each rank
+  /// its last part.
   Writers write_to_model() {
     const std::int64_t size = c_.array.element_size;
     Writers writers(static_cast<std::size_t>(c_.array.bytes() / size));
@@ -152,7 +152,7 @@ class CaseRun {
     return writers;
   }
 
-  /// Of an element that several ranks write any one will do, but whole.
+  /// If several ranks write an element, any of them may win, but with the whole element.
   void accept_any_writer(const Writers& writers, const Bytes& file) {
     const std::int64_t size = c_.array.element_size;
     for (std::size_t e = 0; e < writers.size(); ++e) {
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     watch(rank, replay, options.limit);
     std::string what;
     if (rank == 0 && options.replays && turn % options.repeat == 0)
-      describe(c);  // in case it never ends
+      describe(c);  // in case it hangs
     try {
       CaseRun(MPI_COMM_WORLD, folder, c).run();
     } catch (const Failure& failure) {
@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
       what = error.what();
     }
-    // A rank that found a fault has left the case's collectives: end the run at once.
+    // A rank that found a fault leaves the case's collectives: end the run at once.
     if (what.empty()) continue;
     std::fprintf(stderr, "FAILED on rank %d: %s\n%s", rank, what.c_str(), replay.c_str());
     describe(c);

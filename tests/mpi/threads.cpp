@@ -1,5 +1,5 @@
-// Threads of the program, and forked children: files of their own at any time, one file one call at
-// a time. With --serialized: MPI allows one thread at a time.
+// Threads of the program, and forked children: different files concurrently, one file one call at a
+// time. With --serialized: MPI allows one thread at a time.
 #include "mpi_main.hpp"
 
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ std::vector<std::int32_t> values(int seed) {
   return std::vector<std::int32_t>(columns, 1000 * seed + rank());
 }
 
-/// Made and freed by one thread: all ranks must do that in one order.
+/// Made and freed by one thread: all ranks must do that in the same order.
 class Communicators {
  public:
   explicit Communicators(int count) : all_(static_cast<std::size_t>(count)) {
@@ -60,8 +60,7 @@ class Communicators {
   std::vector<MPI_Comm> all_;
 };
 
-/// Runs `work(i)` in so many threads. What they throw, and what they expect in vain, fails the
-/// test.
+/// Runs `work(i)` in this many threads. Exceptions, and failed expectations in them, fail the test.
 template <class Work>
 void in_threads(int count, Work work) {
   std::vector<std::thread> threads;
@@ -76,7 +75,7 @@ void in_threads(int count, Work work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-/// One life of a file, of which this process has a row: begun, asked, waited for, read, closed.
+/// One life of a file, of which this process has a row: begin, query, wait, read, close.
 void use(ps::ArrayFile file, std::int64_t own_row, int seed) {
   const std::vector<std::int32_t> first = values(seed), second = values(seed + 1);
   ps::Handle one = file.write_begin(first, row(own_row)),
@@ -133,7 +132,7 @@ TEST(Threads, ShareAFileOfThisProcess) {
   file.close();
 }
 
-/// While one thread makes the collective calls, others look, and ask for what has begun.
+/// While one thread makes collective calls, others query the file and operations in flight.
 TEST(Threads, LookAtAFileThatIsInACall) {
   auto file =
       ps::ArrayFile::open(MPI_COMM_WORLD, path_of("looked at"), ps::Mode::create, spec_of(size()));
@@ -158,7 +157,7 @@ TEST(Threads, LookAtAFileThatIsInACall) {
   file.close();
 }
 
-/// 0: `work` was as expected in the child.
+/// 0: `work` succeeded in the child.
 template <class Work>
 int in_a_child(Work work) {
   const pid_t child = ::fork();

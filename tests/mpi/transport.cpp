@@ -1,4 +1,4 @@
-// Messages between ranks (src/mpi/transport.hpp). Of the program `groups`.
+// Messages between ranks (src/mpi/transport.hpp). Part of the program `groups`.
 #include <optional>
 
 #include "mpi/transport.hpp"
@@ -10,7 +10,7 @@ using mpi_test::size;
 
 namespace {
 
-/// The exchange of descriptors ends when all have been received: that they have left is not enough.
+/// The exchange of descriptors ends when all have been received: sending alone is not sufficient.
 TEST(MpiTransport, ASynchronousSendIsCompleteOnceItIsReceived) {
   if (size() == 1) GTEST_SKIP() << "two ranks are needed";
   MPI_Comm comm;

@@ -90,7 +90,7 @@ TEST(External32, RoundsToLongDoubles) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20000; ++i) {
     std::uint64_t words[2] = {random(), random()};
-    if (i % 3 == 0) words[0] &= ~((std::uint64_t{1} << 49) - 1);  // no rest
+    if (i % 3 == 0) words[0] &= ~((std::uint64_t{1} << 49) - 1);                           // exact
     if (i % 3 == 1) words[0] = (words[0] & ~((std::uint64_t{1} << 49) - 1)) | 1ULL << 48;  // a tie
     if (i % 5 == 0) words[1] &= ~(std::uint64_t{0x7fff} << 48);                          // denormal
     if (i % 7 == 0) words[1] |= 0xffffffffffffULL, words[0] |= ~std::uint64_t{0} << 49;  // carries
@@ -117,7 +117,7 @@ TEST(External32, TakesPartsOfStreams) {
   const MPI_Aint places[] = {offsetof(Both, value), offsetof(Both, index)};
   const MPI_Datatype types[] = {MPI_DOUBLE, MPI_LONG};
   MPI_Type_create_struct(2, lengths, places, types, &type);
-  constexpr std::int64_t count = 20000;  // of several chunks
+  constexpr std::int64_t count = 20000;  // several chunks
   const auto layout = layout_of(type);
   const Elements stream = Elements::repeat(layout->elements, count);
   EXPECT_EQ(stream.totals(), (Elements::Totals{2 * count, 16 * count, 12 * count}));
@@ -126,7 +126,7 @@ TEST(External32, TakesPartsOfStreams) {
     values[static_cast<std::size_t>(i)] = {static_cast<double>(i) / 3, -i};
   std::vector<std::byte> packed(12 * count);
   pack_external32(memory_map(values.data(), count, *layout), stream, packed.data());
-  // 15,000 whole ones, a double, and a part of an index.
+  // 15,000 complete ones, a double, and a part of an index.
   const auto done = unpack_external32(std::span(packed).first(12 * 15000 + 8 + 3),
                                       memory_map(back.data(), count, *layout), stream);
   EXPECT_EQ(done, (Elements::Totals{30001, 16 * 15000 + 8, 12 * 15000 + 8}));

@@ -1,4 +1,4 @@
-// What hints of MPI_Info mean for reads and writes, collective and independent ones.
+// The meaning of MPI_Info hints for reads and writes, collective and independent.
 #include <gtest/gtest.h>
 
 #include "mpi_io/mpi_hints.hpp"
@@ -48,9 +48,9 @@ TEST(MpiHints, WithoutIndependentCallsCollectiveBufferingIsOn) {
     EXPECT_EQ(hints.of_call(direction, Company::collective).method, Method::extended);
     EXPECT_EQ(hints.of_call(direction, Company::independent).method, Hints().method);
   }
-  const InfoText told = hints.told(Hints(), {0});
-  EXPECT_EQ(told.at("romio_no_indep_rw"), "true");
-  EXPECT_EQ(told.at("romio_cb_read"), "enable");
+  const InfoText info = hints.in_effect(Hints(), {0});
+  EXPECT_EQ(info.at("romio_no_indep_rw"), "true");
+  EXPECT_EQ(info.at("romio_cb_read"), "enable");
   hints.set({{"romio_no_indep_rw", "false"}}, 4);
   EXPECT_EQ(hints.of_call(Direction::read, Company::collective).method, Method::direct);
   EXPECT_EQ(hints.of_call(Direction::write, Company::collective).method, Hints().method);
@@ -65,8 +65,8 @@ TEST(MpiHints, OfRomioAndTheStandardAreToldAsTheyWereGiven) {
                        {"ind_rd_buffer_size", "4096"}, {"ind_wr_buffer_size", "8192"}};
   hints.set(given, 4);
   Hints effective = hints.of_file();
-  const InfoText told = hints.told(effective, {0});
-  for (const auto& [name, value] : given) EXPECT_EQ(told.at(name), value) << name;
+  const InfoText info = hints.in_effect(effective, {0});
+  for (const auto& [name, value] : given) EXPECT_EQ(info.at(name), value) << name;
   EXPECT_TRUE(hints.take_ignored().empty());
 }
 

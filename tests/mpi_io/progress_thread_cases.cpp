@@ -1,4 +1,4 @@
-// The thread that goes on with requests, by itself.
+// The thread that progresses requests.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 TEST(ProgressThreadCase, LeavesSignalsToTheProgram) {
   if (!ProgressThread::may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
-  std::atomic<int> blocked = -1;  // whether SIGTERM is, in the thread
+  std::atomic<int> blocked = -1;  // whether SIGTERM is blocked in the thread
   ProgressThread& thread = ProgressThread::of_process();
   const auto id = thread.add({[&] { return blocked < 0; },
                               [&] {

@@ -1,4 +1,4 @@
-// Random datatypes of every constructor, nested, with text that says how each was made.
+// Random datatypes of every constructor, nested, with a text of how each was made.
 #pragma once
 
 #include <mpi.h>
@@ -60,12 +60,12 @@ std::string text_of(const std::vector<Int>& list) {
 }
 
 struct Limits {
-  bool only_bytes = false;      // leaves of one byte, which nothing aligns
+  bool only_bytes = false;      // leaves of one byte, without alignment
   std::int64_t size = 4096;     // of the type
   std::int64_t span = 1 << 18;  // from its lowest byte to its highest
 };
 
-/// What of that MPI libraries are wrong about is in the types that were drawn.
+/// Which of the drawn types MPI libraries handle wrongly.
 struct Drawn {
   bool pairs = false, structs = false, darrays = false, f90 = false;
 };
@@ -79,7 +79,7 @@ class TypeGenerator {
     if (depth == 0 || r_.chance(8)) return leaf();
     const Type child = draw(depth - 1);
     Type made = construct(child, depth);
-    // Libraries differ in whether what has no bytes has a place, and so bounds.
+    // Libraries differ in whether empty types have a place, and so bounds.
     const bool fits = is_small(made) && (!limits_.only_bytes || has_bytes(made));
     return fits ? std::move(made) : leaf();
   }
@@ -161,7 +161,7 @@ class TypeGenerator {
       case 1: MPI_Type_create_f90_complex(digits, MPI_UNDEFINED, &type); break;
       default: MPI_Type_create_f90_integer(range, &type); break;
     }
-    // A library without Fortran has none of them.
+    // Libraries without Fortran have none of them.
     int bytes = 0;
     if (type == MPI_DATATYPE_NULL || MPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes <= 0)
       return named(MPI_INT);
@@ -282,7 +282,7 @@ class TypeGenerator {
   Type structure(const Type& child, int depth) {
     const Type other = draw(depth - 1);
     drawn_.structs = true;
-    // Where a part of a struct has no bytes, Open MPI packs copies of it wrongly and MPICH 5 dies.
+    // If a part of a struct is empty, Open MPI packs copies of it wrongly and MPICH 5 crashes.
     if (!has_bytes(child) || !has_bytes(other)) return dup(child);
     const int count = number(0, 4);
     const Ints lengths = numbers(count, 0, 3);
@@ -363,7 +363,7 @@ class TypeGenerator {
     grid.push_back(processes);
   }
   Type resized(const Type& child) {
-    // MPICH 5 packs copies wrongly where an extent is negative.
+    // MPICH 5 packs copies wrongly if an extent is negative.
     const bool back = is_open_mpi && r_.chance(10);
     const MPI_Aint lower = r_.in(-40, 40), extent = back ? r_.in(-50, 0) : r_.in(0, 200);
     return resized_to(child, lower, is_right(extent) ? extent : 2 * extent);

@@ -1,5 +1,5 @@
-// One random datatype against MPI itself: what MPI_Pack and MPI_Unpack move, the extents and sizes
-// that MPI tells, its counts of elements; and external32 there and back.
+// One random datatype compared with MPI: the bytes moved by MPI_Pack and MPI_Unpack, extents and
+// sizes, counts of elements; and external32 in both directions.
 #pragma once
 
 #include <set>
@@ -62,13 +62,13 @@ class TypeCase {
     require_equal(layout_->extent(), extent, "extent");
     require_equal(layout_->elements.totals().native, size, "bytes of the elements");
     if (size > 0) {
-      // MPICH counts what is in the type map without bytes, too.
+      // MPICH also counts empty parts of the type map.
       const ps::Extent hull = layout_->nest.hull();
       require(hull.begin >= true_lower && hull.end <= true_lower + true_extent,
               "bytes are outside of the true extent");
     }
     if (!only_bytes_ || size == 0 || !joins_bounds(drawn_)) return;
-    // Bytes are in external32 as in memory, and nothing aligns them: this is our own rule of
+    // Bytes are the same in external32 as in memory, and unaligned: this checks our own rules of
     // bounds.
     const ps::TypeLayout external = ps::decode(type_, ps::Representation::external32);
     require_equal(external.size(), size, "size in external32");
@@ -76,7 +76,7 @@ class TypeCase {
     require_equal(external.extent(), extent, "extent in external32");
   }
 
-  /// What a status says of so many bytes.
+  /// The status for this many bytes.
   void check_elements() {
     const ps::Elements stream = ps::Elements::repeat(layout_->elements, count_);
     const auto bytes = r_.in(0, stream.totals().native);
@@ -97,7 +97,7 @@ class TypeCase {
     require_equal(elements, whole.count, "elements in " + std::to_string(whole.native) + " bytes");
   }
 
-  /// Room for what MPI and the layout say that the type touches.
+  /// Room for what the type touches according to MPI and the layout.
   void make_buffer() {
     MPI_Count lower = 0, extent = 0, true_lower = 0, true_extent = 0;
     MPI_Type_get_extent_x(type_, &lower, &extent);
@@ -162,7 +162,7 @@ class TypeCase {
     } else if (type.family == Family::logical) {
       number[0] = static_cast<std::byte>(r_.in(0, 1));
     } else {
-      // Of integers that have fewer bytes there, positive numbers of one byte less.
+      // For integers with fewer bytes there, positive numbers of one byte less.
       const int bytes = type.native > type.external ? type.external - 1 : type.native;
       for (int i = 0; i < bytes; ++i) number[i] = static_cast<std::byte>(r_.in(0, 255));
     }
@@ -198,7 +198,7 @@ class TypeCase {
     require(packed == expected, "external32 differs from MPI's");
   }
 
-  /// A part of it, too: elements that are not whole stay as they are.
+  /// Also for a part of it: incomplete elements are not changed.
   void check_external_back(const ps::Elements& stream, const std::vector<std::byte>& packed) {
     const Bytes before = buffer_;
     for (const std::int64_t place : places_) at(place) = 0xEE;
@@ -224,7 +224,7 @@ class TypeCase {
   ps::test::Places places_;
 };
 
-/// Throws Failure, or what Penstock throws. `text`: how the type was made.
+/// Throws Failure, or Penstock's exceptions. `text`: how the type was made.
 inline void run_case(Random& random, std::string& text) {
   Limits limits;
   limits.only_bytes = random.chance(30);

@@ -1,4 +1,4 @@
-// Layouts of datatypes, and buffers: cases with answers that can be worked out by hand.
+// Layouts of datatypes, and buffers: cases with answers worked out by hand.
 #include "type_cases.hpp"
 
 #include <thread>
@@ -28,7 +28,7 @@ TEST(Layout, IsKeptWithTheTypeAndForgottenWithIt) {
     EXPECT_EQ(kept.use_count(), 1);
     MPI_Type_dup(vector, &copy);
     EXPECT_NE(layout_of(copy), kept.lock());
-    // What is made of it does not forget it.
+    // Types made from it keep the property.
     Type outer;
     MPI_Type_contiguous(2, vector, &outer);
     EXPECT_EQ(layout_of(outer)->size(), 24);
@@ -167,7 +167,7 @@ TEST(Layout, OfAValueAndAnIndex) {
   ASSERT_NE(pair, MPI_DATATYPE_NULL);
   EXPECT_EQ(places_of(*layout_of(pair)), (Places{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   MPI_Type_get_value_index(MPI_SHORT, MPI_LONG, &pair);
-  if (pair == MPI_DATATYPE_NULL) return;  // a library need not have it
+  if (pair == MPI_DATATYPE_NULL) return;  // a library may lack it
   EXPECT_EQ(places_of(*layout_of(pair)), (Places{0, 1, 8, 9, 10, 11, 12, 13, 14, 15}));
 }
 #endif

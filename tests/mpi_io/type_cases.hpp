@@ -1,4 +1,4 @@
-// What tests of datatypes and views have in common.
+// Common parts of tests of datatypes and views.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace penstock {
 
 using test::Places;
 
-/// A datatype that is freed at the end.
+/// A datatype, freed by the destructor.
 struct Type {
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   ~Type() {

@@ -8,7 +8,7 @@ namespace {
 
 using namespace type_test;
 
-/// What went wrong; empty: nothing.
+/// The failure; empty: none.
 std::string run_case(std::uint64_t seed, std::uint64_t number, std::string& text) {
   Random random{std::mt19937_64(seed * 1000003 + number)};
   try {

@@ -1,4 +1,4 @@
-// Views against the list of their bytes, and what they refuse.
+// Views compared with the list of their bytes, and invalid views.
 #include "mpi_io/view.hpp"
 
 #include <limits>
@@ -37,7 +37,7 @@ Places places_of(const std::vector<FilePattern>& patterns) {
   return all;
 }
 
-/// A view against the list of its bytes: of copies of the filetype, one by one.
+/// Compares a view with the list of its bytes, from copies of the filetype.
 void expect_view(const View& view, std::int64_t displacement, std::int64_t tiles) {
   const TypeLayout& filetype = view.filetype();
   Places stream;

@@ -1,4 +1,4 @@
-"""What a power cut may leave of the files that recorder.c has watched.
+"""The states that a power cut may leave of the files recorded by recorder.c.
 
 After each record there are several states: everything is there; what was not synced has lost its bytes, or its names,
 too; or any part of that is there, in any order.
@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MARK = "/mark-"  #: a folder of this name tells how far the program was; it belongs to no state
+MARK = "/mark-"  #: the name of this folder says how far the program was; it belongs to no state
 VARIANTS = ("all", "without bytes", "without names", *(f"some, {i}" for i in range(6)))
 
 
@@ -25,7 +25,7 @@ class Record:
 
 
 def read_log(path):
-    """The records of a log, in their order."""
+    """The records of a log, in order."""
     text, records, at = Path(path).read_bytes(), [], 0
     while at < len(text):
         end = text.index(b"\n", at)
@@ -49,7 +49,7 @@ def read_log(path):
 
 @dataclass
 class Node:
-    """A file or a folder; an inode's number may be that of another one later."""
+    """A file or a folder; inode numbers may be reused."""
 
     inode: int
     folder: bool = False
@@ -75,7 +75,7 @@ class Node:
 
 
 class Disk:
-    """The files of a folder, of which some is on the device and some in memory alone."""
+    """The files of a folder, partly on the device and partly only in memory."""
 
     def __init__(self, root):
         self.root = str(root)

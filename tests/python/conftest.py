@@ -10,7 +10,7 @@ import pytest
 from penstock._launch import environment, find_mpiexec, kill_session
 
 
-# Open MPI 5's launcher, once in some hundred times, before there is any rank.
+# Open MPI 5's launcher fails about once in some hundred times, before any rank exists.
 NOT_BEGUN = "PMIx server's listener thread failed to start"
 
 
@@ -49,7 +49,7 @@ def run_once(folder, command, timeout):
 
 
 def left_over(path):
-    """What a program that is killed while it makes a new file for `path` leaves beside it."""
+    """The file left beside `path` by a program that was killed while it replaced it."""
     import penstock as ps
 
     there = set(os.listdir(path.parent))
@@ -73,7 +73,7 @@ def mpirun(tmp_path):
     return run
 
 
-def tell_cases(folder, script, ranks=3, **how):
-    """Runs the cases of a script that begins with CASES: what each call came to, {case: [of each rank]}."""
+def case_outcomes(folder, script, ranks=3, **how):
+    """Runs the cases of a script that begins with CASES; returns the results of calls, {case: [per rank]}."""
     output = run_ranks(folder, script + "\nrun_cases()\n", ranks, **how)
-    return json.loads((folder / "told.json").read_text()), output
+    return json.loads((folder / "outcomes.json").read_text()), output

@@ -1,6 +1,6 @@
-"""What the scripts that tests run under mpiexec begin with."""
+"""Beginnings of the scripts that tests run under mpiexec."""
 
-# Not with pytest, which takes each rank as long to import as half of the rest.
+# Without pytest, whose import takes each rank half as long as all the rest.
 SAME = """
 import re
 def same(kind, words, call):
@@ -30,34 +30,34 @@ def ended(*what):  # at once, for all ranks: the others may be waiting for this 
 sys.excepthook = ended
 """ + SAME
 
-# Many cases one after the other in one program. A case makes its calls through tell(), which notes
-# what each came to: the name of the error's class, or "", and the error's words or the result.
+# Many cases one after the other in one program. A case makes its calls through record(), which records their results: the
+# name of the error's class, or "", and the error's message or the result.
 SLOW = "paced:bandwidth=100K"
 CASES = HEAD + f"SLOW = {SLOW!r}" + """
 import json
 last = rank == size - 1
-cases, told = {}, []
+cases, outcomes = {}, []
 def case(function):
     cases[function.__name__] = function
     return function
-def tell(call):
+def record(call):
     value, name, words = None, "", ""
     try:
         value = call()
         words = value if isinstance(value, (bool, int, str)) else ""
     except Exception as error:
         name, words = type(error).__name__, str(error).encode(errors="backslashreplace").decode()
-    told.append([name, words])
+    outcomes.append([name, words])
     return value
 def run_cases():
     results = {}
     for name, function in cases.items():
-        told.clear()
+        outcomes.clear()
         comm.Barrier()
         function()
-        results[name] = comm.gather(list(told))
+        results[name] = comm.gather(list(outcomes))
     if rank == 0:
-        json.dump(results, open("told.json", "w"))
+        json.dump(results, open("outcomes.json", "w"))
 def opened(name, mode="w", **settings):
     return ps.open(name, mode, shape=(12, 12), dtype="f8", comm=comm, **settings)
 def own(f):  # this rank's section and some data

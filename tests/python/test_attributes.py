@@ -1,4 +1,4 @@
-"""Attributes: the record beside a file."""
+"""Attributes: the file beside the array's."""
 
 import json
 import os

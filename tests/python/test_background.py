@@ -1,4 +1,4 @@
-"""Writes and reads that go on in the background, and their handles."""
+"""Writes and reads in the background, and their handles."""
 
 import pytest
 
@@ -102,7 +102,7 @@ for background in ("storage", "all"):
 @pytest.mark.parametrize("method", ["direct", "sieved", "extended"])
 @pytest.mark.parametrize("background", ["storage", "all"])
 def test_a_write_does_not_overtake_a_read_of_another_rank(mpirun, method, background):
-    """Rank 0's queue is busy with another part of the file, rank 1's is not."""
+    """Rank 0's queue is busy with another part of the file, rank 1's is idle."""
     mpirun(HEAD + f"method, background = {method!r}, {background!r}" + """
 n = 1 << 19
 everything, some = slice(0, n), slice(0, 100)
@@ -205,7 +205,7 @@ with ps.open("a", "w", shape=(n,), dtype="u1", comm=comm, container="raw", hints
 
 @pytest.mark.parametrize("storage", ["direct", "uring", "uring-direct"])
 def test_reads_beside_the_io_thread(mpirun, storage):
-    """The ring and the aligned memory of a file are one thread's at a time."""
+    """The ring and the aligned memory of a file are for one thread at a time."""
     mpirun(HEAD + f"storage = {storage!r}" + """
 n = 4 << 20
 half = np.random.default_rng(rank).integers(0, 256, n, "u1")
@@ -334,6 +334,6 @@ with ps.open("a", "w", shape=(size,), dtype="i4", comm=comm) as f:
     one, mine, mode = np.array([rank], "i4"), slice(rank, rank + 1), modes[rank == size - 1]
     same(ps.DisagreementError, "disagree on the operation: .* with background ",
          lambda: (f.write_begin(one, mine, background=mode) if writes else f.read_begin(mine, background=mode)).wait())
-print("told")
+print("reported")
 """, 3, timeout=15)
-    assert output.count("told") == 3
+    assert output.count("reported") == 3

@@ -1,4 +1,4 @@
-"""What goes wrong in the background reaches the program, on all ranks, and nothing is out of order."""
+"""Errors in the background reach the program, on all ranks, and nothing is written out of order."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from scripts import HEAD
 # Where a call does not fit the budget, the page cache takes it without a buffer; a device does not.
 DEVICE = "paced:bandwidth=1000G"
 
-# Every unit of one rank fails in turn. Each call writes a block of rows of its own, so that the
-# bytes that are missing tell which units were not written.
+# Every unit of one rank fails in turn. Each call writes a block of rows of its own, so that the missing bytes show
+# which units were not written.
 EVERY_UNIT = """
 victim, calls, unit = size // 2, 3, 2048
 columns = 64 * size
@@ -90,7 +90,7 @@ CONFIGS = {"-".join(config.values()): config for config in (
 )}
 
 
-# A small budget has units written while others come; with a large one all are pending when one fails.
+# With a small budget units are written while others come; with a large one all are pending when one fails.
 @pytest.mark.parametrize("name, budget, ranks", [
     pytest.param(name, budget, ranks, marks=[] if ranks == 3 and (budget == "4096" or name == "extended-node") else pytest.mark.slow)
     for name in CONFIGS for budget in ("4096", "64M") for ranks in (3, 1, 4)])
@@ -148,12 +148,12 @@ for method in ("direct", "sieved", "extended"):
                 raise AssertionError(("no error", where))
             assert time.monotonic() - begin < 20
             assert f.closed == name.startswith("close"), where
-            if not f.closed:  # it was told; from here on all is well
+            if not f.closed:  # it was reported; no errors from here on
                 f.write(ones, mine)
                 f.sync()
                 assert (f.read(mine) == 1).all()
                 f.close()
-            if h is not None:  # its bytes are not in the file, whoever was told first
+            if h is not None:  # its bytes are not in the file, whoever got the error first
                 try:
                     h.wait()
                 except ps.StorageError:
@@ -232,10 +232,10 @@ f.close()
 """, 3)
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_failure_outlives_a_call_on_which_the_ranks_disagreed(mpirun, told):
-    """The entry of that call had taken it. The next call tells it, else the file's end does."""
-    output = mpirun(HEAD + f"told = {told}\n" + """
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_failure_outlives_a_call_on_which_the_ranks_disagreed(mpirun, reported):
+    """The agreement on entry of that call had taken it. The next call reports it, or else the file's end."""
+    output = mpirun(HEAD + f"reported = {reported}\n" + """
 n = 1 << 16
 f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm,
             hints={"device": "fault:write@0+=ENOSPC,rank=1", "method": "direct"})
@@ -249,18 +249,18 @@ except ps.DisagreementError:
     pass
 else:
     raise AssertionError("two calls met")
-if told:
+if reported:
     try:
         f.sync()
     except ps.StorageError as error:
         assert error.errno == errno.ENOSPC and error.rank == 1, error
     else:
-        raise AssertionError("the failure was not told")
+        raise AssertionError("the failure was not reported")
     f.close()
 else:
     del f, h
 """, 3)
-    assert output.count("LOST DATA") == (0 if told else 1), output
+    assert output.count("LOST DATA") == (0 if reported else 1), output
 
 
 @pytest.mark.parametrize("call", ["close", "sync", "file_size", "write"])
@@ -283,7 +283,7 @@ try:
 except ps.StorageError as error:
     assert error.errno == errno.EIO and "for write 5 of the file" in str(error), error
 else:
-    raise AssertionError("nobody was told")
+    raise AssertionError("no rank got the error")
 h.wait()
 f.close()
 """, 3, timeout=60)

@@ -1,4 +1,4 @@
-"""Through the page cache: a buffer where it returns sooner, none where it would only be one copy more."""
+"""Through the page cache: buffering if the call returns sooner, none if it would only add a copy."""
 
 import numpy as np
 import pytest
@@ -65,11 +65,11 @@ mine, data = slice(rank * n, (rank + 1) * n), np.ones(n, "u1")
 hints = {"device": f"fault:write@0=ENOSPC,rank={size - 1}", "method": method, "aggregators": size}
 for follow in ("wait", "write", "close"):
     f = ps.open("a", "w", shape=(size * n,), dtype="u1", comm=comm, hints=hints)
-    h = f.write_begin(data, mine)  # written at once, and told like what is written later
+    h = f.write_begin(data, mine)  # written at once, and reported like later writes
     calls = {"wait": h.wait, "write": lambda: f.write(data, mine), "close": f.close}
     error = same(ps.StorageError, "No space left", calls[follow])
     assert error.errno == errno.ENOSPC and error.rank == size - 1, error
-    if follow != "wait":  # its bytes are not in the file, whoever was told first
+    if follow != "wait":  # its bytes are not in the file, whoever got the error first
         same(ps.StorageError, "No space left", h.wait)
     h.wait()
     f.close()

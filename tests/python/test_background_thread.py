@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ranks
 @pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("budget", ["1M", "8M", "64M"])
 def test_the_budget_is_kept(mpirun, ranks, budget):
-    """A slow device and more data than the budget: at most one unit beyond it, ever."""
+    """A slow device and more data than the budget: never more than one unit beyond it."""
     mpirun(HEAD + f"budget = {int(budget[:-1]) << 20}" + """
 n = min(3 * budget, 80 << 20) // size
 data = np.random.default_rng(rank).integers(0, 256, n, "u1")

@@ -1,4 +1,4 @@
-"""`penstock bench` in small, and what it concludes."""
+"""`penstock bench` with small arrays, and its conclusions."""
 
 import json
 import subprocess

@@ -118,7 +118,7 @@ def sync_barrier_sync(files):
 
 
 def test_mpi_io_is_consistent_as_the_standard_says(own_caches, tmp_path):
-    """Sync, barrier, sync; by the common handle, and by one of each rank alone (MPI 4.1, section 14.6.1)."""
+    """Sync, barrier, sync; with the common handle, and with a separate one per rank (MPI 4.1, section 14.6.1)."""
     output = own_caches(MPI_IO + """
 f = MPI.File.Open(comm, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
 own = MPI.File.Open(MPI.COMM_SELF, path, MPI.MODE_RDWR)
@@ -156,7 +156,7 @@ f.Close()
 
 
 def test_locks_that_keep_nobody_out_are_found_out(own_caches):
-    """Then holes are not written back, and atomic mode is refused instead of being wrong."""
+    """Then holes are not written back, and atomic mode is refused."""
     output = own_caches(MPI_IO + """
 f = MPI.File.Open(comm, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
 one = MPI.BYTE.Create_vector(200, 1, size).Create_resized(0, 200 * size)
@@ -197,7 +197,7 @@ assert not facts["caches_agree"] and not facts["several_caches"] and device == "
 
 
 def test_where_caches_agree_nothing_is_more(tmp_path):
-    """On a local file system, none of the system calls is made that other file systems need."""
+    """On a local file system, the system calls that only other file systems need are not made."""
     if not shutil.which("strace"):
         pytest.skip("needs strace")
     (tmp_path / "program.py").write_text(MODEL + """

@@ -1,4 +1,4 @@
-"""The command, and the README's examples, as a newcomer runs them."""
+"""The command, and the README's examples, as a new user runs them."""
 
 import re
 import subprocess
@@ -20,13 +20,13 @@ def penstock(*arguments, cwd=None, expect=0, timeout=300):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("words, told", [
+@pytest.mark.parametrize("words, expected", [
     (["benhc"], "'benhc' is not known; known are demo, run, explain, verify, trace, bench; did you mean bench?"),
     (["trace", "nonsense"], "'nonsense' is not known; known are "),
     (["trace", "veiw"], "did you mean view?")])
-def test_an_unknown_command_or_experiment_lists_the_known_ones(words, told):
+def test_an_unknown_command_or_experiment_lists_the_known_ones(words, expected):
     text = penstock(*words, expect=2)
-    assert told in " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+    assert expected in " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
 
 
 def test_demo(tmp_path):
@@ -50,7 +50,7 @@ def test_demo_of_an_own_volume(tmp_path):
 
 
 def test_a_program_that_has_started_mpi_itself_may_start_ranks(tmp_path):
-    """Open MPI 4 leaves variables behind that make an mpiexec end without a word."""
+    """Open MPI 4 leaves variables behind that make mpiexec end silently."""
     script = """
 import subprocess, sys
 from mpi4py import MPI
@@ -70,10 +70,10 @@ def test_explain():
     text = penstock(*request, "--no-measure")
     assert "constants (copies assumed, storage assumed)" in text and text == penstock(*request, "--no-measure")
     text = penstock(*request, "--device", "paced:bandwidth=100M,latency=1ms")
-    assert "storage as the device tells" in text and re.search(r"device +0\.10 GB/s, 1e\+03 us a call", text)
+    assert "storage as modelled" in text and re.search(r"device +0\.10 GB/s, 1e\+03 us a call", text)
     assert penstock(*request, "--device", "pace", expect=2).startswith("penstock: ")
     text = penstock("explain", "/dev/shm")
-    assert text.startswith("file system       tmpfs (told by statfs)\npage caches       those of its hosts agree (by the type)")
+    assert text.startswith("file system       tmpfs (from statfs)\npage caches       those of its hosts agree (by the type)")
     assert "O_DIRECT          does not work (tried)" in text and "locks             byte-range locks can be had (tried)" in text
     text = penstock(*request[:1], "/dev/shm/new.npy", *request[1:])
     assert "tmpfs" in text and "method   " in text and not Path("/dev/shm/new.npy").exists()

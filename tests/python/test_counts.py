@@ -1,4 +1,4 @@
-"""Counts are exact on any machine, however noisy: this is where speed is gated."""
+"""Exact counts on any machine, however noisy: these protect performance."""
 
 import json
 import os
@@ -31,8 +31,8 @@ with ps.open("a.bin", "w", shape=(256, 256), dtype="i4", comm=comm, container="r
         print(json.dumps(calls))
 """
 BYTES = 256 * 256 * 4
-# A block of two dimensions as aggregators are told it: its place, and a repetition (count, step) of a run (length), each
-# with a word that says what it is. A node proxy puts two words before each of its ranks.
+# The request descriptor of a block of two dimensions: its place, and a repetition (count, step) of a run (length), each
+# after a word with its kind. A node proxy puts two words before each of its ranks.
 TOLD = (1 + 3 + 2) * 8
 JOINED = TOLD + 2 * 8
 STEPS = ["step1", "step2", "step3", "step4", "step5", "alltoallw"]
@@ -43,7 +43,7 @@ def count(mpirun):
     """count(ranks, operation, hints...): totals over the ranks, and each rank's, of three like calls."""
 
     def run(ranks, operation, *hints, kind="block,block"):
-        # A call's counts are of what it did itself: without the I/O thread, everything.
+        # A call's counts exclude the I/O thread: without one, they include everything.
         settings = dict(word.split("=") for word in ("method=extended", "active_buffer_size=0", *hints))
         output = mpirun(SCRIPT.replace("WHAT", repr((operation, kind, settings))), ranks)
         calls = json.loads(next(line for line in output.splitlines() if line.startswith("[[")))
@@ -92,8 +92,8 @@ def test_messages_grow_with_nodes_and_not_with_ranks(count):
 
 @pytest.mark.parametrize("exchange", ["node", "sparse", *STEPS])
 def test_telling_aggregators_counts_with_every_exchange(count, exchange):
-    """One aggregator, one round: each rank but the aggregator tells it its section, and has one message for it. Ranks
-    that share no memory with any other tell it alike, whatever exchange was asked for."""
+    """One aggregator, one round: each other rank sends it a descriptor and one message. Ranks that share no memory
+    with others do the same, whatever exchange was asked for."""
     hints = (f"exchange={exchange}", "aggregators=1", "buffer_size=1M", "pipeline=never", "ranks_per_node=1")
     totals, calls = count(4, "write", *hints, kind="*,cyclic")
     assert [rank["messages"] for rank in calls[-1]] == [0, 2, 2, 2]
@@ -101,7 +101,7 @@ def test_telling_aggregators_counts_with_every_exchange(count, exchange):
 
 
 def test_a_proxy_tells_for_its_node(count):
-    """Three ranks on two nodes: the second rank's section lies in memory that it shares with the aggregator."""
+    """Three ranks on two nodes: the second rank's descriptor is in memory shared with the aggregator."""
     hints = ("exchange=node", "aggregators=1", "buffer_size=1M", "pipeline=never", "ranks_per_node=2")
     _, calls = count(3, "write", *hints, kind="cyclic,*")
     assert [rank["messages"] for rank in calls[-1]] == [0, 0, 2]
@@ -127,7 +127,7 @@ def test_memory_of_a_rank_does_not_grow_with_ranks(count):
     for ranks in (4, 16):
         _, calls = count(ranks, "write", "exchange=node", "buffer_size=64K")
         assert max(rank["staging_peak"] for rank in calls[-1]) <= 2 * 64 * 1024
-        # Who aggregates nothing holds no staging memory at all.
+        # A rank that aggregates nothing holds no staging memory.
         assert min(rank["staging_peak"] for rank in calls[-1]) == 0
 
 

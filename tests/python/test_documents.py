@@ -1,4 +1,4 @@
-"""The programs of the tutorial, run as a reader would run them, and what they print.
+"""The programs of the tutorial, run as a reader would run them, and their output.
 
 A block that follows `<!-- run: ranks=N -->` is a program; those of one page run in one folder, in
 order. One that follows `<!-- prints -->` is what the program before it prints.

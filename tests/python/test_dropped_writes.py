@@ -1,8 +1,8 @@
-"""Writes that were dropped because one before them failed: every handle says so, on every rank."""
+"""Writes that were dropped because an earlier one failed: every handle reports that, on every rank."""
 
 import pytest
 
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES
 
 pytestmark = pytest.mark.ranks
@@ -27,19 +27,19 @@ def fails(handle):
 def check_content(value):
     comm.Barrier()
     return bool((np.fromfile("d.raw", "u1") == value).all())
-def again(f):  # the failure was told: all is well from here on
-    tell(lambda: f.write(filled(9), mine))
-    tell(f.sync)
-    tell(lambda: check_content(9))
-    tell(f.close)
+def again(f):  # the failure was outcomes: all is well from here on
+    record(lambda: f.write(filled(9), mine))
+    record(f.sync)
+    record(lambda: check_content(9))
+    record(f.close)
 def run(background, method, order):
     f = make(1, method)
     handles = [f.write_begin(filled(1 + i), mine, background=background) for i in range(4)]
     for i in order:
-        tell(lambda: fails(handles[i]))
+        record(lambda: fails(handles[i]))
     again(f)
     for h in handles:
-        tell(h.wait)  # told once
+        record(h.wait)  # outcomes once
 for background in ("storage", "all"):
     for method in ("extended", "direct"):
         for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)):
@@ -52,7 +52,7 @@ def failure_known_before():
         time.sleep(0.01)
     comm.Barrier()
     for h in handles:
-        tell(lambda: fails(h))
+        record(lambda: fails(h))
     again(f)
 @case
 def orders_differ():
@@ -66,42 +66,42 @@ def orders_differ():
             failed = str(error)
         handles[i] = failed
     for failed in handles:
-        tell(lambda: failed)
+        record(lambda: failed)
     again(f)
 def closed_at_once(background):
     f = make(0, "extended")
     handles = [f.write_begin(filled(1 + i), mine, background=background) for i in range(2)]
-    tell(f.close)
-    tell(lambda: f.closed)
+    record(f.close)
+    record(lambda: f.closed)
 for background in ("storage", "all"):
     cases["close " + background] = lambda b=background: closed_at_once(b)
 @case
 def without_background():
     f = make(1, "extended")
-    tell(lambda: f.write_begin(filled(1), mine, background="none").wait())
-    tell(lambda: fails(f.write_begin(filled(2), mine, background="none")))
-    tell(lambda: f.write_begin(filled(3), mine, background="none").wait())
-    tell(f.close)
-    tell(lambda: check_content(3))
+    record(lambda: f.write_begin(filled(1), mine, background="none").wait())
+    record(lambda: fails(f.write_begin(filled(2), mine, background="none")))
+    record(lambda: f.write_begin(filled(3), mine, background="none").wait())
+    record(f.close)
+    record(lambda: check_content(3))
 """
 
 
 @pytest.fixture(scope="module")
 def dropped(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("dropped"), DROPPED)[0]
+    return case_outcomes(tmp_path_factory.mktemp("dropped"), DROPPED)[0]
 
 
-def told_alike(told):
-    assert told[0] == told[1] == told[2], told
-    return told[0]
+def told_alike(outcomes):
+    assert outcomes[0] == outcomes[1] == outcomes[2], outcomes
+    return outcomes[0]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)], ids=str)
 @pytest.mark.parametrize("method", ["extended", "direct"])
 @pytest.mark.parametrize("background", ["storage", "all"])
 def test_every_handle_of_a_dropped_write_says_so(dropped, background, method, order):
-    told = told_alike(dropped[f"{background} {method} {order}"])
-    waits, later = told[:4], told[4:]
+    outcomes = told_alike(dropped[f"{background} {method} {order}"])
+    waits, later = outcomes[:4], outcomes[4:]
     kinds = {i: kind for i, (kind, _) in zip(order, waits)}
     assert kinds == {0: "", 1: "StorageError", 2: "StorageError", 3: "StorageError"}, waits
     assert later == [["", ""], ["", ""], ["", True], ["", ""]] + [["", ""]] * 4, later
@@ -114,22 +114,22 @@ def test_every_handle_of_a_dropped_write_says_so(dropped, background, method, or
 
 
 def test_a_handle_before_the_failure_does_not_raise_it(dropped):
-    told = told_alike(dropped["failure_known_before"])
-    assert [kind for kind, _ in told] == ["", *["StorageError"] * 3, "", "", "", ""], told
+    outcomes = told_alike(dropped["failure_known_before"])
+    assert [kind for kind, _ in outcomes] == ["", *["StorageError"] * 3, "", "", "", ""], outcomes
 
 
 def test_handles_waited_for_in_different_orders(dropped):
-    told = told_alike(dropped["orders_differ"])
-    assert [bool(words) for _, words in told[:4]] == [False, True, True, True], told
-    assert told[4:] == [["", ""], ["", ""], ["", True], ["", ""]], told
+    outcomes = told_alike(dropped["orders_differ"])
+    assert [bool(words) for _, words in outcomes[:4]] == [False, True, True, True], outcomes
+    assert outcomes[4:] == [["", ""], ["", ""], ["", True], ["", ""]], outcomes
 
 
 @pytest.mark.parametrize("background", ["storage", "all"])
 def test_close_tells_what_no_handle_was_asked_for(dropped, background):
-    told = told_alike(dropped["close " + background])
-    assert told[0][0] == "StorageError" and "for write 1 of the file" in told[0][1] and told[1][1] is True
+    outcomes = told_alike(dropped["close " + background])
+    assert outcomes[0][0] == "StorageError" and "for write 1 of the file" in outcomes[0][1] and outcomes[1][1] is True
 
 
 def test_without_background_each_write_tells_its_own(dropped):
-    told = told_alike(dropped["without_background"])
-    assert [kind for kind, _ in told] == ["", "StorageError", "", "", ""] and told[-1][1] is True
+    outcomes = told_alike(dropped["without_background"])
+    assert [kind for kind, _ in outcomes] == ["", "StorageError", "", "", ""] and outcomes[-1][1] is True

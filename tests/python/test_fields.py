@@ -1,4 +1,4 @@
-"""Several arrays in one file: where they lie, what is converted on the way, what is refused on all ranks."""
+"""Several arrays in one file: offsets, conversions, and errors on all ranks."""
 
 import numpy as np
 import penstock as ps

@@ -210,7 +210,7 @@ def test_disk_full_names_how_far_it_got(tmp_path, active_buffer_size):
     assert caught.value.errno == 28 and caught.value.offset == 8192 and caught.value.rank == 0
 
 
-#: Ways to give a hint; each must refuse one that there is not, in the same words.
+#: Ways to give a hint; each must refuse an unknown one with the same message.
 WAYS = {
     "open": lambda path, hints: ps.open(path, hints=hints),
     "open of fields": lambda path, hints: ps.open(path, "w", fields=[("u", 3, "f8")], container="raw", hints=hints),
@@ -233,8 +233,8 @@ def test_a_hint_that_there_is_not_is_refused_everywhere_in_the_same_words(tmp_pa
     assert np.array_equal(np.load(path), np.ones(3))
 
 
-#: A call has the hints of its file, and in their place those that it gives (docs/hints.md). The same cases are in the
-#: tests of C, C++ and Fortran.
+#: A call has the hints of its file, overridden by those that it passes (docs/hints.md). The tests of C, C++ and Fortran
+#: have the same cases.
 CALL_HINTS = [({}, "gather"), ({"method": None}, "gather"), ({"aggregators": 1, "buffer_size": "64K"}, "gather"),
               ({"method": "extended"}, "extended"), ({"method": "auto"}, None), ({}, "gather")]
 
@@ -267,7 +267,7 @@ def test_hints_as_python_has_them(tmp_path):
 
 
 def test_statistics_count(tmp_path):
-    hints = {"active_buffer_size": 0}  # all is done, and counted, by the time of return
+    hints = {"active_buffer_size": 0}  # everything is done, and counted, on return
     with ps.open(tmp_path / "s", "w", shape=(100, 100), dtype="f8", hints=hints) as f:
         f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="direct")
         assert f.last_call.writes == 100 and f.last_call.bytes_written == 8000 and f.last_method == "direct"
@@ -278,7 +278,7 @@ def test_statistics_count(tmp_path):
         f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="direct")
         assert f.last_call.writes == 0 and f.last_call.bytes_buffered == 8000
         f.write(np.ones((100, 10)), (slice(None), slice(0, 10)), method="sieved", sieve_writes="always")
-        f.sync()  # what the I/O thread did is counted too, all of it
+        f.sync()  # all work of the I/O thread is counted, too
         assert f.statistics.writes == 101 and f.statistics.sieved_windows == 1
 
 

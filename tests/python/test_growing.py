@@ -1,4 +1,4 @@
-"""Arrays that become longer, and what is left of them after a crash."""
+"""Growing arrays, and what is left of them after a crash."""
 
 import os
 import random
@@ -189,7 +189,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert whole.shape == (5, 6, 5) and (whole == np.arange(1, 6)[:, None, None]).all()
     with ps.open(tmp_path / "k.npy", "r+", shape=(None, 6, 5)) as f:
         f.append(np.full(5, 7.0), 0)
-        assert (f[5, 0] == 7).all() and (f[5, 1:] == 0).all()  # nothing of what the crash has left
+        assert (f[5, 0] == 7).all() and (f[5, 1:] == 0).all()  # nothing that the crash has left
     assert np.load(tmp_path / "k.npy").shape == (6, 6, 5)
 
 

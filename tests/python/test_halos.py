@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ranks
 
 
 def model_of(whole, d, halo, periodic, frame):
-    """What all of a local array holds, cell by cell; -1 where nothing belongs."""
+    """The expected content of a local array, cell by cell; -1 where no element belongs."""
     local = np.full(d.local_shape, -1.0)
     first = [low - interior.start for (low, _, _, _), interior in zip(d.section.dimensions, d.interior)]
     for place in np.ndindex(*local.shape):

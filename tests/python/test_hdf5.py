@@ -1,4 +1,4 @@
-"""Datasets of HDF5 files: what Penstock writes h5py reads, and the other way round."""
+"""Datasets of HDF5 files: h5py reads what Penstock writes, and the other way round."""
 
 import os
 import subprocess
@@ -100,15 +100,15 @@ def test_dimensions_units_and_attributes(tmp_path):
         f.write(np.arange(6.0).reshape(2, 3), ...)
         f.attrs.update({"who": "ü", "n": 3, "v": [1, 2.5], "names": ["a", "bc"], "raw": b"xyz"})
         del f.attrs["n"]
-        told = dict(f.attrs)
+        found = dict(f.attrs)
     with h5py.File(path) as file:
         u = file["g/u"]
         assert [d.label for d in u.dims] == ["y", "x"] and np.array_equal(u.dims[0]["y"][()], [10, 20])
         assert np.array_equal(u[()], np.arange(6.0).reshape(2, 3))
         assert u.attrs["who"] == "ü" and "n" not in u.attrs and list(u.attrs["names"]) == ["a", "bc"]
     with ps.open(path, dataset="g/u", dims=("y", "x"), attributes={"units": "K"}) as f:
-        assert f.dims == ("y", "x") and set(f.attrs) == set(told)
-        assert all(np.array_equal(f.attrs[name], told[name]) for name in ("who", "v", "names", "units"))
+        assert f.dims == ("y", "x") and set(f.attrs) == set(found)
+        assert all(np.array_equal(f.attrs[name], found[name]) for name in ("who", "v", "names", "units"))
         with pytest.raises(ps.StateError, match="reading only"):
             f.attrs["n"] = 1
 
@@ -167,7 +167,7 @@ def test_foreign_and_damaged_files(tmp_path, kind, mode):
 
 
 def others(path):
-    """A file with all that cannot be used in place."""
+    """A file with all kinds of datasets that cannot be used in place."""
     with h5py.File(path, "w") as file:
         file["plain"] = np.arange(12.0).reshape(3, 4)
         file.create_dataset("chunked", data=np.arange(5000).reshape(100, 50), chunks=(7, 9), fletcher32=True)

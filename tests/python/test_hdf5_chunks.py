@@ -1,4 +1,4 @@
-"""Datasets of HDF5 in chunks: compressed and growing, as h5py sees them."""
+"""Chunked HDF5 datasets, compressed and growing, as read by h5py."""
 
 import itertools
 import shutil
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES, HEAD
 from test_hdf5 import TYPES, random_array, same
 
@@ -74,7 +74,7 @@ def test_steps_are_added_and_seen(tmp_path, compressors, dtype):
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 @pytest.mark.parametrize("how", [{"compression": "gzip"}, {"compression": "gzip", "shuffle": True}, {"shuffle": True}, {}])
 def test_files_of_h5py_are_rewritten(tmp_path, libver, how):
-    """Chunks get another size, again and again; another dataset beside it is left alone."""
+    """Chunks change their size repeatedly; another dataset in the file is not changed."""
     path, random = tmp_path / "o.h5", np.random.default_rng(1)
     whole = random.integers(0, 9, (12, 30, 5)).astype("f4")
     with h5py.File(path, "w", libver=libver, userblock_size=512) as file:
@@ -121,7 +121,8 @@ def test_types(tmp_path, dtype):
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_all_ways_to_index_chunks(tmp_path, libver):
     """HDF5 has a list of its own for a single chunk, chunks that are all there from the beginning, no dimension that can
-    grow, one, and several. Where one grows that is not the first, HDF5 2.0 tells wrong places, and the dataset is refused."""
+    grow, one, and several. If one grows that is not the first, HDF5 2.0 returns wrong places, and the dataset is
+    refused."""
     path, random = tmp_path / "i.h5", np.random.default_rng(8)
     for chunks, compression, early, limits in itertools.product(((8, 8), (3, 4)), (None, "gzip"), (False, True),
                                                                 ((8, 8), (20, 8), (None, None), (None, 8), (8, None))):
@@ -144,7 +145,7 @@ def test_all_ways_to_index_chunks(tmp_path, libver):
 
 
 def test_chunks_to_which_h5py_did_not_apply_a_filter(tmp_path):
-    """A bit at the chunk says that the filter was left out for it."""
+    """A bit of the chunk says that the filter was not applied to it."""
     path, whole = tmp_path / "n.h5", np.random.default_rng(2).integers(0, 256, (4, 64), "u1")
     whole[1] = 5
     with h5py.File(path, "w") as file:
@@ -356,21 +357,21 @@ def made(name, **how):
     return ps.open(name, **{"mode": "w", "dataset": "u", "shape": (None, 8), "dtype": "f8", "compressors": "gzip", "chunks": (1, 3), "comm": comm, **how})
 @case
 def other_chunks():
-    tell(lambda: made("a.h5", chunks=(1, 3) if last else (1, 4)))
+    record(lambda: made("a.h5", chunks=(1, 3) if last else (1, 4)))
 @case
 def other_filter():
-    tell(lambda: made("a.h5", compressors="lzf" if last else "gzip"))
+    record(lambda: made("a.h5", compressors="lzf" if last else "gzip"))
 @case
 def left():
-    tell(lambda: os.path.exists("a.h5"))
+    record(lambda: os.path.exists("a.h5"))
 @case
 def wrong_steps():
     f = made("b.h5")
-    tell(lambda: f.append(np.zeros(9 if last else 8), ...))
-    tell(lambda: f.append(np.ones(8) if last else None, ... if last else None))
+    record(lambda: f.append(np.zeros(9 if last else 8), ...))
+    record(lambda: f.append(np.ones(8) if last else None, ... if last else None))
     f.close()
     with ps.open("b.h5", comm=comm) as f:
-        tell(lambda: str(f[...].tolist()))
+        record(lambda: str(f[...].tolist()))
 @case
 def place_that_fails():
     from penstock._formats import placing
@@ -380,9 +381,9 @@ def place_that_fails():
     if rank == 0:
         placing.Overlay.chunk = None
     f.append(np.ones(8) if last else None, ... if last else None)
-    tell(lambda: f.read(...))
-    tell(lambda: f.append(None, None))
-    tell(f.close)
+    record(lambda: f.read(...))
+    record(lambda: f.append(None, None))
+    record(f.close)
     if rank == 0:
         with h5py.File("c.h5", "r+") as file:
             assert file["u"].shape == (1, 8), file["u"]
@@ -391,11 +392,11 @@ def place_that_fails():
 
 @pytest.mark.ranks
 def test_all_ranks_are_told_alike(tmp_path):
-    told, _ = tell_cases(tmp_path, FAULTS, 2)
+    outcomes, _ = case_outcomes(tmp_path, FAULTS, 2)
     for case, call, kind, words in (("other_chunks", 0, "DisagreementError", "chunks"), ("other_filter", 0, "ArgumentError", "lzf"),
                                     ("wrong_steps", 0, "ArgumentError", "shape"), ("place_that_fails", 0, "InternalError", ""),
                                     ("place_that_fails", 1, "StateError", "could not be written before"), ("place_that_fails", 2, "", "")):
-        ranks = [rank[call] for rank in told[case]]
+        ranks = [rank[call] for rank in outcomes[case]]
         assert all(name == kind and words in text for name, text in ranks) and len({text for _, text in ranks}) == 1, (case, ranks)
-    assert told["left"] == [[["", False]]] * 2
-    assert told["wrong_steps"][0][2] == ["", str([[1.0] * 8])]
+    assert outcomes["left"] == [[["", False]]] * 2
+    assert outcomes["wrong_steps"][0][2] == ["", str([[1.0] * 8])]

@@ -1,4 +1,4 @@
-"""Datasets of HDF5 in chunks: what is left in the file when the program that changes it is killed at any step."""
+"""Chunked HDF5 datasets: the state of the file when the program that changes it is killed at any step."""
 
 import io
 import os
@@ -65,7 +65,7 @@ def old_file(path, libver):
 
 @pytest.mark.parametrize("libver", ["earliest", "v110"])
 def test_files_at_each_step(tmp_path, monkeypatch, libver):
-    """Each chunk is as it was when it was published last, or as it was published next."""
+    """Each chunk has its last published state, or the next one."""
     monkeypatch.setattr(placing, "os", os)
     for name in ("place", "publish"):
         monkeypatch.setattr(placing.Placer, name, getattr(placing.Placer, name))

@@ -1,11 +1,11 @@
-"""Datasets of HDF5 files, of several ranks: written together, opens that fail on some, and a kill."""
+"""HDF5 datasets on several ranks: written together, opens that fail on some ranks, and killed ranks."""
 
 import os
 
 import numpy as np
 import pytest
 
-from conftest import run_ranks, tell_cases
+from conftest import run_ranks, case_outcomes
 from scripts import CASES, HEAD
 
 pytestmark = pytest.mark.ranks
@@ -53,7 +53,7 @@ import h5py
 def make(name="s.h5", **how):
     return ps.open(name, **{"mode": "w", "dataset": "u", "shape": (4, 4), "dtype": "f8", "comm": comm, **how})
 def opens(name, /, **by_last):
-    cases[name] = lambda: tell(lambda: make(**(by_last if last else {})))
+    cases[name] = lambda: record(lambda: make(**(by_last if last else {})))
 opens("dataset", dataset="v")
 opens("no dataset", dataset=None)
 opens("dataset is no name", dataset=3)
@@ -68,14 +68,14 @@ opens("dims twice", dims=("a", "a"))
 opens("units", attributes={"units": "m"})
 opens("order", order="F")
 opens("hint", hints={"method": "direct"})
-cases["hint without sense"] = lambda: tell(lambda: make(hints={"buffer_size": "3"}))
+cases["hint without sense"] = lambda: record(lambda: make(hints={"buffer_size": "3"}))
 opens("decode", decode=True)
-cases["type that HDF5 has not"] = lambda: tell(lambda: make(dtype="M8[s]"))
-cases["not there"] = lambda: tell(lambda: make(mode="r"))
+cases["type that HDF5 has not"] = lambda: record(lambda: make(dtype="M8[s]"))
+cases["not there"] = lambda: record(lambda: make(mode="r"))
 @case
 def nothing_is_left():
     comm.Barrier()
-    tell(lambda: " ".join(n for n in sorted(os.listdir()) if ".h5" in n))
+    record(lambda: " ".join(n for n in sorted(os.listdir()) if ".h5" in n))
 @case
 def attributes():
     f = make("a.h5")
@@ -83,24 +83,24 @@ def attributes():
         f.attrs[name] = value
     def remove(name):
         del f.attrs[name]
-    tell(lambda: put("a", 1 if last else 2))
-    tell(lambda: put("b" if last else "a", 1))
-    tell(lambda: put("a", object() if last else 1))
-    tell(lambda: remove("a"))
-    tell(lambda: put("a", 1) if last else f.sync())
-    tell(lambda: put("a", 1))
-    tell(lambda: remove("b" if last else "a"))
-    tell(lambda: str(dict(f.attrs)))
-    tell(f.close)
-    tell(lambda: put("b", 1))
+    record(lambda: put("a", 1 if last else 2))
+    record(lambda: put("b" if last else "a", 1))
+    record(lambda: put("a", object() if last else 1))
+    record(lambda: remove("a"))
+    record(lambda: put("a", 1) if last else f.sync())
+    record(lambda: put("a", 1))
+    record(lambda: remove("b" if last else "a"))
+    record(lambda: str(dict(f.attrs)))
+    record(f.close)
+    record(lambda: put("b", 1))
 @case
 def another_call():
-    tell(lambda: make("a.h5", mode="r") if last else ps.open("x.npy", "w", shape=(4, 4), dtype="f8", comm=comm))
+    record(lambda: make("a.h5", mode="r") if last else ps.open("x.npy", "w", shape=(4, 4), dtype="f8", comm=comm))
 def two(first, name, **how):
     if rank == 0:
         first()
     comm.Barrier()
-    tell(lambda: make(name, **how))
+    record(lambda: make(name, **how))
 def text():
     open("text.h5", "w").write("no HDF5")
 cases["foreign"] = lambda: two(text, "text.h5", mode="r")
@@ -115,10 +115,10 @@ def rights():
     if last:
         os.seteuid(65534)
     for mode in ("w", "r+"):
-        tell(lambda: make("old.h5", mode=mode))
+        record(lambda: make("old.h5", mode=mode))
     os.seteuid(0)
     comm.Barrier()
-    tell(lambda: h5py.File("old.h5")["old"][()].tolist() == [7] * 5 and "u" not in h5py.File("old.h5"))
+    record(lambda: h5py.File("old.h5")["old"][()].tolist() == [7] * 5 and "u" not in h5py.File("old.h5"))
 """
 
 EXPECTED = {
@@ -134,20 +134,20 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def different(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("different"), DIFFERENT)[0]
+    return case_outcomes(tmp_path_factory.mktemp("different"), DIFFERENT)[0]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_open_that_fails(different, name):
-    told = different[name]
-    assert [rank[0][0] for rank in told] == [EXPECTED[name]] * 3, told
-    assert len({rank[0][1] for rank in told}) == 1, told
+    outcomes = different[name]
+    assert [rank[0][0] for rank in outcomes] == [EXPECTED[name]] * 3, outcomes
+    assert len({rank[0][1] for rank in outcomes}) == 1, outcomes
 
 
 def test_a_file_that_is_not_there(different):
-    told = different["not there"]
-    assert told[0] == told[1] == told[2] and told[0][0][0] in ("StorageError", "FileNotFoundError"), told
-    assert "s.h5" in told[0][0][1] and "No such file" in told[0][0][1]
+    outcomes = different["not there"]
+    assert outcomes[0] == outcomes[1] == outcomes[2] and outcomes[0][0][0] in ("StorageError", "FileNotFoundError"), outcomes
+    assert "s.h5" in outcomes[0][0][1] and "No such file" in outcomes[0][0][1]
 
 
 def test_opens_that_fail_make_no_file(different):
@@ -155,19 +155,19 @@ def test_opens_that_fail_make_no_file(different):
 
 
 def test_attributes_are_set_by_all_ranks_or_none(different):
-    told = different["attributes"]
-    assert told[0] == told[1] == told[2], told
-    assert [kind for kind, _ in told[0]] == ["DisagreementError", "DisagreementError", "ArgumentError", "ArgumentError",
-                                             "DisagreementError", "", "ArgumentError", "", "", "StateError"], told[0]
-    assert told[0][7][1] == "{'a': np.int64(1)}" or told[0][7][1] == "{'a': 1}"
+    outcomes = different["attributes"]
+    assert outcomes[0] == outcomes[1] == outcomes[2], outcomes
+    assert [kind for kind, _ in outcomes[0]] == ["DisagreementError", "DisagreementError", "ArgumentError", "ArgumentError",
+                                             "DisagreementError", "", "ArgumentError", "", "", "StateError"], outcomes[0]
+    assert outcomes[0][7][1] == "{'a': np.int64(1)}" or outcomes[0][7][1] == "{'a': 1}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take a right away from a rank")
 def test_a_rank_without_rights(different):
-    told = different["rights"]
-    assert told[0] == told[1] == told[2] and [kind for kind, _ in told[0]][2] == "", told
-    assert all("Permission denied" in words for _, words in told[0][:2]), told
-    assert told[0][2] == ["", True]
+    outcomes = different["rights"]
+    assert outcomes[0] == outcomes[1] == outcomes[2] and [kind for kind, _ in outcomes[0]][2] == "", outcomes
+    assert all("Permission denied" in words for _, words in outcomes[0][:2]), outcomes
+    assert outcomes[0][2] == ["", True]
 
 
 KILLED = HEAD + """

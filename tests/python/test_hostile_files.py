@@ -1,4 +1,4 @@
-"""Files that are not what they should be: a pipe, a folder, a device, a socket; too long, nested too deep, no JSON."""
+"""Unexpected files: a pipe, a folder, a device, a socket; too long, nested too deep, not JSON."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def in_place_of(path, kind):
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(made, kind):
-    """A pipe hung for ever."""
+    """A pipe would hang for ever."""
     with ps.open(made) as f:
         assert f.read(...).shape == (64,)
     chunk = made / "c" / "0"

@@ -1,4 +1,4 @@
-"""Several processes that each open a file alone, for writing: refused, with what to write instead."""
+"""Several processes that each open a file alone, for writing: refused, with advice what to write instead."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from conftest import run_ranks, tell_cases
+from conftest import run_ranks, case_outcomes
 from penstock._core import mpi_library_version
 from scripts import CASES
 
@@ -23,44 +23,44 @@ def old(name):
 def without_communicator():
     old("a.npy")
     for mode in ("w", "r+"):
-        tell(alone(mode, "a.npy"))
+        record(alone(mode, "a.npy"))
     comm.Barrier()
-    tell(lambda: bool((np.load("a.npy") == 1).all()))
-    tell(alone("w", "new.npy"))
+    record(lambda: bool((np.load("a.npy") == 1).all()))
+    record(alone("w", "new.npy"))
     comm.Barrier()
-    tell(lambda: os.path.exists("new.npy"))
+    record(lambda: os.path.exists("new.npy"))
 @case
 def reading():
     old("a.npy")
     def read(**how):
         with ps.open("a.npy", **how) as f:
             return bool((f.read(slice(0, 4)) == 1).all())
-    tell(read)
-    tell(lambda: read(comm=MPI.COMM_SELF))
+    record(read)
+    record(lambda: read(comm=MPI.COMM_SELF))
 @case
 def meant_to():
     def write(**how):
         with ps.open(f"self{rank}.npy", "w", shape=(4,), dtype="f8", **how) as f:
             f.write(np.full(4, rank + 1.0), ...)
         return bool((np.load(f"self{rank}.npy") == rank + 1).all())
-    tell(lambda: write(comm=MPI.COMM_SELF))
+    record(lambda: write(comm=MPI.COMM_SELF))
     group = comm.Split(rank, 0)
-    tell(lambda: write(comm=group))
+    record(lambda: write(comm=group))
 """
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("alone"), ALONE)[0]
+    return case_outcomes(tmp_path_factory.mktemp("alone"), ALONE)[0]
 
 
 def test_writing_without_a_communicator_is_refused(alone):
-    for told in alone["without_communicator"]:
-        assert [kind for kind, _ in told] == ["ArgumentError", "ArgumentError", "", "ArgumentError", ""], told
-        assert told[2][1] is True and told[4][1] is False
+    for outcomes in alone["without_communicator"]:
+        assert [kind for kind, _ in outcomes] == ["ArgumentError", "ArgumentError", "", "ArgumentError", ""], outcomes
+        assert outcomes[2][1] is True and outcomes[4][1] is False
         for i in (0, 1, 3):
-            assert "one of the 3 ranks of MPI" in told[i][1] and "comm=MPI.COMM_WORLD" in told[i][1]
-            assert "comm=MPI.COMM_SELF" in told[i][1]
+            assert "one of the 3 ranks of MPI" in outcomes[i][1] and "comm=MPI.COMM_WORLD" in outcomes[i][1]
+            assert "comm=MPI.COMM_SELF" in outcomes[i][1]
 
 
 def test_reading_without_a_communicator_is_not(alone):
@@ -135,8 +135,8 @@ begin = time.monotonic()
 try:
     ps.open("a.npy", "w", shape=(4,), dtype="f8", **({{}} if last else {{"comm": comm}})).close()
 except ps.Error as error:
-    with open(f"told{{comm.rank}}", "w") as told:  # launchers mix what ranks print, even within a line
-        told.write(f"rank {{comm.rank}} after {{time.monotonic() - begin:.0f}} s: {{type(error).__name__}}: {{error}}")
+    with open(f"outcomes{{comm.rank}}", "w") as outcomes:  # launchers mix what ranks print, even within a line
+        outcomes.write(f"rank {{comm.rank}} after {{time.monotonic() - begin:.0f}} s: {{type(error).__name__}}: {{error}}")
     raise
 """
 ONE_FILE_BEFORE = 'ps.open("b.npy", "w", shape=(4,), dtype="f8", comm=comm).close()'
@@ -144,9 +144,9 @@ ONE_FILE_BEFORE = 'ps.open("b.npy", "w", shape=(4,), dtype="f8", comm=comm).clos
 
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_ranks_that_wait_for_one_that_forgot_the_communicator_hear_of_it(tmp_path, ranks):
-    """Where they have opened a file before, and so have common memory."""
+    """If they have opened a file before, and so share memory."""
     output = run_ranks(tmp_path, FORGETTING.format(before=ONE_FILE_BEFORE), ranks, expect=None)
-    lines = [file.read_text() for file in sorted(tmp_path.glob("told*"))]
+    lines = [file.read_text() for file in sorted(tmp_path.glob("outcomes*"))]
     assert len(lines) == ranks, output
     for line in lines:
         rank, seconds = int(line.split()[1]), int(line.split()[3])

@@ -1,4 +1,4 @@
-"""Messages say what to do: each of these once sent its reader the wrong way."""
+"""Messages say what to do: each of these was misleading once."""
 
 from pathlib import Path
 from typing import Any

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES, HEAD
 
 h5py = pytest.importorskip("h5py")
@@ -137,20 +137,20 @@ def test_ranks_write_variables_together(mpirun, ranks):
 DIFFERENT = CASES + """
 def make(**how):
     return ps.open("s.nc", **{"mode": "w", "dataset": "u", "shape": (4, 4), "dtype": "f8", "comm": comm, "dims": ("y", "x"), **how})
-cases["dims"] = lambda: tell(lambda: make(dims=("y", "z") if last else ("y", "x")))
-cases["coordinates"] = lambda: tell(lambda: make(dims={"y": np.arange(4) + last, "x": None}))
-cases["no dims"] = lambda: tell(lambda: make(dims=None))
-cases["type"] = lambda: tell(lambda: make(dtype="c16"))
-cases["container"] = lambda: tell(lambda: make(container="hdf5" if last else "netcdf"))
+cases["dims"] = lambda: record(lambda: make(dims=("y", "z") if last else ("y", "x")))
+cases["coordinates"] = lambda: record(lambda: make(dims={"y": np.arange(4) + last, "x": None}))
+cases["no dims"] = lambda: record(lambda: make(dims=None))
+cases["type"] = lambda: record(lambda: make(dtype="c16"))
+cases["container"] = lambda: record(lambda: make(container="hdf5" if last else "netcdf"))
 """
 
 
 def test_ranks_that_differ(tmp_path):
-    told, _ = tell_cases(tmp_path, DIFFERENT)
+    outcomes, _ = case_outcomes(tmp_path, DIFFERENT)
     expected = {"dims": "DisagreementError", "coordinates": "DisagreementError", "no dims": "ArgumentError",
                 "type": "ArgumentError", "container": "DisagreementError"}
     for name, kind in expected.items():
-        assert [rank[0][0] for rank in told[name]] == [kind] * 3 and len({rank[0][1] for rank in told[name]}) == 1, told[name]
+        assert [rank[0][0] for rank in outcomes[name]] == [kind] * 3 and len({rank[0][1] for rank in outcomes[name]}) == 1, outcomes[name]
     assert not (tmp_path / "s.nc").exists()
 
 

@@ -1,4 +1,4 @@
-"""Headers of .npy files: Penstock and numpy.load read the same of the same bytes, or both refuse."""
+"""Headers of .npy files: Penstock and numpy.load interpret the same bytes alike, or both refuse them."""
 
 import ast
 import struct
@@ -56,7 +56,7 @@ def is_written_by_numpy(text, array):
 
 
 def compare(path, text):
-    """Both arrays; None for who refuses. Only what NumPy itself never writes may be refused alone."""
+    """Both arrays; None if refused. Only headers that NumPy itself never writes may be refused by one of the two."""
     ours, numpys = by_penstock(path), by_numpy(path)
     if ours is not None:
         assert numpys is not None, f"NumPy refuses it: {text!r}"
@@ -115,7 +115,7 @@ READ += [header(descr=descr) for descr in (
 READ += [
     PLAIN + "\n", PLAIN + "\n  \n", PLAIN + "\r\n", PLAIN + "\f", PLAIN + "  # said", "\t " + PLAIN, "\n" + PLAIN,
     "(" + PLAIN + ")", PLAIN.replace("'shape'", "'sha\\x70e'"), PLAIN.replace("'shape'", '"shape"'),
-    # Of a key that comes twice Python takes the last.
+    # If a key is repeated, Python takes the last.
     "{'descr': '<f4', " + PLAIN[1:], PLAIN.replace("'shape': ", "'shape': 7, 'shape': ")]
 
 

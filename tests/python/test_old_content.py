@@ -1,4 +1,4 @@
-"""Opening that fails leaves what was there, byte for byte; opening that works leaves nothing of it."""
+"""An open that fails does not change the old file; one that succeeds leaves nothing of it."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ import numpy as np
 import penstock as ps
 import pytest
 
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES
 
 AGES = {"none": None, "empty": 0, "shorter": 300, "equal": -1, "longer": 9000}  # bytes; -1: of the new one
@@ -17,7 +17,7 @@ FAULTS = ["", *(f"fault:{op}@{n}=ENOSPC" for op in ("resize", "write") for n in 
 
 
 def must_fail(kind, age, fault):
-    """Where the call that fails is one that opening makes."""
+    """If the failing call is one that open makes."""
     if fault.startswith("fault:resize@0"):
         return age != "equal"
     return fault.startswith("fault:write@0") and kind.startswith("npy")
@@ -98,7 +98,7 @@ def attempt_open(name, path, age, device):  # the file, what to open it by
 def on_all_ranks():
     for age in ("none", "shorter", "longer"):
         for device in ("fault:resize@0=ENOSPC", "fault:write@0+=ENOSPC", ""):
-            tell(lambda: attempt_open("f.npy", "f.npy", age, device))
+            record(lambda: attempt_open("f.npy", "f.npy", age, device))
 @case
 def through_a_link():
     if rank == 0:
@@ -106,12 +106,12 @@ def through_a_link():
         os.symlink("elsewhere/real.npy", "link.npy")
     for age in ("none", "shorter", "longer"):
         for device in ("fault:resize@0=ENOSPC", "fault:write@0+=ENOSPC", ""):
-            tell(lambda: attempt_open("elsewhere/real.npy", "link.npy", age, device))
-    tell(lambda: os.path.islink("link.npy"))
+            record(lambda: attempt_open("elsewhere/real.npy", "link.npy", age, device))
+    record(lambda: os.path.islink("link.npy"))
 def too_big(age, shape, dtype):
     content = put("b.npy", age)
-    tell(lambda: ps.open("b.npy", "w", shape=shape, dtype=dtype, comm=comm).close())
-    tell(lambda: find("b.npy") == content)
+    record(lambda: ps.open("b.npy", "w", shape=shape, dtype=dtype, comm=comm).close())
+    record(lambda: find("b.npy") == content)
 for age in ("none", "shorter"):
     cases["too many bytes | " + age] = lambda age=age: too_big(age, (2**60,), "f8")
     cases["too many elements | " + age] = lambda age=age: too_big(age, (2**40, 2**40), "u1")
@@ -126,8 +126,8 @@ def behind_another():
             f = opened("two.npy", "r+", offset=len(before), hints={"device": device})
             comm.Barrier()  # all have seen the size
             f.close()
-        tell(append)
-        if told[-1][0]:
+        record(append)
+        if outcomes[-1][0]:
             assert find("two.npy") == before, device
         assert (np.load("two.npy") == first).all(), device
         comm.Barrier()
@@ -139,17 +139,17 @@ def right_after_success():
             u, d = own(f)
             f.write(u, d)
         return is_right("f.npy")
-    tell(write)
+    record(write)
 """
 
 @pytest.fixture(scope="module")
 def opening(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("opening"), OPENING)[0]
+    return case_outcomes(tmp_path_factory.mktemp("opening"), OPENING)[0]
 
 
-def told_alike(told):
-    assert told[0] == told[1] == told[2], told
-    return [words if not kind else kind for kind, words in told[0]]
+def told_alike(outcomes):
+    assert outcomes[0] == outcomes[1] == outcomes[2], outcomes
+    return [words if not kind else kind for kind, words in outcomes[0]]
 
 
 @pytest.mark.parametrize("case", ["on_all_ranks", "through_a_link"])
@@ -182,10 +182,10 @@ def limited(old):
         np.save("l.npy", np.full((12, 12), 7.0))
     comm.Barrier()
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
-    tell(lambda: ps.open("l.npy", "w", shape=(1 << 60,), dtype="u1", comm=comm))
+    record(lambda: ps.open("l.npy", "w", shape=(1 << 60,), dtype="u1", comm=comm))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     comm.Barrier()
-    tell(lambda: bool((np.load("l.npy") == 7).all()) if old else not os.path.exists("l.npy"))
+    record(lambda: bool((np.load("l.npy") == 7).all()) if old else not os.path.exists("l.npy"))
 cases["new"] = lambda: limited(False)
 cases["old"] = lambda: limited(True)
 def one_may_not(mode):
@@ -198,12 +198,12 @@ def one_may_not(mode):
     comm.Barrier()
     if rank == 1:
         os.seteuid(65534)
-    tell(lambda: ps.open("o.npy", mode, shape=(5, 5), dtype="f8", offset=0 if mode == "w" else len(before), comm=comm))
-    tell(lambda: ps.open("n.npy", "w", shape=(5, 5), dtype="f8", comm=comm))
+    record(lambda: ps.open("o.npy", mode, shape=(5, 5), dtype="f8", offset=0 if mode == "w" else len(before), comm=comm))
+    record(lambda: ps.open("n.npy", "w", shape=(5, 5), dtype="f8", comm=comm))
     os.seteuid(0)
     comm.Barrier()
-    tell(lambda: open("o.npy", "rb").read() == before)
-    tell(lambda: os.path.exists("n.npy"))
+    record(lambda: open("o.npy", "rb").read() == before)
+    record(lambda: os.path.exists("n.npy"))
 if os.geteuid() == 0:
     cases["may not w"] = lambda: one_may_not("w")
     cases["may not r+"] = lambda: one_may_not("r+")
@@ -212,7 +212,7 @@ if os.geteuid() == 0:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("limited"), LIMITED)[0]
+    return case_outcomes(tmp_path_factory.mktemp("limited"), LIMITED)[0]
 
 
 @pytest.mark.parametrize("age", ["new", "old"])

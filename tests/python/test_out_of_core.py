@@ -1,4 +1,4 @@
-"""Arrays that are larger than the memory given: loops over their tiles."""
+"""Arrays larger than the given memory: loops over their tiles."""
 
 import os
 import subprocess

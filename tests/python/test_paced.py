@@ -1,4 +1,4 @@
-"""device="paced:...": a shared file system's pace, held by all ranks together."""
+"""device="paced:...": the modelled speed of a shared file system, for all ranks together."""
 
 import time
 
@@ -42,7 +42,7 @@ if comm.rank == 0:
     {"method": "direct", "ranks_per_node": 1},  # several nodes of one machine: still one disk
 ])
 def test_ranks_share_the_bandwidth(mpirun, hints):
-    # A write is to take as long as its accesses do.
+    # A write should take as long as its accesses.
     hints = {**hints, "device": "paced:bandwidth=6M", "active_buffer_size": 0}
     script = THREE_RANKS.replace("HINTS", repr(hints))
     assert "as modelled" in mpirun(script, 3)

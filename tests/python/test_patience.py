@@ -1,4 +1,4 @@
-"""Waiting for a rank that does not come: what is said of it, when, and what it costs."""
+"""Waiting for a rank that does not come: the message, its time, and the cost."""
 
 import fcntl
 import os
@@ -115,10 +115,10 @@ def test_one_line_for_a_wait_says_who_is_missing(mpirun, patience):
     assert re.search(r"in sync \(call 1\) of 'p.npy'.*not there yet: rank 2 \(is in no call of this file; its last was open\)",
                      first), first
     assert "in sync (call 2) of 'p.npy'" in second and "its last was sync (call 1)" in second, second
-    # At the first open of a communicator the ranks have no memory in common yet.
+    # At the first open of a communicator the ranks do not share memory yet.
     line, = said["first"]
     assert re.search(r"rank 0 has waited for 1 s in open of 'n.npy'; in the same call: ranks 0, 1; "
-                     r"not seen in it: rank 2 \(opens no file of this communicator\)\. It goes on waiting", line), line
+                     r"not seen in it: rank 2 \(opens no file of this communicator\)\. It keeps waiting", line), line
 
 
 GIVEN_UP = LATE + """
@@ -202,7 +202,7 @@ f.close()
     assert len(said["write"]) <= 2 and all(line == said["write"][0] for line in said["write"])
 
 
-# Each rank has a parent, which the launcher takes for the rank: it would end all after a kill.
+# Each rank has a parent, which the launcher takes for the rank: otherwise it would end all ranks after a kill.
 WITH_PARENT = """
 import os, time
 if os.fork():
@@ -270,7 +270,7 @@ def test_who_has_a_lock_is_named(patience, tmp_path, patience_text):
         assert "StorageError" in errors and "locking 'l.npy'" in errors and "timed out" in errors, errors
 
 
-# By MPI-IO, at a thread level where nothing goes on in a thread.
+# With MPI-IO, at a thread level without a progress thread.
 WITHOUT_THREADS = """
 import os, sys
 import mpi4py
@@ -361,7 +361,7 @@ def test_whose_pending_writes_a_rank_waits_for_alone_is_told(patience, tmp_path)
     lines = [line for line in output.splitlines() if line.startswith("penstock:")]
     assert len(lines) == 1 and re.search(
         r"rank 0 has waited for 1 s in read of 'p' for rank 1 \(process \d+, which has ended\), which has bytes 1000 to 2000 "
-        r"in its active buffer\. It goes on waiting", lines[0]), output
+        r"in its active buffer\. It keeps waiting", lines[0]), output
 
 
 SLOW_STORAGE = LATE + """
@@ -389,10 +389,10 @@ def test_slow_storage_is_said_to_be_that_and_nobody_is_blamed(mpirun, patience, 
         assert said[stage], said
         for line in said[stage]:
             assert re.search(r"has waited for \d s in .*in the same call: ranks 0-2; "
-                             r"rank 0 is in one access to storage for \d s \(offset \d+\)\. It goes on waiting", line), line
+                             r"rank 0 is in one access to storage for \d s \(offset \d+\)\. It keeps waiting", line), line
 
 
-# Nothing has been opened before: the ranks have no memory in common.
+# Nothing has been opened before: the ranks do not share memory.
 FIRST_OPEN = LATE + """
 stage("first")
 def open_first():

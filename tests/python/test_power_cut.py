@@ -1,4 +1,4 @@
-"""What a power cut leaves, at any moment: each state that the device may have is opened."""
+"""Power cuts at any moment: each possible state of the device is opened."""
 
 import sys
 from pathlib import Path
@@ -100,7 +100,7 @@ SYNCED = {0: 0, 1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5}  #: rows, by how far the pro
 
 
 def check_rows(rows, far, name):
-    """Those that were synced are there as they were written, and no others but such as were being written."""
+    """Synced rows are there as written; other rows only if they were being written."""
     assert SYNCED[far] <= len(rows) <= 5, (name, rows.shape)
     for step in range(SYNCED[far]):
         assert (rows[step] == step + 1).all(), (name, rows)
@@ -148,7 +148,7 @@ with ps.open("f.zarr", "w", shape=(4, 6), dtype="f8", comm=comm, chunks=(2, 3), 
 
 
 def test_a_chunk_that_is_rewritten_has_nothing_wrong(power_cuts):
-    """It is the old one or the new one, or is reported as damaged where the file system takes the new name first."""
+    """It is the old one or the new one, or is reported as damaged if the file system stores the new name first."""
     for far, name, folder in power_cuts(REWRITING):
         if far == 0:
             continue

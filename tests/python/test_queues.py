@@ -7,7 +7,7 @@ import pytest
 
 from scripts import HEAD
 
-# A file whose queue is full for seconds, and one that is as quick as memory.
+# A file whose queue is full for seconds, and one that is as fast as memory.
 TWO = HEAD + """
 n = 3 << 17
 mine = slice(rank * n // size, (rank + 1) * n // size)

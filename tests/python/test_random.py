@@ -1,4 +1,4 @@
-"""Random sections of one process against NumPy's own indexing."""
+"""Random sections of one process, compared with NumPy's indexing."""
 
 import pytest
 import numpy as np

@@ -1,4 +1,4 @@
-"""replace=True: the old file is there, whole, until all ranks have closed the new one, and whatever happens before."""
+"""replace=True: the old file stays unchanged until all ranks have closed the new one, whatever happens before."""
 
 import json
 import os
@@ -190,7 +190,7 @@ assert found() == 5
 @pytest.mark.parametrize("stage", ["resize@0", "write@0", "write@1", "sync@0"])
 @pytest.mark.parametrize("ranks, rank", [(1, 0), (3, 0), (3, 2)])
 def test_a_rank_that_is_killed_at_each_stage(mpirun, tmp_path, ranks, rank, stage):
-    """The old file is there, with its attributes; what is left over goes with the next replacement."""
+    """The old file is there, with its attributes; leftovers are removed by the next replacement."""
     if rank and stage in ("resize@0", "write@1"):
         pytest.skip("this rank does not get there")
     mpirun(START + f"""
@@ -231,7 +231,7 @@ for generation in range(1, 10**9):
 
 
 def killed_at_some_time(folder, ranks, one):
-    """Runs LOOP for a while, and kills one rank or all."""
+    """Runs LOOP for some time, then kills one rank or all."""
     (folder / "done").unlink(missing_ok=True)
     process = subprocess.Popen([find_mpiexec(), "-n", str(ranks), sys.executable, "loop.py"], cwd=folder,
                                env=environment(), start_new_session=True, stdout=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""`penstock run`: which build of the drop-in MPI-IO it preloads, what a program gets of it, and how it is compared."""
+"""`penstock run`: which build of the drop-in MPI-IO it preloads, how it affects a program, and --compare."""
 
 import os
 import re
@@ -28,7 +28,7 @@ f.Close()
 if comm.rank == 0:
     print("aggregators", info.Get("penstock_aggregator_ranks"), "stripes", info.Get("penstock_stripe_size"))
 """
-# What the launcher of another MPI says of itself, and a command that says what it was given.
+# The version text of another MPI's launcher, and a command that prints its arguments.
 LAUNCHER = """#!/bin/sh
 [ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit; }
 echo "$@" "LD_PRELOAD=$LD_PRELOAD"
@@ -57,7 +57,7 @@ def program(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def other_build(tmp_path: Path) -> Path:
-    """The folder of a build that says it is for Open MPI 4.1, and has no MPI library in it."""
+    """The folder of a build for Open MPI 4.1, without an MPI library."""
     folder = tmp_path / "other"
     folder.mkdir()
     subprocess.run(["cp", "/bin/true", folder / "libpenstock_mpiio.so"], check=True)
@@ -181,7 +181,7 @@ def milliseconds(words: str) -> float:
 
 
 def test_what_a_report_says_adds_up(tmp_path: Path) -> None:
-    """Seconds have three digits each. What was buffered is in it, too."""
+    """Seconds have three digits each. Buffered bytes are included."""
     (tmp_path / "program.py").write_text(REPORTED)
     done = penstock_run("--report", find_mpiexec(), "-n", "2", sys.executable, str(tmp_path / "program.py"),
                         str(tmp_path / "data"))
@@ -240,7 +240,7 @@ def test_a_program_that_does_the_same_is_alike(compare, tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_the_same_is_told(compare, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """It looks whether Penstock is there."""
+    """The program detects Penstock."""
     done = compare("with_it = 'LD_PRELOAD' in os.environ; open('log', 'w').write('abc' + str(with_it));"
                    "open('with' if with_it else 'without', 'w').close(); sys.exit(3 if with_it else 0)")
     assert done.returncode == 1, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Where the system has no more of something: threads, memory, memory in common. All ranks come out of a call alike."""
+"""Exhausted resources: threads, memory, shared memory. All ranks leave a call with the same result."""
 
 import re
 import shutil
@@ -59,7 +59,7 @@ def test_without_threads_a_call_does_the_work_itself(mpirun, tmp_path, only_last
     assert "RuntimeError" not in output, output
 
 
-# A limit of the address space, set anew for each call: so many MiB above what is used.
+# A limit of the address space, set for each call: so many MiB above what is used.
 NO_MEMORY = CASES + """
 import errno, resource
 n = 1024
@@ -72,13 +72,13 @@ def within(mib, ranks, call):
         resource.setrlimit(resource.RLIMIT_AS, (used + (mib << 20), resource.RLIM_INFINITY))
     try:
         call()
-        told = ["", 0, ""]
+        result = ["", 0, ""]
     except ps.Error as error:
-        told = [type(error).__name__, error.errno, str(error)]
+        result = [type(error).__name__, error.errno, str(error)]
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    every = comm.allgather(told)
-    assert all(other == told for other in every), every
-    return told
+    every = comm.allgather(result)
+    assert all(other == result for other in every), every
+    return result
 def is_whole(name):
     comm.Barrier()
     return bool((np.load(name) == 1 + np.arange(n * size)[:, None] % size).all())

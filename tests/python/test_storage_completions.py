@@ -1,4 +1,4 @@
-"""Windows that are at the storage together (io_uring): the same bytes as one after the other, and the errors of each."""
+"""Windows in flight together (io_uring): the same bytes as in sequence, and the errors of each."""
 
 import pytest
 

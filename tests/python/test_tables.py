@@ -1,4 +1,4 @@
-"""What comes from the library's tables of hints and statistics: Python's access, the command's options, the documents."""
+"""Uses of the library's tables of hints and statistics: the Python package, the command's options, the documents."""
 
 import dataclasses
 import importlib.util
@@ -62,7 +62,7 @@ def test_the_command_has_an_option_for_each_hint_of_plans():
 
 @pytest.mark.parametrize("name", [name for name, hint in HINTS.items() if hint.planned and name != "method"])
 def test_hints_of_plans_change_the_plan(name):
-    """Of some request; all others have a plan that does not depend on them."""
+    """For some request; plans do not depend on any other hint."""
     paces = ("", "paced:bandwidth=100M", "paced:bandwidth=100M,latency=1ms")
     sizes = ("1", "3", "8") if HINTS[name].unit == "ranks" else ("512", "4K", "1M")
     values = HINTS[name].choices or (paces if name == "device" else sizes)
@@ -111,7 +111,7 @@ def test_the_documents_have_the_tables_of_the_library(tmp_path, monkeypatch, cap
 
 
 def test_the_documents_have_all_environment_variables():
-    """As texts in the sources they are names of variables, and of nothing else."""
+    """In the sources, strings of this form are only used as names of variables."""
     text = (ROOT / "docs" / "hints.md").read_text().split("## Environment variables")[1].split("\n## ")[0]
     documented = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     sources = [path for folder in ("src", "bindings", "python", "include") for path in (ROOT / folder).rglob("*")

@@ -13,7 +13,7 @@ from scripts import HEAD
 safetensors = pytest.importorskip("safetensors")
 RANKS = (1, 3, 4)
 
-#: Tensors of all kinds, and a share of each: of rows, of columns, of parts of both, of what one rank alone has.
+#: Tensors of all kinds, and a share of each: of rows, of columns, of both, or all on one rank.
 START = HEAD + """
 import json
 try:
@@ -44,8 +44,8 @@ def equal(a, b):
 
 
 def contents(path):
-    return {name: (told["dtype"], tuple(told["shape"]), bytes(told["data"]))
-            for name, told in safetensors.deserialize(path.read_bytes())}
+    return {name: (item["dtype"], tuple(item["shape"]), bytes(item["data"]))
+            for name, item in safetensors.deserialize(path.read_bytes())}
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -108,7 +108,7 @@ assert np.array_equal(ps.load_tensors("theirs.safetensors", {"a": d}, comm=comm)
 
 @pytest.mark.parametrize("ranks", (1, 3))
 def test_the_same_tensors_are_saved_again_and_again(mpirun, ranks):
-    """What was worked out for the first save is kept; what has changed since is not."""
+    """The layout of the first save is reused, unless something has changed."""
     mpirun(HEAD + """
 from penstock._tensors import layout
 rows = slice(2 * rank, 2 * rank + 2)

@@ -1,4 +1,4 @@
-"""Checkpoints are there as a whole or not at all: killed programs, failing devices, saves that go on in the background."""
+"""Checkpoints are complete or absent: killed programs, failing devices, saves in the background."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from scripts import HEAD
 
 pytest.importorskip("safetensors")
 
-#: Saves generation after generation of 2 MiB in 60 tensors, and says on stdout which are in place.
+#: Saves generation after generation of 2 MiB in 60 tensors, and prints which are in place.
 ENDLESS = HEAD + """
 import itertools
 kind, where = sys.argv[1:]
@@ -42,7 +42,7 @@ for generation in itertools.count():
 
 
 def whole_generation(path):
-    """The one that a checkpoint has in all of its tensors."""
+    """The generation, the same in all tensors of a checkpoint."""
     ps.verify_tensors(path)
     found = ps.load_tensors(path)
     values = {value for array in found.values() for value in np.unique(array)}
@@ -139,6 +139,6 @@ for late, fault in [(late, "write@0=ENOSPC") for late in lates] + [(late, "sync@
     handle = ps.save_tensors("x", tensors(), comm=comm, hints={"device": f"fault:{fault},rank={size - 1}"}, wait=False)
     error = same(ps.StorageError, "'x' is left as it was", lambda: late(handle))
     assert error.errno == (28 if "write" in fault else 5) and value() == 5
-    handle.wait()  # told once
+    handle.wait()  # reported once
 assert os.listdir(".").count("x") == 1 and not [name for name in os.listdir(".") if ".penstock-" in name]
 """, ranks)

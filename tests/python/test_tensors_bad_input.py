@@ -1,4 +1,4 @@
-"""Tensors that are no tensors, and files that are no safetensors: one error, on all ranks, which names the tensor."""
+"""Invalid tensors and invalid safetensors files: one error, on all ranks, which names the tensor."""
 
 import json
 import subprocess
@@ -106,7 +106,7 @@ assert np.array_equal(ps.load_tensors("torn", ["a"], comm=comm)["a"], rows)
 
 
 def test_arrays_lie_within_the_file(tmp_path):
-    """What the package asks of the engine: parts of any arrays in the bytes of a raw file."""
+    """The engine's interface for the package: parts of any arrays in the bytes of a raw file."""
     array = np.arange(6, dtype="u2")
     with ps.open(tmp_path / "raw", "w", shape=(20,), dtype="u1") as f:
         f._inner.write_placed([array[:2], array[2:]], [(0,), (2,)], [(2,), (6,)], [16, 0], None)
@@ -166,14 +166,14 @@ STRANGE = [None, True, -1, 0, 1, 25, 26, 1.0, 1e30, 2**63, 2**64, 10**30, "", "a
 
 
 def verdict(text, data):
-    """What a file of this JSON comes to, for both; None: it is refused."""
+    """The result of reading a file with this JSON, by both; None: refused."""
     try:
         ours = header.parsed(text, 8 + len(text) + data, "a").tensors
         ours = {name: (e.dtype, list(e.shape), e.end - e.begin) for name, e in ours.items()}
     except ps.FormatError:
         ours = None
     try:
-        theirs = {name: (told["dtype"], told["shape"], len(told["data"])) for name, told in
+        theirs = {name: (item["dtype"], item["shape"], len(item["data"])) for name, item in
                   safetensors.deserialize(len(text).to_bytes(8, "little") + text + bytes(data))}
     except Exception:
         theirs = None

@@ -1,4 +1,4 @@
-"""The end of a program: what was promised is written, and no signal comes."""
+"""The end of a program: pending data is written, and the program does not end by a signal."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ ENDS = {
                                  "background='all', method='direct'"])
 @pytest.mark.parametrize("end", ENDS)
 def test_writes_that_nobody_waited_for_are_written(tmp_path, end, how):
-    """Straight from the program's arrays, too, which it has let go of."""
+    """Also directly from the program's arrays, to which it has no references any more."""
     done = run(tmp_path, BEGIN + ENDS[end].replace("HOW", how))
     assert done.returncode == 0, done.stderr
     assert (np.load(tmp_path / "a.npy") == 5).all()
@@ -73,7 +73,7 @@ assert len(gone) == 5, gone
 
 @pytest.mark.parametrize("device", ["", PACED])
 def test_a_daemon_thread_in_a_call_ends_with_the_program(tmp_path, device):
-    """The interpreter ends such a thread when it comes out of the call."""
+    """The interpreter ends such a thread when it returns from the call."""
     script = f"""
 import threading, time
 import numpy as np, penstock as ps

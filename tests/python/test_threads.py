@@ -1,4 +1,4 @@
-"""Threads of the program: files of their own at any time, one file one call at a time."""
+"""Threads of the program: different files concurrently, one file one call at a time."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Traces: what a run leaves, and what the readers make of it, damaged or not."""
+"""Traces: the files of a run, and the readers' results, also for damaged ones."""
 
 import csv
 import io
@@ -124,8 +124,8 @@ def test_without_the_variable_there_is_none(mpirun, tmp_path: Path) -> None:
 
 
 def test_a_trace_that_cannot_be_made_is_reported_and_the_program_continues(mpirun) -> None:
-    told = mpirun(RUN.replace('"traces"', '"/proc/no/traces"') + "print('done')\n", 1)
-    assert "no trace is kept" in told and "/proc/no/traces" in told and "done" in told
+    result = mpirun(RUN.replace('"traces"', '"/proc/no/traces"') + "print('done')\n", 1)
+    assert "no trace is kept" in result and "/proc/no/traces" in result and "done" in result
 
 
 def test_programs_that_use_mpi_io_are_traced_too(tmp_path: Path) -> None:
@@ -153,15 +153,15 @@ def test_a_killed_run_leaves_what_it_had(mpirun, tmp_path: Path) -> None:
     trace = load(tmp_path / "traces")
     assert len(trace.of("write")) == 2 and len(trace.of("close")) == 1
     assert len(trace.problems) == 1 and "was killed" in trace.problems[0]
-    told = command("summary", str(tmp_path / "traces"))
-    assert told.returncode == 0 and "was killed" in told.stderr and "file write" in told.stdout
+    result = command("summary", str(tmp_path / "traces"))
+    assert result.returncode == 0 and "was killed" in result.stderr and "file write" in result.stdout
 
 
 def test_a_full_trace_keeps_the_newest_and_says_so(mpirun, tmp_path: Path) -> None:
-    told = mpirun(RUN.replace("import numpy", "os.environ['PENSTOCK_TRACE_LIMIT'] = '512K'\nimport numpy")
+    result = mpirun(RUN.replace("import numpy", "os.environ['PENSTOCK_TRACE_LIMIT'] = '512K'\nimport numpy")
                   + "with ps.open('a.raw', 'r+', shape=(64, 1024), dtype='f8') as f:\n"
                     "    for i in range(6000): f.read((0, slice(0, 8)))\n", 1)
-    assert "new records replace the oldest" in told
+    assert "new records replace the oldest" in result
     trace = load(tmp_path / "traces")
     assert len(trace.events) >= 8192 and "the oldest" in trace.problems[0]
     assert len(trace.of("close")) == 1 and trace.events["begin"].min() == 0
@@ -181,8 +181,8 @@ def test_what_is_not_a_trace_is_refused_with_what_was_expected(tmp_path: Path) -
     (tmp_path / "x.trace").write_bytes(b"something else")
     with pytest.raises(FormatError, match="is not a trace of Penstock"):
         load(tmp_path)
-    told = command("summary", str(tmp_path))
-    assert told.returncode == 2 and "is not a trace of Penstock" in told.stderr and "Traceback" not in told.stderr
+    result = command("summary", str(tmp_path))
+    assert result.returncode == 2 and "is not a trace of Penstock" in result.stderr and "Traceback" not in result.stderr
 
 
 def test_what_can_be_read_of_a_damaged_trace_is_read(tmp_path: Path) -> None:
@@ -241,10 +241,10 @@ def test_a_header_with_too_many_ranks_is_damage_and_the_rest_is_read(tmp_path: P
     damaged.write_bytes(whole)
     os.mkfifo(folder / "pipe.trace")
     output = [] if what == "summary" else ["-o", str(tmp_path / "output")]
-    told = command(what, str(folder), *output)
-    assert told.returncode == 0 and told.stdout
-    assert f"process 1001 ('{damaged}'): its header is damaged (rank 1 of 268435458" in told.stderr
-    assert "pipe.trace' is a pipe, not a regular file" in told.stderr and len(told.stderr.splitlines()) == 3
+    result = command(what, str(folder), *output)
+    assert result.returncode == 0 and result.stdout
+    assert f"process 1001 ('{damaged}'): its header is damaged (rank 1 of 268435458" in result.stderr
+    assert "pipe.trace' is a pipe, not a regular file" in result.stderr and len(result.stderr.splitlines()) == 3
     assert len(load(folder).of("write")) == 2
 
 
@@ -256,7 +256,7 @@ def test_the_ranks_of_a_run_are_what_most_traces_say(tmp_path: Path) -> None:
 
 
 def test_numbers_that_no_trace_has_are_damage(tmp_path: Path) -> None:
-    """Each with a check that is right, as whoever makes up a trace can compute it."""
+    """Each with a correct check, as the author of a forged trace can compute it."""
     whole = record("file write", 1, 1, bytes=10, offset=0)
     odd = [{"file": 1 << 20}, {"bytes": -1}, {"bytes": 1 << 62}, {"offset": -2}, {"begin": (1 << 63) - 1},
            {"duration": -1}, {"operation": -1}]

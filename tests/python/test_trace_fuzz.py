@@ -1,4 +1,4 @@
-"""Damaged and made-up traces: whatever the bytes are, readers end soon, in words or with what is whole."""
+"""Damaged and forged traces: whatever the bytes are, readers end soon, with an error or with what is intact."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The page of a trace: what is in it, and that a browser shows it."""
+"""The page of a trace: its content, and that a browser shows it."""
 
 import base64
 import hashlib
@@ -124,7 +124,7 @@ def test_the_page_forbids_all_but_its_own_script(tmp_path: Path) -> None:
 @needs_browser
 def test_a_browser_shows_hostile_names_as_text_and_runs_none(tmp_path: Path) -> None:
     page = page_of(hostile(tmp_path / "traces"))[0]
-    # What slips in all the same does not run.
+    # Injected scripts do not run.
     (tmp_path / "page.html").write_text(page.replace("</body>", "<script>document.title = 1</script></body>"))
     shown = browse(tmp_path / "page.html", "--dump-dom")
     assert f'data-ready="{2 * len(NAMES)}"' in shown and "<title>Penstock trace</title>" in shown

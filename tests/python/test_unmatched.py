@@ -1,8 +1,8 @@
-"""Ranks in different calls of a file: all are told, nothing is done, and the file works on."""
+"""Ranks in different calls of a file: all get an error, nothing is done, and the file is still usable."""
 
 import pytest
 
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES, SLOW
 
 pytestmark = pytest.mark.ranks
@@ -26,20 +26,20 @@ def meet(one, other, before):
     f = opened("m.npy")
     u, d = own(f)
     before(f, u, d)
-    tell(lambda: calls[other if last else one](f, u, d, None))
-    tell(lambda: f.write(u, d))
-    tell(f.close)
-    tell(lambda: is_right("m.npy"))
+    record(lambda: calls[other if last else one](f, u, d, None))
+    record(lambda: f.write(u, d))
+    record(f.close)
+    record(lambda: is_right("m.npy"))
 def with_wait(name, device, background):
     f = opened("m.npy", hints={"device": device})
     u, d = own(f)
     h = f.write_begin(u, d, background=background)
     both = [h.wait, lambda: calls[name](f, u, d, h)]
     for call in reversed(both) if last else both:
-        tell(call)
-    tell(f.close)
+        record(call)
+    record(f.close)
     wrote = name == "write" or name.startswith("begin")
-    tell(lambda: is_right("m.npy", 2 if wrote else 1))
+    record(lambda: is_right("m.npy", 2 if wrote else 1))
 def started(f, u, d):  # a thread of its own is at work on it
     f.write_begin(u, d, background="all").wait()
 def add(name, function, *of):
@@ -69,11 +69,11 @@ def any_order(how):
     f, handles = begun("o.npy", how)
     order = [(0, 1, 2), (2, 0, 1), (1, 2, 0)][rank]
     for i in order:
-        result = tell(handles[i].wait)
+        result = record(handles[i].wait)
         if how == "read":
             assert (result == rank + 1).all()
-    tell(f.close)
-    tell(lambda: is_right("o.npy"))
+    record(f.close)
+    record(lambda: is_right("o.npy"))
 for how in ("storage", "all", "none", "mixed", "read"):
     cases["order " + how] = lambda how=how: any_order(how)
 @case
@@ -84,28 +84,28 @@ def dropped_on_one_rank():
     if last:
         h = None
         gc.collect()
-    tell(lambda: f.write(u, d) if last else h.wait())
-    tell(lambda: f.sync() if last else f.write(u, d))
-    tell(lambda: f.close() if last else f.sync())
-    tell(f.close)
-    tell(lambda: is_right("d.npy"))
+    record(lambda: f.write(u, d) if last else h.wait())
+    record(lambda: f.sync() if last else f.write(u, d))
+    record(lambda: f.close() if last else f.sync())
+    record(f.close)
+    record(lambda: is_right("d.npy"))
 @case
 def one_more_on_one_rank():
     f = opened("x.npy")
     u, d = own(f)
-    tell(lambda: f.write(u, d))
-    tell(lambda: f.write(u, d) if last else f.close())
-    tell(f.close)
-    tell(lambda: is_right("x.npy"))
+    record(lambda: f.write(u, d))
+    record(lambda: f.write(u, d) if last else f.close())
+    record(f.close)
+    record(lambda: is_right("x.npy"))
 @case
 def another_call_after_the_wait():
     f = opened("a.npy", hints={"device": SLOW})
     u, d = own(f)
     h = f.write_begin(u, d)
-    tell(lambda: h.wait() if last else f.write(2 * u, d))
-    tell(lambda: f.sync() if last else h.wait())
-    tell(f.close)
-    tell(lambda: is_right("a.npy"))
+    record(lambda: h.wait() if last else f.write(2 * u, d))
+    record(lambda: f.sync() if last else h.wait())
+    record(f.close)
+    record(lambda: is_right("a.npy"))
 @case
 def exception_in_with():
     def block():
@@ -115,7 +115,7 @@ def exception_in_with():
             if last:
                 raise RuntimeError("mine")
             f.write(u, d)
-    tell(block)
+    record(block)
 @case
 def exception_in_with_at_close():
     def block():
@@ -124,7 +124,7 @@ def exception_in_with_at_close():
             f.write(u, d)
             if last:
                 raise RuntimeError("mine")
-    tell(block)
+    record(block)
 @case
 def exception_in_with_of_one_of_two_nodes():
     def block():
@@ -134,7 +134,7 @@ def exception_in_with_of_one_of_two_nodes():
             if last:
                 raise RuntimeError("mine")
             f.write(u, d)
-    tell(block)
+    record(block)
 @case
 def exception_in_with_at_wait():
     def block():
@@ -144,14 +144,14 @@ def exception_in_with_at_wait():
             if last:
                 raise RuntimeError("mine")
             h.wait()
-    tell(block)
+    record(block)
 @case
 def after_close():
     f = opened("c.npy")
     u, d = own(f)
     f.close()
     for call in (lambda: f.write(u, d), lambda: f.read(d), f.sync, f.file_size, f.close):
-        tell(call)
+        record(call)
 def read_then_gone(background, method):
     f = opened("r.npy")
     u, d = own(f)
@@ -164,7 +164,7 @@ def read_then_gone(background, method):
             raise RuntimeError
     except RuntimeError:
         pass
-    tell(lambda: bool((h.wait() == u).all()))
+    record(lambda: bool((h.wait() == u).all()))
 for background in ("storage", "all", "none"):
     for method in ("extended", "direct"):
         cases[f"gone {background} {method}"] = lambda b=background, m=method: read_then_gone(b, m)
@@ -177,24 +177,24 @@ STARTED = ["write", "close", "sync", "read_begin"]
 
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("matrix"), MATRIX)[0]
+    return case_outcomes(tmp_path_factory.mktemp("matrix"), MATRIX)[0]
 
 
 @pytest.fixture(scope="module")
 def handles(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("handles"), HANDLES)[0]
+    return case_outcomes(tmp_path_factory.mktemp("handles"), HANDLES)[0]
 
 
-def classes(told):
-    """Of each rank the classes of what its calls came to."""
-    return [[name for name, _ in rank] for rank in told]
+def classes(outcomes):
+    """For each rank, the error classes of its calls."""
+    return [[name for name, _ in rank] for rank in outcomes]
 
 
-def check_refused(told):
-    assert classes(told) == [["DisagreementError", "", "", ""]] * 3, told
-    assert len({rank[0][1] for rank in told}) == 1, told
-    assert "m.npy': ranks disagree on the operation: rank 0 is in " in told[0][0][1] and "nothing was done" in told[0][0][1]
-    assert [rank[-1][1] for rank in told] == [True] * 3, told
+def check_refused(outcomes):
+    assert classes(outcomes) == [["DisagreementError", "", "", ""]] * 3, outcomes
+    assert len({rank[0][1] for rank in outcomes}) == 1, outcomes
+    assert "m.npy': ranks disagree on the operation: rank 0 is in " in outcomes[0][0][1] and "nothing was done" in outcomes[0][0][1]
+    assert [rank[-1][1] for rank in outcomes] == [True] * 3, outcomes
 
 
 def test_all_pairs_are_there(matrix):
@@ -216,40 +216,40 @@ def test_a_call_meets_one_of_the_files_own_thread(matrix, one):
 @pytest.mark.parametrize("device, background", [("", "storage"), (SLOW, "storage"), (SLOW, "all")])
 @pytest.mark.parametrize("one", CALLS)
 def test_a_wait_may_meet_any_call(matrix, one, device, background):
-    told = matrix[f"wait | {one}, {background} {device}"]
-    assert classes(told) == [[""] * 4] * 3, told
-    assert [rank[-1][1] for rank in told] == [True] * 3, told
+    outcomes = matrix[f"wait | {one}, {background} {device}"]
+    assert classes(outcomes) == [[""] * 4] * 3, outcomes
+    assert [rank[-1][1] for rank in outcomes] == [True] * 3, outcomes
 
 
 @pytest.mark.parametrize("how", ["storage", "all", "none", "mixed", "read"])
 def test_handles_are_waited_for_in_any_order(handles, how):
-    told = handles["order " + how]
-    assert classes(told) == [[""] * 5] * 3 and all(rank[-1][1] is True for rank in told), told
+    outcomes = handles["order " + how]
+    assert classes(outcomes) == [[""] * 5] * 3 and all(rank[-1][1] is True for rank in outcomes), outcomes
 
 
 def test_a_handle_may_be_dropped_on_one_rank(handles):
-    told = handles["dropped_on_one_rank"]
-    assert classes(told) == [[""] * 5] * 3 and all(rank[-1][1] is True for rank in told), told
+    outcomes = handles["dropped_on_one_rank"]
+    assert classes(outcomes) == [[""] * 5] * 3 and all(rank[-1][1] is True for rank in outcomes), outcomes
 
 
 def test_one_write_more_on_one_rank(handles):
-    told = handles["one_more_on_one_rank"]
-    assert classes(told) == [["", "DisagreementError", "", ""]] * 3, told
-    assert len({rank[1][1] for rank in told}) == 1 and "close" in told[0][1][1]
-    assert all(rank[-1][1] is True for rank in told)
+    outcomes = handles["one_more_on_one_rank"]
+    assert classes(outcomes) == [["", "DisagreementError", "", ""]] * 3, outcomes
+    assert len({rank[1][1] for rank in outcomes}) == 1 and "close" in outcomes[0][1][1]
+    assert all(rank[-1][1] is True for rank in outcomes)
 
 
 def test_ranks_that_differ_after_a_wait(handles):
-    told = handles["another_call_after_the_wait"]
-    assert classes(told) == [["DisagreementError", "", "", ""]] * 2 + [["", "DisagreementError", "", ""]], told
-    assert told[0][0] == told[2][1] and all(rank[-1][1] is True for rank in told), told
+    outcomes = handles["another_call_after_the_wait"]
+    assert classes(outcomes) == [["DisagreementError", "", "", ""]] * 2 + [["", "DisagreementError", "", ""]], outcomes
+    assert outcomes[0][0] == outcomes[2][1] and all(rank[-1][1] is True for rank in outcomes), outcomes
 
 
 @pytest.mark.parametrize("where", ["", "_at_close", "_at_wait", "_of_one_of_two_nodes"])
 def test_an_exception_on_one_rank_ends_the_call_of_the_others(handles, where):
-    told = handles["exception_in_with" + where]
-    assert classes(told) == [["StateError"], ["StateError"], ["RuntimeError"]], told
-    assert told[0] == told[1] and "rank 2 has let go of 'w.npy'" in told[0][0][1]
+    outcomes = handles["exception_in_with" + where]
+    assert classes(outcomes) == [["StateError"], ["StateError"], ["RuntimeError"]], outcomes
+    assert outcomes[0] == outcomes[1] and "rank 2 has abandoned 'w.npy'" in outcomes[0][0][1]
 
 
 def test_calls_after_close(handles):
@@ -260,6 +260,6 @@ def test_calls_after_close(handles):
     ("storage", "extended"), ("storage", "direct"), ("all", "extended"), ("all", "direct"),
     ("none", "extended"), ("none", "direct")])
 def test_reads_of_a_file_that_was_left_by_an_exception(handles, background, method):
-    told = handles[f"gone {background} {method}"]
-    assert len(set(map(tuple, classes(told)))) == 1, told
-    assert told[0][0][0] == "StateError" or [rank[0] for rank in told] == [["", True]] * 3, told
+    outcomes = handles[f"gone {background} {method}"]
+    assert len(set(map(tuple, classes(outcomes)))) == 1, outcomes
+    assert outcomes[0][0][0] == "StateError" or [rank[0] for rank in outcomes] == [["", True]] * 3, outcomes

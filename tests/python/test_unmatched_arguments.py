@@ -1,10 +1,10 @@
-"""What one rank passes and another does not, and what cannot be opened: the same error on every rank."""
+"""Arguments that differ between ranks, and files that cannot be opened: the same error on every rank."""
 
 import os
 
 import pytest
 
-from conftest import run_ranks, tell_cases
+from conftest import run_ranks, case_outcomes
 from scripts import CASES
 
 pytestmark = pytest.mark.ranks
@@ -13,9 +13,9 @@ DIFFERENT = CASES + """
 def make(name="s.npy", **how):
     return ps.open(name, **{"mode": "w", "shape": (4, 4), "dtype": "f8", "comm": comm, **how})
 def opens(name, /, **by_last):  # the last rank passes other values
-    cases[name] = lambda: tell(lambda: make(**(by_last if last else {})))
+    cases[name] = lambda: record(lambda: make(**(by_last if last else {})))
 def same_everywhere(name, /, **how):
-    cases[name] = lambda: tell(lambda: make(**how))
+    cases[name] = lambda: record(lambda: make(**how))
 surrogate = "\\udc80"
 opens("order", order="F")
 opens("order or none", order="C")
@@ -43,28 +43,28 @@ def symlink_loop():
         os.symlink("la.npy", "lb.npy")
         os.symlink("lb.npy", "la.npy")
     comm.Barrier()
-    tell(lambda: make("la.npy"))
+    record(lambda: make("la.npy"))
 def fifo(mode):
     if rank == 0:
         os.mkfifo("fifo" + mode)
     comm.Barrier()
-    tell(lambda: make("fifo" + mode, mode=mode))
+    record(lambda: make("fifo" + mode, mode=mode))
 for mode in ("r", "r+", "w"):
     cases["fifo " + mode] = lambda mode=mode: fifo(mode)
 @case
 def intercomm():
     half = comm.Split(rank % 2, rank)
-    tell(lambda: make(comm=half.Create_intercomm(0, comm, 1 - rank % 2, 7)))
+    record(lambda: make(comm=half.Create_intercomm(0, comm, 1 - rank % 2, 7)))
 @case
 def long_paths():
     long = "/".join(["a" + "\\u00e9" * 100] * 6)
-    tell(lambda: make(long + "/x.npy", mode="r"))
-    tell(lambda: make(long + ("/y.npy" if last else "/x.npy"), mode="r"))
-    tell(lambda: make("/".join(["\\u00e9" * 100] * 6) + ("/y.npy" if last else "/x.npy"), mode="r"))
+    record(lambda: make(long + "/x.npy", mode="r"))
+    record(lambda: make(long + ("/y.npy" if last else "/x.npy"), mode="r"))
+    record(lambda: make("/".join(["\\u00e9" * 100] * 6) + ("/y.npy" if last else "/x.npy"), mode="r"))
 @case
 def no_file_was_made():
     comm.Barrier()
-    tell(lambda: " ".join(sorted(name for name in os.listdir() if name.endswith("npy"))))
+    record(lambda: " ".join(sorted(name for name in os.listdir() if name.endswith("npy"))))
 names = [os.fsencode("a") + b"\\xff\\xfe.npy", b"\\xc3.raw", "\\udcff\\u00e9.npy", "\\u00e9" * 100 + ".npy"]
 @case
 def names_that_are_no_utf8():
@@ -76,16 +76,16 @@ def names_that_are_no_utf8():
         def read():
             with make(name, mode="r") as f:
                 return bool((f.read(d) == rank + 1).all())
-        tell(read)
-        tell(lambda: os.path.exists(os.fsencode(name)))
+        record(read)
+        record(lambda: os.path.exists(os.fsencode(name)))
 def calls(name, own_call, settings={}):  # of an open file; it works afterwards
     def run():
         f = opened("c.npy", **settings)
         u, d = own(f)
-        tell(lambda: own_call(f, u, d))
-        tell(lambda: f.write(u, d))
-        tell(f.close)
-        tell(lambda: is_right("c.npy"))
+        record(lambda: own_call(f, u, d))
+        record(lambda: f.write(u, d))
+        record(f.close)
+        record(lambda: is_right("c.npy"))
     cases["call: " + name] = run
 calls("truncate to text", lambda f, u, d: f.truncate("abc" if last else 2000))
 calls("truncate to too much", lambda f, u, d: f.truncate(2**63 if last else 2000))
@@ -129,21 +129,21 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def different(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("different"), DIFFERENT)[0]
+    return case_outcomes(tmp_path_factory.mktemp("different"), DIFFERENT)[0]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_open_that_fails(different, name):
-    told = different[name]
-    assert [rank[0][0] for rank in told] == [EXPECTED[name]] * 3, told
-    assert len({rank[0][1] for rank in told}) == 1 or name == "intercomm", told
+    outcomes = different[name]
+    assert [rank[0][0] for rank in outcomes] == [EXPECTED[name]] * 3, outcomes
+    assert len({rank[0][1] for rank in outcomes}) == 1 or name == "intercomm", outcomes
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_fails_leaves_a_file_that_works(different, name):
-    told = different["call: " + name]
-    assert [[kind for kind, _ in rank] for rank in told] == [[CALLS[name], "", "", ""]] * 3, told
-    assert len({rank[0][1] for rank in told}) == 1 and [rank[-1][1] for rank in told] == [True] * 3, told
+    outcomes = different["call: " + name]
+    assert [[kind for kind, _ in rank] for rank in outcomes] == [[CALLS[name], "", "", ""]] * 3, outcomes
+    assert len({rank[0][1] for rank in outcomes}) == 1 and [rank[-1][1] for rank in outcomes] == [True] * 3, outcomes
 
 
 def test_opens_that_fail_make_no_file(different):
@@ -151,11 +151,11 @@ def test_opens_that_fail_make_no_file(different):
 
 
 def test_words_about_long_paths_are_whole(different):
-    told = different["long_paths"]
-    assert told[0] == told[1] == told[2]
-    assert [kind for kind, _ in told[0]] == ["FileNotFoundError", "DisagreementError", "DisagreementError"]
-    assert "a" + "é" * 100 + "/x.npy" in told[0][0][1]
-    for _, words in told[0][1:]:
+    outcomes = different["long_paths"]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert [kind for kind, _ in outcomes[0]] == ["FileNotFoundError", "DisagreementError", "DisagreementError"]
+    assert "a" + "é" * 100 + "/x.npy" in outcomes[0][0][1]
+    for _, words in outcomes[0][1:]:
         assert "/x.npy" in words and "/y.npy" in words and "\\x" not in words
 
 
@@ -172,9 +172,9 @@ def in_folders(old):
     if old:
         np.save("f.npy", np.full((12, 12), 7.0))
     for mode in ("w", "r+", "r"):
-        tell(lambda: opened("f.npy", mode))
-    tell(lambda: " ".join(sorted(os.listdir())))
-    tell(lambda: bool((np.load("f.npy") == 7).all()) if old else True)
+        record(lambda: opened("f.npy", mode))
+    record(lambda: " ".join(sorted(os.listdir())))
+    record(lambda: bool((np.load("f.npy") == 7).all()) if old else True)
     os.chdir("..")
     comm.Barrier()
 cases["with old files"] = lambda: in_folders("old")
@@ -189,21 +189,21 @@ def links_to_one_file():
             u, d = own(f)
             f.write(u, d)
         return is_right("f.npy")
-    tell(write)
+    record(write)
     os.chdir("..")
 """
 
 
 def test_ranks_in_different_folders(tmp_path):
-    told, _ = tell_cases(tmp_path, FOLDERS)
+    outcomes, _ = case_outcomes(tmp_path, FOLDERS)
     for name, found in (("with old files", "f.npy"), ("without", "")):
-        ranks = told[name]
+        ranks = outcomes[name]
         kinds = [[kind for kind, _ in rank] for rank in ranks]
         first_missing = "DisagreementError" if found else "FileNotFoundError"
         assert kinds == [["DisagreementError", first_missing, first_missing, "", ""]] * 3, ranks
         assert len({str(rank[:3]) for rank in ranks}) == 1, ranks
         assert [rank[3][1] for rank in ranks] == [found] * 3 and all(rank[4][1] for rank in ranks), ranks
-    assert told["links_to_one_file"] == [[["", True]]] * 3
+    assert outcomes["links_to_one_file"] == [[["", True]]] * 3
 
 
 # ---- rights
@@ -217,11 +217,11 @@ def locked(who):
     if rank in who:
         os.seteuid(65534)
     for name in ("old.npy", "new.npy"):
-        tell(lambda: opened("locked/" + name))
+        record(lambda: opened("locked/" + name))
     os.seteuid(0)
     comm.Barrier()
-    tell(lambda: " ".join(os.listdir("locked")))
-    tell(lambda: bool((np.load("locked/old.npy") == 7).all()))
+    record(lambda: " ".join(os.listdir("locked")))
+    record(lambda: bool((np.load("locked/old.npy") == 7).all()))
 for who in ((0, 1, 2), (0,), (2,), (0, 1)):
     cases[str(who)] = lambda who=who: locked(who)
 """
@@ -229,9 +229,9 @@ for who in ((0, 1, 2), (0,), (2,), (0, 1)):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take a right away from ranks")
 def test_ranks_that_may_not_search_the_folder(tmp_path):
-    told, _ = tell_cases(tmp_path, RIGHTS)
-    assert len(told) == 4
-    for name, ranks in told.items():
+    outcomes, _ = case_outcomes(tmp_path, RIGHTS)
+    assert len(outcomes) == 4
+    for name, ranks in outcomes.items():
         assert ranks[0] == ranks[1] == ranks[2], ranks
         assert [kind for kind, _ in ranks[0]] == ["PermissionError", "PermissionError", "", ""], (name, ranks)
         assert "Permission denied" in ranks[0][0][1] and "check the permissions" in ranks[0][0][1]

@@ -1,4 +1,4 @@
-"""Programs that end without a close: what they have written is in the file, or they say that it is lost."""
+"""Programs that end without a close: their data is in the file, or they report that it is lost."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Zarr arrays of one process: zarr-python reads what Penstock writes, and the other way round."""
+"""Zarr arrays on one process: zarr-python reads what Penstock writes, and the other way round."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def in_numpy(section):
 
 
 def asked(section):
-    """Several lists together mean pairs, but for numpy.ix_."""
+    """Several lists together mean pairs, except with numpy.ix_."""
     return section if sum(not isinstance(s, slice) for s in section) < 2 else in_numpy(section)
 
 

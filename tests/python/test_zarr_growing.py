@@ -1,4 +1,4 @@
-"""Zarr arrays that grow, lie in groups, and change their attributes; and what other programs read of them."""
+"""Growing Zarr arrays, groups and attributes; and what other programs read."""
 
 import json
 

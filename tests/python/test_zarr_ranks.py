@@ -1,10 +1,10 @@
-"""Zarr arrays of several ranks: chunks that ranks share keep the bytes of all of them."""
+"""Zarr arrays on several ranks: shared chunks keep the bytes of all ranks."""
 
 import json
 
 import pytest
 
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES, HEAD
 
 pytestmark = pytest.mark.ranks
@@ -106,21 +106,21 @@ def test_no_rank_loses_the_others_bytes_of_a_chunk(mpirun, ranks):
     assert "whole" in mpirun(SHARED, ranks)
 
 
-# What is wrong is told to all ranks alike, and the array is as it was.
+# All ranks get the same error, and the array is unchanged.
 FAULTS = CASES + """
 def made(name, **settings):
     settings = {"chunks": 3, "compressors": "zstd", **settings}
     return opened(name, **settings)
 @case
 def other_chunks():
-    tell(lambda: made("a.zarr", chunks=3 if last else 4))
-    told.append(["", os.path.exists("a.zarr")])
+    record(lambda: made("a.zarr", chunks=3 if last else 4))
+    outcomes.append(["", os.path.exists("a.zarr")])
 @case
 def other_attributes():
-    tell(lambda: made("b.zarr", attributes={"rank": rank}))
+    record(lambda: made("b.zarr", attributes={"rank": rank}))
 @case
 def other_codec_at_the_last():
-    tell(lambda: made("c.zarr", compressors="lzma" if last else "zstd"))
+    record(lambda: made("c.zarr", compressors="lzma" if last else "zstd"))
 @case
 def damaged():
     f = made("d.zarr")
@@ -131,41 +131,41 @@ def damaged():
         open("d.zarr/c/3/3", "wb").write(b"no frame")
     comm.Barrier()
     f = ps.open("d.zarr", "r+", comm=comm)
-    tell(lambda: f.read(...))
-    tell(lambda: f.write(np.zeros((2, 2)), (slice(9, 11), slice(9, 11)), active_buffer_size=0))
+    record(lambda: f.read(...))
+    record(lambda: f.write(np.zeros((2, 2)), (slice(9, 11), slice(9, 11)), active_buffer_size=0))
     f.write(np.ones((12, 12)) if last else None, ... if last else None)
-    tell(lambda: float(f.read(...).sum()) == 144.0)
+    record(lambda: float(f.read(...).sum()) == 144.0)
     f.close()
 @case
 def no_folder():
-    tell(lambda: made("nowhere/e.zarr"))
+    record(lambda: made("nowhere/e.zarr"))
 @case
 def failing_device():
     f = made("f.zarr", hints={"device": "fault:write@*=ENOSPC", "active_buffer_size": 0})
-    tell(lambda: f.write(*own(f)))
-    tell(f.close)
+    record(lambda: f.write(*own(f)))
+    record(f.close)
 """
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    return tell_cases(tmp_path_factory.mktemp("zarr"), FAULTS)[0]
+def outcomes(tmp_path_factory):
+    return case_outcomes(tmp_path_factory.mktemp("zarr"), FAULTS)[0]
 
 
 @pytest.mark.parametrize("case, call, kind, words", [
     ("other_chunks", 0, "DisagreementError", "chunks"), ("other_attributes", 0, "DisagreementError", "attributes"),
     ("other_codec_at_the_last", 0, "ArgumentError", "'lzma' is not one of"), ("damaged", 0, "FormatError", "c/3/3"),
     ("damaged", 1, "FormatError", "c/3/3"), ("no_folder", 0, "FileNotFoundError", "nowhere/e.zarr")])
-def test_all_ranks_are_told_alike(told, case, call, kind, words):
-    ranks = [rank[call] for rank in told[case]]
+def test_all_ranks_are_told_alike(outcomes, case, call, kind, words):
+    ranks = [rank[call] for rank in outcomes[case]]
     assert all(name == kind and words in text for name, text in ranks), ranks
     assert len({text for _, text in ranks}) == 1
 
 
-def test_what_was_wrong_leaves_the_array_as_it_was(told):
-    assert all(rank[1] == ["", False] for rank in told["other_chunks"])
-    assert all(rank[2] == ["", True] for rank in told["damaged"])
+def test_what_was_wrong_leaves_the_array_as_it_was(outcomes):
+    assert all(rank[1] == ["", False] for rank in outcomes["other_chunks"])
+    assert all(rank[2] == ["", True] for rank in outcomes["damaged"])
 
 
-def test_a_failing_device(told):
-    assert all(rank[0][0] == "StorageError" and "f.zarr" in rank[0][1] for rank in told["failing_device"]), json.dumps(told["failing_device"])
+def test_a_failing_device(outcomes):
+    assert all(rank[0][0] == "StorageError" and "f.zarr" in rank[0][1] for rank in outcomes["failing_device"]), json.dumps(outcomes["failing_device"])

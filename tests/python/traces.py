@@ -1,4 +1,4 @@
-"""Traces made up for tests: files as src/trace writes them, with the records that a test wants."""
+"""Generated traces: files as src/trace writes them, with the records that a test needs."""
 
 from pathlib import Path
 

@@ -32,8 +32,8 @@ def run(*command, folder, env, expect=0, timeout=1200):
     return done.stdout
 
 
-def tell(tree):
-    """What the environment of the tree says of itself: it works."""
+def probe(tree):
+    """The output of the tree's environment, which shows that it works."""
     script = "import sys, numpy, mpi4py, rich; print(sys.prefix)"
     return run(tree / ".venv/bin/python", "-c", script, folder="/", env=environment()).strip()
 
@@ -61,7 +61,7 @@ def tree(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    """Somebody's virtual environment, with an mpicc that must not be used."""
+    """Another virtual environment, with an mpicc that must not be used."""
     folder = tmp_path_factory.mktemp("foreign") / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", folder, folder="/", env=environment())
     broken_mpicc(folder / "bin")
@@ -77,14 +77,14 @@ def broken_mpicc(folder):
 
 @pytest.fixture(scope="module")
 def prepared(tree, foreign):
-    """What the first `make setup` said, in a shell with an active environment."""
+    """The output of the first `make setup`, in a shell with an active environment."""
     return run("make", "setup", folder=tree, env=environment(foreign / "bin", VIRTUAL_ENV=str(foreign)))
 
 
 def test_an_active_environment_is_left_alone(tree, foreign, prepared):
     assert "ready:" in prepared and str(foreign) not in (tree / "build/default/env.sh").read_text()
     assert "the foreign mpicc was called" not in (tree / "build/default/setup.log").read_text()
-    assert tell(tree) == str(tree / ".venv")
+    assert probe(tree) == str(tree / ".venv")
     assert not (foreign / "lib/libmpi.so.12").exists() and not list(foreign.glob("lib/python*/site-packages/mpi4py"))
 
 
@@ -125,7 +125,7 @@ def test_packages_that_cannot_be_had_leave_the_environment_that_there_was(tree, 
     said = run("make", "setup", folder=tree, expect=1, env=environment(
         PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_NO_CACHE_DIR="1"))
     assert "setup: this failed:" in said and "pip install" in said
-    assert tell(tree) == str(tree / ".venv")
+    assert probe(tree) == str(tree / ".venv")
     undo()
     assert run("make", "setup", folder=tree, env=environment()) == ""
 
@@ -146,7 +146,7 @@ def test_an_interrupted_setup_leaves_the_environment_that_there_was(tree, prepar
     assert process.wait(timeout=60) != 0
     undo()
     assert run("make", "setup", folder=tree, env=environment()) == ""
-    assert tell(tree) == str(tree / ".venv")
+    assert probe(tree) == str(tree / ".venv")
 
 
 def test_make_demo_and_then_the_package_and_the_command_in_any_folder(tree, foreign, prepared, tmp_path):
@@ -154,8 +154,8 @@ def test_make_demo_and_then_the_package_and_the_command_in_any_folder(tree, fore
     said = run("make", "demo", "ARGS=--size 16 --steps 2 --snapshots 1", folder=tree, env=active)
     assert "byte-identical" in said
     python, command = tree / ".venv/bin/python", tree / ".venv/bin/penstock"
-    told = run(python, "-c", "import penstock; print(penstock.__file__)", folder=tmp_path, env=environment())
-    assert told.startswith(str(tree / "build/default/python"))
+    result = run(python, "-c", "import penstock; print(penstock.__file__)", folder=tmp_path, env=environment())
+    assert result.startswith(str(tree / "build/default/python"))
     assert "penstock " in run(command, "--version", folder=tmp_path, env=environment())
     run(command, "demo", "--ranks", "2", "--size", "16", "--steps", "2", "--snapshots", "1", folder=tmp_path,
         env=environment())

@@ -1,4 +1,4 @@
-// A counting adapter that owns the storage it stands before.
+// A counting adapter that owns the storage behind it.
 #pragma once
 
 #include <memory>

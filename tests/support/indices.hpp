@@ -1,4 +1,4 @@
-// What an index list or a range selects, listed.
+// The indices in an index list or a range.
 #pragma once
 
 #include <algorithm>

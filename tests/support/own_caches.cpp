@@ -129,7 +129,7 @@ class Host final : public Storage {
   bool past_ = false;
   std::int64_t size_ = server_->size();
   std::map<std::int64_t, Page> pages_;
-  std::vector<std::pair<std::int64_t, std::vector<std::byte>>> answered_;  // not yet sent
+  std::vector<std::pair<std::int64_t, std::vector<std::byte>>> answered_;  // dirty data
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A file that several hosts have, each with a page cache of its own, as clients of a network file
-// system have: what a host has in its cache stays as it is until it is forgotten, and what it has
-// written goes to the server in whole pages, when it is synced or forgotten.
+// A file shared by several hosts, each with a page cache of its own, like clients of a network file
+// system: what a host has cached stays until it is dropped, and what it has written goes to the
+// server in whole pages, when it is synced or dropped.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace penstock::test {
 
-/// What an access past the cache may be. With `early` a write is answered before the server has it,
-/// which it gets when the host asks it for something.
+/// How accesses past the cache work. With `early` a write returns before the server has it, which
+/// gets it at the host's next request.
 enum class PastCacheAccess { any, aligned, none, early };
 
 struct OwnCache {
@@ -18,7 +18,7 @@ struct OwnCache {
   PastCacheAccess past = PastCacheAccess::any;
 };
 
-/// One host's view of what `server` has. Locks are had, and exclude nobody.
+/// One host's view of the file on `server`. Locks are granted, and exclude nobody.
 std::unique_ptr<Storage> with_own_cache(std::shared_ptr<Storage> server, const OwnCache& cache);
 
 }  // namespace penstock::test

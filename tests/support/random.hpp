@@ -1,4 +1,4 @@
-// Random choices, the same everywhere for the same seed.
+// Random choices, reproducible from a seed on every machine.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Random nests and file patterns, and the list of bytes that each stands for.
+// Random nests and file patterns, each with the list of its bytes.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace penstock::test {
 
-/// Where the bytes are, in the order of the stream.
+/// The places of the bytes, in stream order.
 using Places = std::vector<std::int64_t>;
 
 inline Places places_of(const Nest& nest, std::int64_t begin, std::int64_t end) {
@@ -81,7 +81,7 @@ inline Drawn draw_ascending(Random& r, int depth) {
   return drawn;
 }
 
-/// `size` bytes of memory in any order, each once; gaps; `gap` bytes at most between runs.
+/// `size` bytes of memory in any order, each once; gaps of at most `gap` bytes between runs.
 inline Drawn draw_memory(Random& r, std::int64_t size) {
   Drawn drawn;
   std::vector<Nest> parts;
@@ -104,11 +104,10 @@ inline Drawn draw_memory(Random& r, std::int64_t size) {
   return drawn;
 }
 
-/// Patterns of one call: for each rank some.
+/// Patterns of one call: some for each rank.
 using RankPatterns = std::vector<std::vector<Drawn>>;
 
-/// Within the first `bytes` of a file: a nest somewhere, or a part of its tiles, as a view of the
-/// file has them.
+/// Within the first `bytes` of a file: a nest somewhere, or a part of its tiles, as in a file view.
 inline Drawn draw_pattern(Random& r, std::int64_t bytes) {
   FilePattern pattern(draw_ascending(r, 4).nest);
   if (!pattern.empty() && r.chance(50)) {
@@ -120,7 +119,7 @@ inline Drawn draw_pattern(Random& r, std::int64_t bytes) {
   return {pattern.nest(), places_of(pattern.nest(), 0, pattern.size())};
 }
 
-/// Ranks may want the same bytes; now and then all want the same.
+/// Ranks may want the same bytes; sometimes all want the same.
 inline RankPatterns draw_patterns(Random& r, std::int64_t bytes, int ranks) {
   RankPatterns patterns(static_cast<std::size_t>(ranks));
   const bool alike = r.chance(15);
@@ -132,7 +131,7 @@ inline RankPatterns draw_patterns(Random& r, std::int64_t bytes, int ranks) {
   return patterns;
 }
 
-/// No byte is two ranks'. The file is cut into blocks, which the ranks have in turn, or one each; a
+/// Disjoint patterns. The file is cut into blocks, which the ranks have in turn, or one each; a
 /// rank's pattern is the same in all of its blocks.
 inline RankPatterns draw_patterns_apart(Random& r, std::int64_t bytes, int ranks) {
   RankPatterns patterns(static_cast<std::size_t>(ranks));

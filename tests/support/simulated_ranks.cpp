@@ -126,8 +126,8 @@ class LocalTransport final : public Transport {
   static bool is_complete(const Pending& pending) {
     return pending.parts.empty() && (!pending.taken || *pending.taken);
   }
-  /// Messages of one rank and tag go to receives in the order in which these began, also where one
-  /// arrives while they are gone through.
+  /// Messages of one rank and tag match receives in the order in which these began, even if one
+  /// arrives during the search.
   void receive_what_is_here() {
     std::set<std::pair<int, int>> without;
     const auto receive = [&](const Part& part) {
@@ -155,7 +155,7 @@ class LocalTransport final : public Transport {
   std::uintptr_t last_ = 0;
 };
 
-/// One storage, several owners.
+/// One storage with several owners.
 class View final : public Storage {
  public:
   explicit View(std::shared_ptr<Storage> shared) : shared_(std::move(shared)) {}
@@ -221,11 +221,11 @@ SimulatedRanks::SimulatedRanks(const Layout& layout, const MakeStorage& storage,
   const Machine machine{layout.ranks,   layout.nodes(), layout.nodes(), true, 0,
                         !teams.empty(), false};
   for (int rank = 0; rank < layout.ranks; ++rank) {
-    auto lane = std::make_unique<Lane>();
-    lane->writers = layout.nodes();
-    if (!teams.empty()) lane->team = std::move(teams[static_cast<std::size_t>(rank)]);
-    Endpoint& endpoint = *lane;
-    auto made = std::make_unique<Rank>(Communicator(rank, layout.ranks, std::move(lane)));
+    auto file_endpoint = std::make_unique<FileEndpoint>();
+    file_endpoint->writers = layout.nodes();
+    if (!teams.empty()) file_endpoint->team = std::move(teams[static_cast<std::size_t>(rank)]);
+    Endpoint& endpoint = *file_endpoint;
+    auto made = std::make_unique<Rank>(Communicator(rank, layout.ranks, std::move(file_endpoint)));
     endpoint.transport = std::make_unique<LocalTransport>(queues_, rank, made->sent);
     made->storage = storage(rank);
     auto buffered = made->background.file({1, static_cast<std::uint64_t>(rank)}, {}, "simulated",
@@ -260,8 +260,8 @@ std::shared_ptr<Operation> SimulatedRanks::begin(int rank, Access access, const 
   return mine.operations.back();
 }
 
-/// False: nothing has moved.
-bool SimulatedRanks::go_on(Rank& rank) {
+/// False: nothing has progressed.
+bool SimulatedRanks::resume(Rank& rank) {
   bool moved = false;
   for (const auto& operation : rank.operations) {
     if (operation->has_ended()) continue;
@@ -279,12 +279,12 @@ bool SimulatedRanks::run(Random& random, const std::function<bool()>& over) {
   const auto last = static_cast<std::int64_t>(ranks_.size()) - 1;
   Clock::time_point moved = Clock::now();
   for (int idle = 0; !over();) {
-    if (go_on(*ranks_[static_cast<std::size_t>(random.in(0, last))])) {
+    if (resume(*ranks_[static_cast<std::size_t>(random.in(0, last))])) {
       moved = Clock::now();
       idle = 0;
     } else if (++idle > 64 * (last + 1)) {
       if (Clock::now() - moved > std::chrono::seconds(5)) return false;
-      std::this_thread::yield();  // I/O threads may have something to do
+      std::this_thread::yield();  // for I/O threads
     }
   }
   return true;
@@ -297,7 +297,7 @@ bool SimulatedRanks::run() {
     left = false;
     bool any = false;
     for (const auto& rank : ranks_) {
-      any = go_on(*rank) || any;
+      any = resume(*rank) || any;
       left = left || !rank->operations.empty();
     }
     if (any) moved = Clock::now();
@@ -310,8 +310,8 @@ void SimulatedRanks::run_in_threads() {
   std::vector<std::thread> threads;
   for (const auto& rank : ranks_)
     threads.emplace_back([this, &mine = *rank] {
-      drive_until(mine.comm.bell(), /*crowded=*/true, [&] {
-        const bool moved = go_on(mine);
+      drive_until(mine.comm.event(), /*crowded=*/true, [&] {
+        const bool moved = resume(mine);
         return Progress{mine.operations.empty(), moved, Expect::messages};
       });
     });

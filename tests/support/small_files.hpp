@@ -1,4 +1,4 @@
-// For a while, files of this process, and memory that is one (memfd), may not become large.
+// Temporarily limits the size of this process's files, and of memory that is one (memfd).
 #pragma once
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// The memory by itself. The same program runs under a thread sanitizer.
+// The active buffer's memory. The same program runs under a thread sanitizer.
 #include "background/active_buffer.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(ActiveBuffer, WaitsForRoomAsLongAsAUnitMayMakeSome) {
   });
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(taken);
-  first.release();  // before its unit ends, and the other has not even begun
+  first.release();  // before its unit ends, and the other has not begun
   taker.join();
   EXPECT_EQ(buffer.peak(), 8 * MiB);
   buffer.unit_ended();
@@ -81,7 +81,7 @@ TEST(ActiveBuffer, WaitsForRoomAsLongAsAUnitMayMakeSome) {
 
 TEST(ActiveBuffer, WhoWaitsPassesWithTheLastUnitOfAnyQueue) {
   ActiveBuffer buffer;
-  const Memory kept = buffer.take(8 * KiB, 8 * KiB);  // no unit's: nobody gives it back
+  const Memory kept = buffer.take(8 * KiB, 8 * KiB);  // not part of a unit: never returned
   buffer.unit_queued();
   std::jthread ender([&] {
     std::this_thread::sleep_for(20ms);

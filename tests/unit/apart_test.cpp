@@ -1,4 +1,4 @@
-// Whether patterns share a byte, against the bytes themselves.
+// Whether patterns share a byte, compared with the bytes themselves.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -36,7 +36,7 @@ TEST_P(RandomApart, IsTrueOfPatternsWithoutACommonByte) {
   EXPECT_EQ(apart(patterns), std::ssize(bytes) == count ? Apart::yes : Apart::no);
 }
 
-/// Columns of a square of 4-byte elements, dealt in turn.
+/// Columns of a square of 4-byte elements, distributed in turn.
 std::vector<FilePattern> dealt(std::int64_t ranks, std::int64_t edge, std::int64_t longer = 0) {
   std::vector<FilePattern> patterns;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -68,7 +68,7 @@ TEST(Apart, TheLastOfARowMayMeetTheFirstOfAnother) {
 }
 
 TEST(Apart, GivesUpInTime) {
-  // No common step: nothing but looking at all of them tells.
+  // No common step: all children have to be compared.
   std::vector<std::int64_t> odd, even, lengths(100000, 1);
   for (std::int64_t i = 0; i < 100000; ++i) {
     odd.push_back(i * 20 + i % 3 * 2 + 1);

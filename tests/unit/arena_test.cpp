@@ -1,5 +1,5 @@
-// The addresses of the active buffer: what is in use is nobody else's, and what is given back is
-// used again, all of it.
+// The addresses of the active buffer: ranges in use do not overlap, and all of what is returned is
+// reused.
 #include "background/arena.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct RandomArena : testing::TestWithParam<unsigned> {
   std::int64_t end() const {
     return in_use.empty() ? 0 : in_use.rbegin()->first + with_padding(in_use.rbegin()->second);
   }
-  /// Where a free range is long enough, it has to be found: the lowest.
+  /// If a free range is long enough, the lowest one has to be found.
   std::int64_t lowest_for(std::int64_t bytes) const {
     const std::int64_t whole = with_padding(bytes), unit = whole < page ? 64 : page;
     std::int64_t at = 0;
@@ -62,7 +62,7 @@ TEST_P(RandomArena, GivesTheLowestFreeRange) {
     if (r.chance(5)) arena.trim(end());
   }
   while (!in_use.empty()) give(0);
-  take(64 * page);  // in one piece, from the beginning on
+  take(64 * page);  // as one piece, from the beginning
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomArena, testing::Range(1u, 21u));

@@ -1,4 +1,3 @@
-// What tests of the background hold up I/O threads with.
 #pragma once
 
 #include <condition_variable>

@@ -42,7 +42,7 @@ struct BackgroundIoTest : testing::Test {
   File open(const QueueKey& key) {
     return background.file({key.device, ++files}, key, "file", "this process");
   }
-  /// A unit that has memory.
+  /// Submits a unit that has memory.
   IoTicket submit(BufferedFile& file, std::int64_t bytes, std::function<void()> work) {
     auto memory = std::make_shared<ActiveBuffer::Memory>(background.memory().take(bytes, 64 * MiB));
     return file.submit(unit_of([memory, work = std::move(work)] { work(); }));
@@ -50,18 +50,19 @@ struct BackgroundIoTest : testing::Test {
 };
 
 /// Whether a unit of `file` is carried out; waits for a while.
-bool goes_on(BufferedFile& file) {
+bool progresses(BufferedFile& file) {
   const IoTicket ticket = file.submit(unit_of([] {}));
   for (int i = 0; i < 500 && !file.is_done(ticket); ++i) std::this_thread::sleep_for(10ms);
   return file.is_done(ticket);
 }
 
-/// A file that is open twice here is one; what other processes have pending there is seen by both.
+/// A file opened twice in this process has one record; both handles see what other processes have
+/// pending.
 TEST_F(BackgroundIoTest, WhatOthersHavePendingIsSeenByEveryHandle) {
   const File common = background.file({9, 9}, disk, "file", "this process");
   const File own = background.file({9, 9}, disk, "file", "this process");
   const File another = open(disk);
-  SharedExtent hull{};  // of another process, which the common handle knows
+  SharedExtent hull{};  // of another process, which only one handle knows
   common->watch({&hull, 1, 4711});
   EXPECT_FALSE(own->is_pending_elsewhere({0, 100}));
   hull.include({40, 60});
@@ -80,7 +81,7 @@ TEST_F(BackgroundIoTest, ASlowDeviceDoesNotStallTheOthers) {
   const File slow = open(disk), quick = open(other_disk);
   Gate gate;
   for (int i = 0; i < 3; ++i) slow->submit(unit_of([&] { gate.pass(); }));
-  EXPECT_TRUE(goes_on(*quick));
+  EXPECT_TRUE(progresses(*quick));
   EXPECT_EQ(slow->pending().size(), 3u);
   gate.open();
   slow->drain();
@@ -152,10 +153,10 @@ TEST_F(BackgroundIoTest, WritersThatCopyThrottleThePageCacheAlone) {
   {
     const BackgroundIo::Throttle copying(background);
     const IoTicket ticket = cached->submit(unit_of([] {}));
-    EXPECT_TRUE(goes_on(*direct));
+    EXPECT_TRUE(progresses(*direct));
     EXPECT_FALSE(cached->is_done(ticket));
   }
-  EXPECT_TRUE(goes_on(*cached));
+  EXPECT_TRUE(progresses(*cached));
   for (const File& file : {cached, direct}) file->mark_synced();
 }
 
@@ -212,16 +213,16 @@ TEST_F(BackgroundIoTest, FinishWritesAllOfAllQueuesAndTellsWhatNobodyAskedFor) {
   closed->mark_synced();
   testing::internal::CaptureStderr();
   background.finish();
-  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(written, 2);
-  EXPECT_NE(told.find("LOST DATA: writing 'file'"), std::string::npos) << told;
-  const std::size_t never = told.find("'file' was never closed");
-  EXPECT_NE(never, std::string::npos) << told;
-  EXPECT_EQ(told.find("was never closed", never + 10), std::string::npos) << told;
+  EXPECT_NE(text.find("LOST DATA: writing 'file'"), std::string::npos) << text;
+  const std::size_t never = text.find("'file' was never closed");
+  EXPECT_NE(never, std::string::npos) << text;
+  EXPECT_EQ(text.find("was never closed", never + 10), std::string::npos) << text;
   testing::internal::CaptureStderr();
   background.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_TRUE(goes_on(*left));
+  EXPECT_TRUE(progresses(*left));
   left->mark_synced();
 }
 
@@ -251,7 +252,7 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
   Gate gate;
   submit(*slow, 4 * KiB, [&] { gate.pass(); });
   submit(*slow, 4 * KiB, [] {});
-  EXPECT_TRUE(goes_on(*quick));
+  EXPECT_TRUE(progresses(*quick));
   const auto calls = background.queue_of_calls();
   const IoTicket parents = calls->submit(unit_of([&] { gate.pass(); }, 1, {}));
   background.lock_for_fork();
@@ -261,7 +262,7 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
     const bool empty = slow->pending().empty() && background.memory().in_use() == 0 &&
                        background.memory().nothing_queued() && calls->is_done(parents);
     calls->wait(calls->submit(unit_of([] {}, 1, {})));
-    ::_exit(empty && goes_on(*slow) && goes_on(*quick) ? 0 : 1);
+    ::_exit(empty && progresses(*slow) && progresses(*quick) ? 0 : 1);
   }
   background.unlock_after_fork();
   int status = -1;
@@ -276,8 +277,8 @@ TEST_F(BackgroundIoTest, AForkedChildHasNothingQueuedAndCanGoOn) {
 }
 #endif
 
-/// Several writers of several devices, random sizes, random budgets: every byte arrives, memory
-/// stays within the largest budget and a unit.
+/// Several writers of several devices, random sizes and budgets: every byte arrives, and memory
+/// stays within the largest budget plus a unit.
 TEST_F(BackgroundIoTest, StressWithRandomSizesAndBudgets) {
   constexpr std::size_t writers = 3;
   constexpr int units = 400;
@@ -290,7 +291,7 @@ TEST_F(BackgroundIoTest, StressWithRandomSizesAndBudgets) {
       std::mt19937 random(static_cast<unsigned>(w) + 7);
       File mine;
       for (int i = 0; i < units; ++i) {
-        // Closed and opened again now and then, on a device that the others use, too.
+        // Reopened now and then, on a device that the others use, too.
         if (i % 100 == 0) mine.reset();
         if (!mine)
           mine = background.file({2, w}, {random() % 2, 0, random() % 2 == 0}, "f", "this process");

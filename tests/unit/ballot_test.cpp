@@ -10,7 +10,7 @@ using namespace penstock;
 
 namespace {
 
-/// What ranks 0, 1, ... bring: few different values, so that they often agree.
+/// Contributions of ranks 0, 1, ...: few different values, so that they often agree.
 class Ranks {
  public:
   explicit Ranks(unsigned seed) : engine_(seed) {}
@@ -35,7 +35,7 @@ class Ranks {
       ballot.error_rank = rank;
     }
     if (below(5) == 0) ballot.gone = rank;
-    ballot.lanes = {static_cast<std::uint64_t>(below(8)), static_cast<std::uint64_t>(below(8))};
+    ballot.endpoints = {static_cast<std::uint64_t>(below(8)), static_cast<std::uint64_t>(below(8))};
     ballot.demand.words = below(9);
     if (below(3) != 0) {
       ballot.demand.begin = below(100);
@@ -56,7 +56,7 @@ Ballot joined_from_the_left(Span ballots) {
   return all;
 }
 
-/// In any order of the pairs, as MPI may.
+/// Joins pairs in any order, as MPI may.
 Ballot joined_anyhow(Span ballots, Ranks& chance) {
   if (ballots.size() == 1) return ballots.front();
   const auto cut =
@@ -74,8 +74,8 @@ void expect_same(const Ballot& a, const Ballot& b) {
   EXPECT_EQ(a.other_call_at, b.other_call_at);
   EXPECT_EQ(a.other_call, b.other_call);
   EXPECT_EQ(a.gone, b.gone);
-  EXPECT_EQ(a.lanes.idle, b.lanes.idle);
-  EXPECT_EQ(a.lanes.vacant, b.lanes.vacant);
+  EXPECT_EQ(a.endpoints.idle, b.endpoints.idle);
+  EXPECT_EQ(a.endpoints.vacant, b.endpoints.vacant);
   EXPECT_EQ(a.common, b.common);
   EXPECT_EQ(a.other_common_at, b.other_common_at);
   EXPECT_EQ(a.demand.words, b.demand.words);
@@ -97,13 +97,13 @@ TEST(Ballot, JoiningIsAssociative) {
 
 TEST(Ballot, LanesAreThoseThatAreFreeOnAllRanks) {
   Ballot all, second;
-  EXPECT_EQ(~all.lanes.idle, 0u);  // who opens nothing has nothing against any
-  all.lanes = {0b0110, 0b1001};
-  second.lanes = {0b0100, 0b1011};
+  EXPECT_EQ(~all.endpoints.idle, 0u);  // a rank that opens nothing accepts all
+  all.endpoints = {0b0110, 0b1001};
+  second.endpoints = {0b0100, 0b1011};
   all.join(second);
   all.join(Ballot());
-  EXPECT_EQ(all.lanes.idle, 0b0100u);
-  EXPECT_EQ(all.lanes.vacant, 0b1001u);
+  EXPECT_EQ(all.endpoints.idle, 0b0100u);
+  EXPECT_EQ(all.endpoints.vacant, 0b1001u);
 }
 
 TEST(Ballot, NamesTheLowestRankThatDiffers) {

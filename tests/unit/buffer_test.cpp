@@ -1,4 +1,4 @@
-// The memory that is kept between calls, and the account of it.
+// Memory kept between calls, and its gauge.
 #include "base/buffer.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(BufferPool, WhatFitsIsUsedAgainForTheSame) {
   EXPECT_EQ(gauge.allocations(), 1);
 }
 
-/// The memory of a rank is bounded by what a call needs, not by what all calls before it needed.
+/// A rank's memory is bounded by the current call, not by all previous ones.
 TEST(BufferPool, BuffersOfOtherSizesAreNotKept) {
   MemoryGauge gauge;
   BufferPool pool;

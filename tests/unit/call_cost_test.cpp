@@ -1,5 +1,5 @@
-// What a call of one rank takes from the heap that moves a single byte through the page cache. Each
-// allocation is time that every call takes, whatever it moves.
+// Heap allocations of a call of one rank that moves a single byte through the page cache. Each is a
+// fixed cost of every call.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void* allocate(std::size_t size) {
 
 }  // namespace
 
-// Not inline: where only one of a pair is, the compiler takes it for a mismatch.
+// Not inline: if only one of a pair is, the compiler reports a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   return allocate(size);
 }
@@ -37,8 +37,7 @@ void* allocate(std::size_t size) {
 namespace penstock {
 namespace {
 
-/// Of one call in the middle of many: now and then one more has to make a queue longer, and the
-/// first ones make what is kept.
+/// For one call in the middle of many: the first ones fill caches, and occasionally a queue grows.
 template <class Call>
 int allocations_of(Call&& call) {
   std::vector<int> counts(101);

@@ -24,7 +24,7 @@ std::unique_ptr<Storage> past_own_cache(const std::shared_ptr<Storage>& server,
   return go_past_cache(with_own_cache(server, cache), cache.past == PastCacheAccess::early, exact);
 }
 
-/// What the other tests stand on.
+/// A precondition of the other tests.
 TEST(OwnCaches, ShowWhatWasThereAndWriteWholePages) {
   const std::shared_ptr<Storage> server = make_shared_storage(1000);
   const auto a = with_own_cache(server, {}), b = with_own_cache(server, {});
@@ -41,7 +41,7 @@ TEST(OwnCaches, ShowWhatWasThereAndWriteWholePages) {
   EXPECT_EQ(byte_at(*a, 6), std::byte{2});
 }
 
-/// Accesses that may have any alignment, and that may have none: these go through the cache.
+/// Hosts whose accesses may have any alignment, or must be aligned, or go through the cache.
 class PastOwnCaches : public testing::TestWithParam<PastCacheAccess> {};
 
 TEST_P(PastOwnCaches, EachReadGetsWhatWasWrittenBefore) {

@@ -1,4 +1,4 @@
-// Codecs by themselves: what is encoded comes back, also as other programs may have written it.
+// Codecs: what is encoded is decoded again, also if other programs have encoded it.
 #include "formats/zarr/codec/codec.hpp"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ TEST_P(Codecs, GiveBackWhatTheyGot) {
   }
 }
 
-/// Of an encoded chunk that was cut short, or has another byte, either is said to be damaged or
-/// gives no more than was asked for.
+/// An encoded chunk that was truncated, or has a changed byte, either is reported as damaged or
+/// decodes to no more than was asked for.
 TEST_P(Codecs, OfDamagedBytesTheyGiveNoMoreThanWasAskedFor) {
   const Bytes plain = bytes(999), coded = codec_->encode(plain);
   for (std::size_t at = 0; at < coded.size(); at += 1 + coded.size() / 200)
@@ -57,8 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Names, Codecs, testing::Values("zstd", "gzip", "blosc",
 
 using Gzip = Codecs;
 
-/// RFC 1952: members follow each other with nothing between them, and decode to their contents,
-/// one after the other.
+/// RFC 1952: members follow each other without gaps, and their contents are concatenated.
 TEST_P(Gzip, MembersOfOneFileFollowEachOther) {
   for (const std::vector<std::size_t>& sizes :
        {std::vector<std::size_t>{5, 900}, {900, 5}, {1, 1, 1}, {0, 7}, {300, 0, 300}}) {

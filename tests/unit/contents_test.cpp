@@ -1,5 +1,4 @@
-// What all ranks must give alike when they open a file: each member of what a program gives is
-// compared.
+// What all ranks must pass alike when they open a file: each member of the arguments is compared.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -28,7 +27,7 @@ const std::vector<Change<ArraySpec>> changes{
     [](ArraySpec& spec) { spec.element_size = 2; },
     [](ArraySpec& spec) { spec.dtype = "<u4"; },
     [](ArraySpec& spec) { spec.order = Order::fortran; },
-    [](ArraySpec& spec) { spec.order = Order::c; },  // not left out
+    [](ArraySpec& spec) { spec.order = Order::c; },  // given, though it is the default
     [](ArraySpec& spec) { spec.offset = 8; },
     [](ArraySpec& spec) { spec.container = Container::raw; },
 };
@@ -57,23 +56,23 @@ ArraySpec array_spec() {
   return spec;
 }
 
-std::string told(const std::string& path, Mode mode, const ArraySpec& spec) {
+std::string common_of(const std::string& path, Mode mode, const ArraySpec& spec) {
   return text_of(contents_of(path, mode, spec, {})->common());
 }
 
 TEST(Contents, OfArraysAreComparedMemberByMember) {
   for (const char* path : {"a.npy", "a.zarr"}) {
-    const std::string alike = told(path, Mode::create, array_spec());
-    EXPECT_EQ(told(path, Mode::create, array_spec()), alike);
+    const std::string alike = common_of(path, Mode::create, array_spec());
+    EXPECT_EQ(common_of(path, Mode::create, array_spec()), alike);
     for (const Mode mode : {Mode::read, Mode::read_write, Mode::replace})
-      EXPECT_NE(told(path, mode, array_spec()), alike);
+      EXPECT_NE(common_of(path, mode, array_spec()), alike);
     auto all = changes;
     if (path == std::string("a.zarr"))
       all.insert(all.end(), chunk_changes.begin(), chunk_changes.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
       ArraySpec other = array_spec();
       all[i](other);
-      EXPECT_NE(told(path, Mode::create, other), alike) << path << ", change " << i;
+      EXPECT_NE(common_of(path, Mode::create, other), alike) << path << ", change " << i;
     }
   }
 }
@@ -92,15 +91,15 @@ const std::vector<Change<FieldsSpec>> field_changes{
 
 TEST(Contents, OfFieldsAreComparedMemberByMember) {
   const FieldsSpec spec{{{"a", {3}, "<i4", {}}, {"b", {5}, "<f8", {}}}, Order::c, 0};
-  const auto told = [](Mode mode, const FieldsSpec& fields) {
+  const auto common_of = [](Mode mode, const FieldsSpec& fields) {
     return text_of(FieldsContents("f", mode, fields, {}).common());
   };
-  const std::string alike = told(Mode::create, spec);
-  EXPECT_NE(told(Mode::read, spec), alike);
+  const std::string alike = common_of(Mode::create, spec);
+  EXPECT_NE(common_of(Mode::read, spec), alike);
   for (std::size_t i = 0; i < field_changes.size(); ++i) {
     FieldsSpec other = spec;
     field_changes[i](other);
-    EXPECT_NE(told(Mode::create, other), alike) << "change " << i;
+    EXPECT_NE(common_of(Mode::create, other), alike) << "change " << i;
   }
 }
 

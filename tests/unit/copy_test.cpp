@@ -1,4 +1,5 @@
-// Copies of runs: every length and every place in a cache line, and nothing beside the runs.
+// Copies of runs: every length and every alignment within a cache line, and nothing outside the
+// runs.
 #include "pattern/copy.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ TEST_P(Copies, CopyTheRunsAndNothingElse) {
   const std::int64_t gap = count > 1 ? 40 : 0, step = run + gap;
   for (const std::int64_t to_offset : {0, 1, 8, 16, 63})
     for (const std::int64_t from_offset : {0, 4, 33})
-      for (const bool apart : {false, true}) {  // where the runs go to, and where they come from
+      for (const bool apart : {false, true}) {  // source and destination
         const std::int64_t to_step = apart ? step : run, from_step = apart ? run : step;
         std::vector<std::byte> from(static_cast<std::size_t>(from_offset + step * count + 64));
         for (std::size_t i = 0; i < from.size(); ++i)
@@ -42,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Copies,
                                                           1024, 1025, 1100, 4096, 16384, 16385,
                                                           70001),
                                           testing::Values(1, 2, 5)));
-/// Those of the common elements have code of their own.
+/// The lengths of common element types have code of their own.
 INSTANTIATE_TEST_SUITE_P(ShortRuns, Copies,
                          testing::Combine(testing::Values(copy_runs),
                                           testing::Range<std::int64_t>(1, 132),

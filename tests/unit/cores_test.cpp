@@ -14,7 +14,7 @@ namespace {
 TEST(Cores, AreThoseOfTheMaskAsFarAsTheQuotaGoes) {
   EXPECT_EQ(Cores(0b1011, 0).count(), 3);
   EXPECT_EQ(Cores(0b1011, 2).count(), 2);
-  EXPECT_EQ(Cores(0b1011, 1.5).count(), 2);  // a part of a core counts as one
+  EXPECT_EQ(Cores(0b1011, 1.5).count(), 2);  // a fraction of a core counts as one
   EXPECT_EQ(Cores(0b1011, 0.1).count(), 1);
   EXPECT_EQ(Cores(0b1011, 8).count(), 3);
   EXPECT_EQ(Cores().count(), 1);

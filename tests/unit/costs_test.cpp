@@ -1,5 +1,5 @@
-// Where the constants of the cost model come from: measured once, told by a modelled device, and
-// the same for all ranks.
+// The sources of the cost model's constants: measured once, given by a modelled device, and the
+// same for all ranks.
 #include "file/costs.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(CostsTest, CopiesAreMeasuredOnceAndWithinReason) {
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(costs_of(std::nullopt, true), first);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(taken.count(), 0.1);  // to measure takes some milliseconds
+  EXPECT_LT(taken.count(), 0.1);  // measuring takes some milliseconds
   const Costs assumed;
   EXPECT_TRUE(first.measured);
   EXPECT_GE(first.copy_byte, assumed.copy_byte / 8);
@@ -69,7 +69,7 @@ TEST(CostsTest, FilesOfLocalFileSystemsAreMappedWhereNothingIsBefore) {
   hints.device = "paced:bandwidth=20M,page_cache=1";
   EXPECT_FALSE(maps_files(hints, "ext4"));
   hints.device = "";
-  hints.storage = StorageKind::posix;  // by calls alone
+  hints.storage = StorageKind::posix;  // calls only
   EXPECT_FALSE(maps_files(hints, "ext4"));
   hints.storage = StorageKind::uring;
   EXPECT_FALSE(maps_files(hints, "ext4"));
@@ -91,19 +91,19 @@ TEST(CostsTest, TheEnvironmentForbidsMapping) {
 TEST(CostsTest, AreAnnouncedWithTheFile) {
   const Costs costs = costs_of(Pace::parse("bandwidth=50M,latency=2ms"), false);
   const FileSystemFacts facts{"nfs", 4096, 0, 512};
-  Announcement told = Announcement::of(costs, facts, "./.f.penstock-abc");
-  told.identity = "inode 7";
-  told.page_cache = "kernel 5";
-  told.contents = std::string("a\0b", 3);
-  const Announcement heard = Announcement::unpacked(told.packed());
-  EXPECT_EQ(heard.costs, costs);
-  EXPECT_EQ(heard.facts().type, "nfs");
-  EXPECT_FALSE(heard.facts().caches_agree);
-  EXPECT_EQ(heard.path, "./.f.penstock-abc");
-  EXPECT_EQ(heard.identity, "inode 7");
-  EXPECT_EQ(heard.page_cache, "kernel 5");
-  EXPECT_EQ(heard.facts().direct_alignment, 512);
-  EXPECT_EQ(heard.contents, told.contents);
+  Announcement sent = Announcement::of(costs, facts, "./.f.penstock-abc");
+  sent.identity = "inode 7";
+  sent.page_cache = "kernel 5";
+  sent.contents = std::string("a\0b", 3);
+  const Announcement received = Announcement::unpacked(sent.packed());
+  EXPECT_EQ(received.costs, costs);
+  EXPECT_EQ(received.facts().type, "nfs");
+  EXPECT_FALSE(received.facts().caches_agree);
+  EXPECT_EQ(received.path, "./.f.penstock-abc");
+  EXPECT_EQ(received.identity, "inode 7");
+  EXPECT_EQ(received.page_cache, "kernel 5");
+  EXPECT_EQ(received.facts().direct_alignment, 512);
+  EXPECT_EQ(received.contents, sent.contents);
 }
 
 TEST(HeaderTest, WhatRankZeroFoundTravels) {
@@ -112,11 +112,11 @@ TEST(HeaderTest, WhatRankZeroFoundTravels) {
   found.spec.order = Order::fortran;
   found.spec.dtype = "<f8";
   found.data_offset = 128;
-  const Described heard = Described::unpacked(found.packed());
-  EXPECT_EQ(heard.spec.shape, found.spec.shape);
-  EXPECT_EQ(heard.spec.order, Order::fortran);
-  EXPECT_EQ(heard.spec.dtype, "<f8");
-  EXPECT_EQ(heard.data_offset, 128);
+  const Described received = Described::unpacked(found.packed());
+  EXPECT_EQ(received.spec.shape, found.spec.shape);
+  EXPECT_EQ(received.spec.order, Order::fortran);
+  EXPECT_EQ(received.spec.dtype, "<f8");
+  EXPECT_EQ(received.data_offset, 128);
 }
 
 }  // namespace

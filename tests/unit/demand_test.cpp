@@ -1,4 +1,4 @@
-// What the ranks want together: each figure of a demand, joined.
+// Joining demands: each figure.
 #include "pattern/demand.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using namespace penstock;
 
 namespace {
 
-/// Of each figure the sum, the least, the largest, or whether all or any rank says so.
+/// For each figure the sum, the minimum, the maximum, or whether it holds for all or any.
 TEST(Demand, JoinedDemandsAreWhatTheRanksHaveTogether) {
   test::Random r{std::mt19937_64(1)};
   for (int trial = 0; trial < 500; ++trial) {

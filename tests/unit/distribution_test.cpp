@@ -86,8 +86,8 @@ TEST(Distribution, PiecesOfAPeriodicHaloHoldWhatModuloSays) {
       }
 }
 
-/// Of one dimension of a share, counted index by index: those that it owns, and of the halo around
-/// them what local memory has before them, beside them, and what of that is in the array.
+/// One dimension of a share, counted index by index: the owned ones, the halo around them, and the
+/// part of it within the array.
 struct DimensionModel {
   std::int64_t owned = 0, before = 0, local = 0, with_halo = 0;
 };
@@ -96,7 +96,7 @@ DimensionModel model_of(const Range& own, std::int64_t extent, std::int64_t widt
                         bool everywhere) {
   DimensionModel model;
   model.owned = own.upper - own.lower;
-  if (model.owned == 0) return model;  // there is nothing that a halo could be around
+  if (model.owned == 0) return model;  // no block, no halo
   for (std::int64_t i = own.lower - width; i < own.upper + width; ++i) {
     const bool is_there = i >= 0 && i < extent;
     model.with_halo += is_there ? 1 : 0;

@@ -65,7 +65,7 @@ TEST(Domains, AlignedBoundsAreStripeMultiples) {
   for (std::int64_t a = 1; a < 5; ++a) EXPECT_EQ(d.hull(a).begin % 4096, 0);
 }
 
-/// No page is written in two rounds, and windows suit O_DIRECT.
+/// No page is written in two rounds, and windows are aligned for O_DIRECT.
 TEST(Domains, WindowsOfContiguousDomainsBeginAtPages) {
   const ArrayLayout layout{{1000003}, 1, Order::c, 77};
   for (const DomainRule rule : {DomainRule::static_, DomainRule::aligned}) {

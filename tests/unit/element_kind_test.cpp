@@ -76,7 +76,7 @@ TEST(ElementKind, ValuesAndByteOrders) {
   EXPECT_EQ(std::memcmp(stored, expected, 8), 0);
 }
 
-/// Bytes of an element of the other byte order, each number of it by itself.
+/// Bytes of an element in the other byte order, each number of it by itself.
 template <class T>
 std::vector<std::byte> swapped(const T& value, std::size_t numbers) {
   std::vector<std::byte> bytes(sizeof value);

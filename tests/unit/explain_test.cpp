@@ -60,7 +60,7 @@ TEST(Explain, GoldenText) {
   hints.method = Method::extended;
   PlanReport report = explain(request, hints);
   EXPECT_EQ(report.alternatives.size(), 6u);
-  report.alternatives.resize(1);  // the figures are the cost model's business
+  report.alternatives.resize(1);  // the figures are tested with the cost model
   report.alternatives[0].seconds = 0.25;
   EXPECT_EQ(report.to_text(),
             "method            extended, node (asked for)\n"
@@ -97,7 +97,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The way that the text marks, as "extended, node".
+/// The method marked in the text, e.g. "extended, node".
 std::string marked(const std::vector<std::string>& lines) {
   std::string found;
   for (const std::string& line : lines)
@@ -154,7 +154,7 @@ TEST(Explain, OnlyRequestsThatOverlapAreSaidTo) {
   const std::string apart = explain(cyclic_rows(16, 1, 4), {}).to_text();
   EXPECT_EQ(apart.find("same bytes"), std::string::npos) << apart;
   EXPECT_NE(apart.find("not by auto: the ranks' bytes interleave"), std::string::npos) << apart;
-  // Small, since bytes that could overlap are counted one by one.
+  // Small, since bytes that may overlap are counted one by one.
   const std::vector<Section> even{Section{{0, 1000, 2}, {0, 1000}}};
   const RequestDescription request{{1000, 1000}, 4, Order::c, 0, true, 4, {even, even}, 1};
   const std::string same = explain(request, {}).to_text();
@@ -203,14 +203,14 @@ TEST(Explain, ADeviceIsPlannedForAsOne) {
   EXPECT_EQ(report.buffer_size, 16 << 20);
   // However many ranks write, the bytes go through one device.
   for (const auto& way : report.alternatives) EXPECT_GT(way.seconds, 4194304 / 100e6);
-  EXPECT_NE(report.to_text().find("storage as the device tells"), std::string::npos);
+  EXPECT_NE(report.to_text().find("storage as modelled"), std::string::npos);
 }
 
 TEST(Explain, HolesThatCostADeviceMoreThanARequestAreNotMoved) {
   const auto sieved_of = [](const std::string& text, bool write) {
     RequestDescription request = paper_case(text, 16, write);
     request.costs = Costs::assumed(false);
-    request.costs.call = 1e-3;  // beside 15 others: 6250 bytes
+    request.costs.call = 1e-3;  // in parallel with 15 others: 6250 bytes
     request.costs.storage_byte = 1 / 100e6;
     Hints hints;
     hints.active_buffer_size = 0;

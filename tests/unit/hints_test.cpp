@@ -19,7 +19,7 @@ std::string message(const std::string& name, const std::string& value) {
   return "";
 }
 
-/// A value of each kind that is not the default.
+/// A value that is not the default, for each kind of hint.
 std::string another_value(const HintDescription& hint) {
   if (!hint.choices.empty()) return std::string(hint.choices.back());
   if (hint.name == "io_thread") return "nice=17";
@@ -29,7 +29,7 @@ std::string another_value(const HintDescription& hint) {
 TEST(Hints, TableHasARowForEachMember) {
   static_assert(has_members<Hints, 17>);
   EXPECT_EQ(hint_table().size(), 17u);
-  // Each row has a member of its own: what is set by one name is the only thing that changes.
+  // Each row has a member of its own: setting one name changes nothing else.
   const auto defaults = Hints().text();
   for (const HintDescription& hint : describe_hints()) {
     Hints hints;
@@ -169,7 +169,7 @@ TEST(Hints, ACallHasThoseOfItsFileButForWhatItGives) {
   EXPECT_EQ(both.aggregators, 0) << "auto can be given, too";
   EXPECT_EQ(both.buffer_size, 1 << 20);
   EXPECT_EQ(both.method, Method::extended);
-  Hints assigned;  // as programs in C++ do it
+  Hints assigned;  // as C++ programs do
   assigned.aggregators = 0;
   assigned.method = Method::extended;
   EXPECT_EQ(hints_of_call(assigned, file), both);

@@ -1,4 +1,4 @@
-// A queue to test, of a device or of calls, and what is submitted to it.
+// A queue to test, of a device or of calls, and units for it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace penstock {
 struct IoQueueTest : testing::Test {
   ActiveBuffer memory;
   Throttling throttling;
-  Ledger file;
+  UnitRecord file;
   IoQueue queue{memory, throttling, IoQueue::Kind::device, std::chrono::minutes(1)};
 
   IoTicket submit(std::function<void()> work, std::int64_t operation = 1, Extent extent = {0, 8}) {
@@ -29,7 +29,7 @@ struct IoQueueTest : testing::Test {
     unit.work = std::move(work);
     return to.submit(file, std::move(unit));
   }
-  void drain() { queue.drain(file, Ledger::Which::all); }
+  void drain() { queue.drain(file, UnitRecord::Which::all); }
 };
 
 /// A queue of calls.

@@ -1,4 +1,4 @@
-// One queue by itself: no MPI, no file. The same program runs under a thread sanitizer.
+// A single queue: no MPI, no file. The same program runs under a thread sanitizer.
 #include "background/io_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ TEST_F(IoQueueTest, RunsUnitsInTheirOrder) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-/// Units in two halves, and the order in which they ran: "b1" is the first half of unit 1.
+/// Units with `work` and `finish`, and the order in which they ran: "b1" is the beginning of unit
+/// 1.
 struct IoQueueHalves : IoQueueTest {
   Gate gate;
   std::vector<std::string> order;
@@ -106,7 +107,7 @@ TEST_F(IoQueueHalves, AFailureDropsWhatHasNotBegun) {
 }
 
 TEST_F(IoQueueHalves, UnitsOfTwoFilesEndOneAfterTheOther) {
-  Ledger other;
+  UnitRecord other;
   block_thread();
   submit_halves("1", 1, {0, 8});
   IoUnit unit;
@@ -155,7 +156,7 @@ TEST_F(CallQueueTest, UnitsArePartsOfACall) {
     gate.pass();
     counted_apart = in_background;
   });
-  EXPECT_TRUE(memory.nothing_queued());  // whoever waits for room would wait for nothing
+  EXPECT_TRUE(memory.nothing_queued());  // a writer that waits for room would wait for ever
   gate.open();
   calls.drain();
   EXPECT_FALSE(counted_apart);
@@ -232,7 +233,7 @@ TEST_F(IoQueueTest, AThrottledThreadIsWokenByWhoWaits) {
   IoQueue throttled(memory, throttling, IoQueue::Kind::page_cache, 1h);
   throttling.throttles = 1;
   const IoTicket ticket = submit_to(throttled, [] {});
-  std::this_thread::sleep_for(20ms);  // it sleeps by now
+  std::this_thread::sleep_for(20ms);  // asleep by now
   auto waiter = std::async(std::launch::async, [&] { throttled.wait(ticket); });
   EXPECT_EQ(waiter.wait_for(20s), std::future_status::ready);
   throttling.throttles = 0;

@@ -1,5 +1,5 @@
-// The thread of a queue: when there is one, what carries out units where there can be none, its
-// signals and its place. The same program runs under a thread sanitizer.
+// The thread of a queue: when it exists, what replaces it if it cannot be started, its signals and
+// placement. The same program runs under a thread sanitizer.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +45,7 @@ TEST_F(IoThreadTest, UnitsThatComeWhileTheThreadEndsAreNotForgotten) {
     std::this_thread::sleep_for(std::chrono::microseconds(90 + i % 20));
     if (i % 3 == 0) brief.wait(ticket);
   }
-  brief.drain(file, Ledger::Which::all);
+  brief.drain(file, UnitRecord::Which::all);
   EXPECT_EQ(done, 300);
 }
 
@@ -60,7 +60,7 @@ TEST_F(IoThreadTest, FinishCarriesOutAllAndALaterUnitStartsAgain) {
   EXPECT_EQ(done, 101);
 }
 
-/// Threads with larger stacks than there are addresses.
+/// Gives threads larger stacks than there are addresses.
 class NoThreads {
  public:
   NoThreads() {
@@ -116,7 +116,7 @@ TEST_F(IoThreadTest, WithoutAThreadTheCallDoesTheWork) {
   EXPECT_TRUE(ended);
 }
 
-/// Which signals are blocked in the calling thread: a bit each.
+/// The signals blocked in the calling thread, as a bit mask.
 std::uint64_t blocked_signals() {
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);

@@ -1,4 +1,4 @@
-// Memory of one process that others of its node open: the right one, or none.
+// Memory of one process opened by others of its node: the right file, or none.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ TEST(LentFile, IsOpenedWhereItIs) {
   ::close(opened);
 }
 
-/// As where the process id means another process here.
+/// As if the process id meant another process here.
 TEST(LentFile, IsNotAnotherFileOfThatNumber) {
   const Memory memory, other;
   LentFile file = LentFile::of(memory.descriptor());
@@ -73,7 +73,7 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(begin, end);
 }
 
-/// A process has few of them: once all have mapped the memory nobody needs one for it.
+/// Descriptors are limited: once all ranks have mapped the memory none is needed.
 TEST(SharedSegment, TakesNoDescriptorOnceItIsComplete) {
   const std::ptrdiff_t before = open_descriptors();
   for (const int error : {0, EIO}) {

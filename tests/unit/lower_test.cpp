@@ -1,4 +1,4 @@
-// Sections of arrays, lowered to bytes, against the list of their elements.
+// Sections of arrays lowered to bytes, compared with the list of their elements.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -30,7 +30,7 @@ Indices random_indices(Random& r, std::int64_t extent) {
   return Range{lower, upper, stride, r.in(1, stride)};
 }
 
-/// File offset and place in memory of each byte, sorted by offset.
+/// File offset and memory place of each byte, sorted by offset.
 std::vector<std::pair<std::int64_t, std::int64_t>> bytes_of(
     const ArrayLayout& layout, const Section& section, const std::vector<std::int64_t>& strides) {
   std::vector<std::pair<std::int64_t, std::int64_t>> bytes;

@@ -1,4 +1,4 @@
-// How many members an aggregate has: a table of them that lacks one does not compile.
+// Number of members of an aggregate: so that tables that lack a member do not compile.
 #pragma once
 
 #include <cstddef>

@@ -42,10 +42,10 @@ TEST(Npy, HeadersSurviveTheRoundTrip) {
     }
 }
 
-/// An array that grows keeps its header's place.
+/// A growing array keeps the size of its header.
 TEST(Npy, HeadersHaveRoomForTheLongestShape) {
   for (const Order order : {Order::c, Order::fortran})
-    for (std::size_t length = 1; length <= 64; ++length) {  // whatever is left of the last 64 bytes
+    for (std::size_t length = 1; length <= 64; ++length) {  // whatever remains of the last 64 bytes
       const std::string descr = "[('" + std::string(length, 'x') + "', '<f8')]";
       const auto header = [&](std::int64_t slowest) {
         const bool c = order == Order::c;

@@ -1,5 +1,4 @@
-// Operations on simulated ranks where something goes wrong: all ranks learn of it, and none waits
-// for ever.
+// Errors in operations on simulated ranks: all ranks get them, and none waits for ever.
 #include <mutex>
 #include <set>
 
@@ -76,7 +75,7 @@ bool expect_same_error(const Operations& operations) {
   return failed;
 }
 
-/// Where an operation has failed, bytes that it asked for may have changed, and no others.
+/// If an operation has failed, its own bytes may have changed, but no others.
 void expect_no_stray_bytes(Storage& storage, const Model& wanted, const Requests& requests,
                            bool failed) {
   std::vector<std::byte> there(file_bytes);
@@ -91,10 +90,10 @@ void expect_no_stray_bytes(Storage& storage, const Model& wanted, const Requests
   }
 }
 
-/// Each storage call of each rank fails once. All ranks learn of it, the exchange goes on to its
-/// end, and no byte changes that nobody wrote.
+/// Each storage call of each rank fails once. All ranks get the error, the exchange completes, and
+/// no byte changes that nobody wrote.
 TEST_F(Simulated, AFaultInAnyWindowIsToldToAll) {
-  int told = 0;
+  int reported = 0;
   for (unsigned seed = 1; seed <= 120; ++seed) {
     Random r{std::mt19937_64(seed)};
     const Layout layout = draw_layout(r, 5);
@@ -114,14 +113,14 @@ TEST_F(Simulated, AFaultInAnyWindowIsToldToAll) {
     begin_all(ranks, requests, writes ? Direction::write : Direction::read, hints, begun);
     ASSERT_TRUE(ranks.run(r, [&] { return all_ended(begun); })) << "nothing moves any more";
     const bool failed = expect_same_error(begun);
-    told += failed ? 1 : 0;
+    reported += failed ? 1 : 0;
     Model wanted;
     if (writes) wanted.write(requests);
     expect_no_stray_bytes(*shared, wanted, requests, failed);
     ASSERT_EQ(ranks.left_over(), 0u);
     if (HasFailure()) return;
   }
-  EXPECT_GT(told, 20);
+  EXPECT_GT(reported, 20);
 }
 
 /// From call `good` on each transfer fails; the first one with ENOSPC.
@@ -151,8 +150,8 @@ class FailsFrom final : public StorageView {
   std::mutex mutex_;
 };
 
-/// Windows go to storage in their order. The first that fails is reported on all ranks, and no
-/// other follows it, but for those that were under way already.
+/// Windows are written in order. The first failure is reported on all ranks, and no window is
+/// written after it, except those already in flight.
 TEST_F(Simulated, AfterAFailureNoWindowFollowsAndTheFirstIsReported) {
   constexpr std::int64_t window = 600;
   for (const Direction direction : {Direction::write, Direction::read})
@@ -194,7 +193,7 @@ TEST_F(Simulated, AfterAFailureNoWindowFollowsAndTheFirstIsReported) {
           }
 }
 
-/// A rank lets go of the file at any time before it begins a call: those who come to it are told.
+/// A rank abandons the file at any time before it begins a call: ranks in that call get an error.
 TEST_F(Simulated, ARankThatLeavesIsNoticed) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     Random r{std::mt19937_64(seed)};

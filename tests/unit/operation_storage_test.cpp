@@ -1,5 +1,5 @@
-// What operations on simulated ranks ask of the storage: locks around what they change, memory that
-// suits O_DIRECT, nothing that was in a buffer before.
+// Storage accesses of operations on simulated ranks: locks around what they change, memory aligned
+// for O_DIRECT, no old buffer content.
 #include <map>
 
 #include "background_gate.hpp"
@@ -11,7 +11,7 @@ using namespace penstock::test;
 
 namespace {
 
-/// A view of storage that has locks, and keeps what it is asked for.
+/// A view of storage with locks that records its calls.
 class Observed final : public StorageView {
  public:
   struct Write {
@@ -22,7 +22,7 @@ class Observed final : public StorageView {
   struct Log {
     std::vector<Write> writes;
     std::vector<Extent> reads_under_no_exclusive_lock;
-    std::size_t most_locks = 0, locks = 0;  // at a time, and all
+    std::size_t most_locks = 0, locks = 0;  // at a time, and in total
   };
 
   Observed(std::shared_ptr<Storage> shared, Log& log) : StorageView(std::move(shared)), log_(log) {}
@@ -62,8 +62,9 @@ class Observed final : public StorageView {
   Locks held_;
 };
 
-/// Who reads, changes and writes back more than his own bytes holds an exclusive lock: other writes
-/// hold a shared one, so that they do not come between. Nobody keeps a lock that he has no use for.
+/// A rank that reads, changes and writes back more than its own bytes holds an exclusive lock:
+/// other writes hold a shared one, so that they do not fall in between. No lock is held longer than
+/// needed.
 TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
   for (const Method method : {Method::direct, Method::sieved, Method::extended})
     for (unsigned seed = 1; seed <= 40; ++seed) {
@@ -91,7 +92,7 @@ TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
     }
 }
 
-/// Another lock within that of an atomic access would give a part of it back with its own end.
+/// Another lock within that of an atomic access would release a part of it when it ends.
 TEST_F(Simulated, AtomicAccessesHoldOneLockFromTheirBeginToTheirEnd) {
   for (const Method method : {Method::direct, Method::sieved})
     for (const Direction direction : {Direction::read, Direction::write})
@@ -114,7 +115,7 @@ TEST_F(Simulated, AtomicAccessesHoldOneLockFromTheirBeginToTheirEnd) {
       }
 }
 
-/// Runs far from each other, each longer than what one lock covers.
+/// Runs far from each other, each longer than the range of one lock.
 TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
   constexpr std::int64_t run = 3 << 20, runs = 4;
   std::vector<std::byte> bytes(run * runs, std::byte{1});
@@ -136,8 +137,8 @@ TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
     EXPECT_TRUE(write.lock) << "no lock around offset " << write.range.begin;
 }
 
-/// O_DIRECT moves whole blocks between the device and memory: large windows lie in memory as they
-/// do in the file.
+/// O_DIRECT moves whole blocks between the device and memory: large windows have the same alignment
+/// in memory as in the file.
 TEST_F(Simulated, LargeWindowsSuitDirectStorage) {
   constexpr std::int64_t page = 4096, bytes = 2 << 20, odd = 77;
   shared = make_shared_storage(bytes + odd);
@@ -193,7 +194,7 @@ TEST_F(Simulated, HolesBeyondTheEndOfTheFileBecomeZeros) {
         ASSERT_TRUE(ranks.run());
         expect_no_errors(begun);
       };
-      write(10);  // the staging memory is full of ones
+      write(10);  // fills the staging memory with ones
       ASSERT_EQ(shared->resize(length), 0);
       write(20);
       std::vector<std::byte> there(2490);
@@ -204,7 +205,7 @@ TEST_F(Simulated, HolesBeyondTheEndOfTheFileBecomeZeros) {
     }
 }
 
-/// What could not be read is not what somebody has read before.
+/// A failed read must not return what was read before.
 TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
   for (const Exchange exchange : {Exchange::node, Exchange::sparse, Exchange::step4}) {
     std::vector<std::byte> secret(3000, std::byte{0x5e});
@@ -229,7 +230,7 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
     };
     bool failed = false;
     for (int i = 0; i < 40 && !failed; ++i) {
-      // Nothing of the second half is 0x5e, and nothing of it is asked for before.
+      // The second half has no 0x5e, and is not read before.
       failed = read(i % 2 == 0 ? 0 : 3000)[0]->error().has_value();
       if (i % 2 == 0) continue;
       for (const auto& bytes : into)
@@ -239,7 +240,7 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
   }
 }
 
-/// Writes nothing while the gate is closed.
+/// Blocks writes while the gate is closed.
 class HeldUp final : public StorageView {
  public:
   HeldUp(std::shared_ptr<Storage> shared, Gate& gate)
@@ -263,7 +264,7 @@ Access write_of(Extent range, std::vector<std::byte>& bytes) {
   return access;
 }
 
-/// Chunks are changed as a whole: what is pending of one is all of it.
+/// Chunks are changed as a whole: if a part of one is pending, all of it is.
 TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
   Gate gate;
   FileUnits chunks = units();
@@ -282,7 +283,7 @@ TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
   ranks.file(0).io.buffered->drain();
 }
 
-/// What another rank writes over a part of what this one has buffered comes after it.
+/// Another rank's write to bytes that this rank has buffered comes after them.
 TEST_F(Simulated, OthersDoNotOvertakeWhatIsBuffered) {
   Gate gate;
   const auto storage_of = [&](int rank) -> std::unique_ptr<Storage> {
@@ -313,7 +314,7 @@ TEST_F(Simulated, OthersDoNotOvertakeWhatIsBuffered) {
   EXPECT_EQ(std::ranges::count(there, std::byte{3}), 50);
 }
 
-/// Where ranks overlap, each element is some rank's, whole.
+/// Where ranks overlap, each element is entirely from one rank.
 TEST_F(Simulated, BufferedWritesCutNoElement) {
   constexpr std::int64_t grain = 24, bytes = grain << 19, begin = 100;
   shared = make_shared_storage(begin + bytes);
@@ -335,7 +336,7 @@ TEST_F(Simulated, BufferedWritesCutNoElement) {
   for (const Observed::Write& write : log.writes) EXPECT_EQ((write.range.begin - begin) % grain, 0);
 }
 
-/// Requests that are under way together have no order.
+/// Requests in flight together have no order.
 TEST_F(Simulated, PartsThatOverlapAreNotUnderWayTogether) {
   struct Later final : StorageView {
     using StorageView::StorageView;
@@ -370,7 +371,7 @@ TEST_F(Simulated, PartsThatOverlapAreNotUnderWayTogether) {
   }
 }
 
-/// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
+/// Windows of the node exchange are in shared memory, which counts for its owner.
 TEST_F(Simulated, StagingMemoryOfANodeCounts) {
   for (const Exchange exchange : {Exchange::node, Exchange::sparse}) {
     SimulatedRanks ranks({2, 2}, views(), units());

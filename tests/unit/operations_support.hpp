@@ -1,5 +1,5 @@
-// What tests of operations on simulated ranks have in common: random requests, settings and
-// layouts, and a model of the file.
+// Common parts of tests of operations on simulated ranks: random requests, settings and layouts,
+// and a model of the file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace penstock::test {
 
 inline constexpr std::int64_t file_bytes = 6000;
 
-/// How many cases there are for each that a test names: sanitizers take ten times as long.
+/// Number of cases per test: sanitizers are ten times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr unsigned times_cases = 1;
 #else
@@ -26,7 +26,7 @@ inline FileUnits units() {
   return units;
 }
 
-/// What one rank asks for, and its memory.
+/// One rank's request, and its memory.
 struct RankRequest {
   Places file, memory;
   std::vector<std::byte> bytes;
@@ -141,7 +141,7 @@ struct Simulated : testing::Test {
   }
 };
 
-/// A view of storage, for those that do something else in between. Its locks lock nothing.
+/// A base for views of storage. Its locks lock nothing.
 class StorageView : public Storage {
  public:
   explicit StorageView(std::shared_ptr<Storage> shared) : view_(view_of(std::move(shared))) {}

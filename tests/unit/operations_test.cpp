@@ -1,4 +1,4 @@
-// The engine on simulated ranks, which go on in random orders: exchanges, operations in flight
+// The engine on simulated ranks, which progress in random order: exchanges, operations in flight
 // together, independent ones.
 #include <map>
 #include <set>
@@ -67,7 +67,7 @@ struct Call {
   }
 };
 
-/// A rank's script: it begins the calls in their order, and waits for each at some time after.
+/// A step of a rank's script: ranks begin the calls in order, and wait for each at some time later.
 struct Step {
   bool waits;
   std::size_t call;
@@ -91,7 +91,7 @@ Script draw_script(Random& r, std::size_t calls) {
   return script;
 }
 
-/// Takes a rank's steps up to the first that has to wait. True: to the end of the script.
+/// Runs a rank's steps up to the first that has to wait. True: the script has ended.
 bool follow(Script& script, SimulatedRanks& ranks, std::size_t rank, std::vector<Call>& calls,
             Operations& begun) {
   for (; !script.empty(); script.pop_front()) {
@@ -145,7 +145,7 @@ TEST_F(Simulated, ToBeginNeedsNobodyElse) {
   std::vector<Requests> requests;
   Operations begun;
   for (int call = 0; call < 40; ++call) requests.push_back(draw(r, layout.ranks));
-  // More than there are slots of meetings.
+  // More than there are meeting slots.
   for (Requests& all : requests) {
     begun.push_back(ranks.begin(0, all[0].access(Direction::write), hints));
     for (const auto& operation : begun) EXPECT_FALSE(operation->advance());
@@ -160,7 +160,7 @@ TEST_F(Simulated, ToBeginNeedsNobodyElse) {
   model.expect_in(*shared);
 }
 
-/// Where any rank may win, each byte that is wanted has what one of those wrote that want it.
+/// If any rank may win, each wanted byte is from one of the ranks that wrote it.
 TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
   for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
@@ -193,7 +193,7 @@ TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
   }
 }
 
-/// Of one rank alone, between and beside collective ones: the others do nothing for it.
+/// Calls of one rank alone, between and during collective ones: the others do nothing for them.
 TEST_F(Simulated, IndependentOperationsNeedNobody) {
   for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
@@ -216,7 +216,7 @@ TEST_F(Simulated, IndependentOperationsNeedNobody) {
       if (writes) model.write(one);
       else model.expect_in(one.front());
       if (r.in(0, 2) != 0) continue;
-      // What is in another rank's active buffer this rank could not wait for.
+      // This rank could not wait for bytes in another rank's active buffer.
       hints.active_buffer_size = 0;
       Requests all = draw(r, layout.ranks);
       Operations begun;
@@ -231,7 +231,7 @@ TEST_F(Simulated, IndependentOperationsNeedNobody) {
   }
 }
 
-/// What a listener is told.
+/// Records the spans that a listener gets.
 struct SpanLog : Listener {
   std::vector<Span> spans;
   void take(const Span& span) noexcept override { spans.push_back(span); }
@@ -258,8 +258,8 @@ struct SpanLog : Listener {
   }
 };
 
-/// What listens gets each phase, of the operation that it belongs to, and the statistics are their
-/// sum.
+/// A listener gets each phase, with the operation that it belongs to, and the statistics are the
+/// sums.
 TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
   constexpr int most = 4;
   Random r{std::mt19937_64(3)};
@@ -288,11 +288,11 @@ TEST_F(Simulated, StatisticsAreTheSumOfTheSpans) {
         ++call;
       }
     }
-    EXPECT_GE(copied, wanted);  // each byte once, or twice by a message
+    EXPECT_GE(copied, wanted);  // each byte once, or twice with a message
   }
 }
 
-/// Bytes of the file that some rank asks for.
+/// Bytes of the file that some rank wants.
 std::int64_t distinct_bytes(const Requests& requests) {
   std::set<std::int64_t> places;
   for (const RankRequest& request : requests)
@@ -300,8 +300,7 @@ std::int64_t distinct_bytes(const Requests& requests) {
   return static_cast<std::int64_t>(places.size());
 }
 
-/// What reaches the storage counts for the operation that it is done for, whatever else is in
-/// flight.
+/// Storage accesses count for the operation that they are made for, whatever else is in flight.
 TEST_F(Simulated, AccessesCountForTheirOperation) {
   constexpr int most = 4;
   for (unsigned seed = 1; seed <= 20; ++seed) {

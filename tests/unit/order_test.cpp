@@ -1,5 +1,5 @@
-// The order of a nest's bytes, and file patterns of nests that do not ascend, against the list of
-// their runs.
+// The order of a nest's bytes, and file patterns of nests that do not ascend, compared with the
+// list of their runs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +15,7 @@ using test::Random;
 
 namespace {
 
-/// In any order, with bytes twice.
+/// In any order, with repeated bytes.
 Nest draw_any(Random& r, int depth) {
   if (depth == 0 || r.in(0, 4) == 0) return test::draw_ascending(r, 2).nest;
   const std::int64_t count = r.in(1, 4);

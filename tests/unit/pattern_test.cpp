@@ -1,4 +1,4 @@
-// Patterns against the list of bytes that they stand for.
+// Patterns compared with the list of their bytes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -185,7 +185,7 @@ TEST_P(RandomPatterns, AreCopiedBetweenMemoryFileImageAndMessages) {
   EXPECT_EQ(image, expected_image);
   live([](std::int64_t, std::byte& byte) { byte = std::byte{}; });
   copy_stream(stream, maps, 0, stream.size(), Staged::packed(expected.data()), Direction::read);
-  // Where patterns overlap, memory of each has the byte that travelled for it.
+  // Where patterns overlap, the memory of each gets its own byte.
   std::size_t at = 0;
   live([&](std::int64_t, std::byte& byte) { EXPECT_EQ(byte, expected[at++]); });
 }

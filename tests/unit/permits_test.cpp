@@ -1,4 +1,5 @@
-// Permits of a node's ranks: who waits for one says for whom; a process that has ended has none.
+// Permits of a node's ranks: a waiting rank reports who holds them; a process that has ended has
+// none.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,8 +36,8 @@ TEST(Permits, AreTakenBackFromAProcessThatHasEnded) {
   EXPECT_TRUE(teams[1]->try_permit(1));
 }
 
-/// Without a wake-up who waits looks by itself after a while, and takes back first what others have
-/// left. A thread that has no core for so long does as well, but not each time.
+/// Without a wake-up, a waiting rank checks after a while, and first takes back permits of ended
+/// processes. A thread without a core for that long does so as well, but not every time.
 TEST(Permits, WhoWaitsForOneIsWokenWhenItComesBack) {
   bool woken = false;
   for (int tries = 0; tries < 5 && !woken; ++tries) {

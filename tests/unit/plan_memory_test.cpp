@@ -1,4 +1,4 @@
-// The memory that a plan takes where pieces of the file cannot be divided.
+// Memory of plans for files with indivisible pieces.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +9,7 @@ using namespace penstock;
 
 namespace {
 
-/// A chunk that is larger than a window would be passes alone, and two of them at most are there at
-/// a time.
+/// A chunk larger than a window is moved alone, and at most two of them are held at a time.
 TEST(Plan, WindowsOfWholeChunksAreNoMoreThanTwoOrFitIntoTheBuffer) {
   for (const std::int64_t buffer : {1 << 20, 4 << 20, 5'000'000, 16 << 20})
     for (const std::int64_t chunk : {1000, 300'000, 1 << 20, 3'000'000, 16 << 20})

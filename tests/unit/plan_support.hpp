@@ -1,4 +1,4 @@
-// What tests of plans ask for, and of which machine.
+// Requests and machines for tests of plans.
 #pragma once
 
 #include <vector>

@@ -276,7 +276,7 @@ TEST(Plan, DemandJoinsAssociatively) {
   EXPECT_EQ(left.hulls, chain.hulls);
 }
 
-/// Only then may ranks write each for itself: the highest has to win where they overlap.
+/// Only then may ranks write independently: the highest has to win where they overlap.
 TEST(Plan, DemandsAreOrderedWhereNoByteIsWantedTwice) {
   const auto ordered = [](std::int64_t end, std::int64_t begin) {
     const ArrayLayout bytes{{100}, 1, Order::c, 0};
@@ -358,7 +358,7 @@ TEST(Plan, RequestsToADeviceAreSpreadOverTheRanksWhereThereAreHoles) {
   }
   EXPECT_EQ(aggregators(rows), 16);
   EXPECT_EQ(aggregators(blocks), 2);
-  // What all want is more than lies between its ends: there are holes all the same. Table 1, III.
+  // The sum of the requests is more than their hull: there are holes all the same. Table 1, III.
   EXPECT_EQ(aggregators(std::vector<Section>(16, Section{{0, 401}, {0, 401}})), 16);
 }
 

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// A table with the same places.
+/// A table of the same placement.
 struct Table {
   Table(const RankMap& map, int ranks)
       : memory(static_cast<std::size_t>(RankMap::table_bytes(ranks)) / sizeof(std::int32_t)),
@@ -19,7 +19,7 @@ struct Table {
   RankMap table;
 };
 
-/// Every rank has one place; local ranks ascend with the ranks; the table says the same.
+/// Every rank has one place; local ranks ascend with the ranks; the table agrees.
 void check(const RankMap& map, int ranks, int nodes) {
   const Table other(map, ranks);
   EXPECT_FALSE(map.is_table());

@@ -1,4 +1,4 @@
-// Every route, and what leads to it.
+// Every route, and the conditions for it.
 #include <gtest/gtest.h>
 
 #include "plan/route.hpp"
@@ -20,7 +20,7 @@ Asked asked(const Given& given) {
           given.active_buffer_size};
 }
 
-/// As an operation decides: the budget, the plan that it makes, the route.
+/// As in an operation: the budget, the plan made with it, the route.
 Route route(const Given& given) {
   Demand all;
   all.begin = 0;
@@ -55,10 +55,10 @@ TEST(Route, OfWritesThatLeaveStorageToTheThread) {
   for (const bool idle : {false, true}) {
     EXPECT_EQ(with(true, true, idle), Route::buffered);
     EXPECT_EQ(with(true, false, idle), Route::aside);
-    EXPECT_EQ(with(false, true, idle), Route::told_at_end);
+    EXPECT_EQ(with(false, true, idle), Route::reported_at_end);
   }
   EXPECT_EQ(with(false, false, true), Route::aside);
-  EXPECT_EQ(with(false, false, false), Route::told_at_end);
+  EXPECT_EQ(with(false, false, false), Route::reported_at_end);
   EXPECT_EQ(route({.slow = true, .background = Background::storage, .active_buffer_size = 0}),
             Route::now);
 }
@@ -74,14 +74,14 @@ TEST(Route, OfReadsThatLeaveStorageToTheThread) {
   for (const bool idle : {false, true}) {
     EXPECT_EQ(with(true, true, idle), Route::ahead);
     EXPECT_EQ(with(true, false, idle), Route::aside);
-    EXPECT_EQ(with(false, true, idle), Route::told_at_end);
+    EXPECT_EQ(with(false, true, idle), Route::reported_at_end);
   }
   EXPECT_EQ(with(false, false, true), Route::aside);
 }
 
 TEST(Route, OfWhatAThreadOfTheFileDoes) {
-  // Through a quick page cache nothing is buffered for it.
-  EXPECT_EQ(route({.background = Background::all}), Route::told_at_end);
+  // With a fast page cache nothing is buffered.
+  EXPECT_EQ(route({.background = Background::all}), Route::reported_at_end);
   EXPECT_EQ(route({.slow = true, .background = Background::all}), Route::buffered);
   EXPECT_EQ(route({.writes = false, .slow = true, .background = Background::all}), Route::now);
 }
@@ -115,7 +115,7 @@ TEST(Route, ThroughIoThreads) {
   EXPECT_TRUE(uses_io_thread(Route::aside));
   EXPECT_TRUE(uses_io_thread(Route::ahead));
   EXPECT_FALSE(uses_io_thread(Route::now));
-  EXPECT_FALSE(uses_io_thread(Route::told_at_end));
+  EXPECT_FALSE(uses_io_thread(Route::reported_at_end));
 }
 
 }  // namespace

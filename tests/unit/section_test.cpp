@@ -91,7 +91,7 @@ TEST(Section, PaperTextErrorsPointAtThePlace) {
 }
 
 TEST(Section, IntersectionIsNeverDeniedWrongly) {
-  // All pairs of small ranges against sets; where both have no blocks the answer is exact.
+  // All pairs of small ranges compared with sets; without blocks the answer is exact.
   std::vector<Range> ranges;
   for (std::int64_t lower : {0, 1, 3, 7})
     for (std::int64_t upper : {8, 12, 17})

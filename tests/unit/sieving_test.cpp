@@ -1,4 +1,4 @@
-// Which holes are moved together with the bytes around them (src/plan/sieving.hpp).
+// Which holes are moved together with the bytes around them (plan/sieving.hpp).
 #include <gtest/gtest.h>
 
 #include "plan/coverage.hpp"
@@ -20,12 +20,12 @@ TEST(Sieving, KnowsWhatARequestCosts) {
   const Sieving one = choose_sieving(machine_with_device(16, 2), 1);
   const Sieving all = choose_sieving(machine_with_device(16, 2), 16);
   EXPECT_EQ(one.request_bytes, 100000);
-  EXPECT_EQ(all.request_bytes, 6250);  // while one waits, 15 others are carried out
+  EXPECT_EQ(all.request_bytes, 6250);  // while one waits, 15 others are in progress
   EXPECT_EQ(choose_sieving({16, 2}, 16).request_bytes, 64 * 1024);
-  // Two runs of 1000 bytes, 50 kB apart: one request more, or 50 kB.
+  // Two runs of 1000 bytes, 50 kB apart: one more request, or 50 kB.
   EXPECT_TRUE(one.pays(52000, 2000, 2, false));
   EXPECT_FALSE(all.pays(52000, 2000, 2, false));
-  // A read-modify-write has two requests: with two runs it saves none.
+  // A read-modify-write takes two requests: with two runs it saves none.
   EXPECT_FALSE(one.pays(2010, 2000, 2, true));
   EXPECT_TRUE(one.pays(3020, 3000, 3, true));
 }

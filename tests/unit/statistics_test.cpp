@@ -50,7 +50,7 @@ TEST(Statistics, SumsAndPeaks) {
   EXPECT_EQ(more.staging_peak, 5);
 }
 
-/// Of each phase that has a sum.
+/// For each phase that has a sum.
 TEST(Statistics, EachPhaseHasTheTimeOfItsSpans) {
   const std::pair<Phase, double Statistics::*> sums[] = {
       {Phase::plan, &Statistics::time_plan}, {Phase::exchange, &Statistics::time_exchange},
@@ -66,18 +66,18 @@ TEST(Statistics, EachPhaseHasTheTimeOfItsSpans) {
   }
 }
 
-/// Unlike the sums, parts have no second twice.
+/// Unlike the sums, parts count no second twice.
 TEST(Statistics, PartsOfPhasesWithinEachOtherAddUp) {
   const auto at = [](int seconds) {
     return Span::Clock::time_point() + std::chrono::seconds(seconds);
   };
   Recorder recorder;
-  recorder.begin_part(Phase::write_call, at(0));  // no part
+  recorder.begin_part(Phase::write_call, at(0));  // not a part
   recorder.begin_part(Phase::exchange, at(1));
   recorder.begin_part(Phase::copy, at(2));
   recorder.end_part(Phase::copy, at(4));
   recorder.end_part(Phase::exchange, at(5));
-  recorder.begin_part(Phase::room, at(7));  // nothing is under way in between
+  recorder.begin_part(Phase::room, at(7));  // between phases
   recorder.begin_part(Phase::wait, at(8));
   recorder.end_part(Phase::room, at(9));
   recorder.end_part(Phase::wait, at(12));

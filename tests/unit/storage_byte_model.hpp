@@ -1,4 +1,4 @@
-// Random transfers of a storage, compared with the bytes that should be there.
+// Random transfers of a storage, compared with the expected bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace penstock::test {
 
-/// Offsets and lengths at, near and far from block bounds; memory of any alignment.
+/// Offsets and lengths at, near and far from block boundaries; memory of any alignment.
 class ByteModel {
  public:
   ByteModel(Storage& storage, std::int64_t largest_file, std::int64_t largest_request,

@@ -38,7 +38,7 @@ TEST(CountStorage, AMappedReadIsOneAccessOfTheBytesThatWereTaken) {
   EXPECT_EQ(counts.bytes_read, 30);
 }
 
-/// What is told of accesses.
+/// Records the reported accesses.
 struct AccessLog : Listener {
   std::vector<Span> spans;
   void take(const Span& span) noexcept override { spans.push_back(span); }
@@ -85,7 +85,7 @@ TEST(CountStorage, CountsOtherCalls) {
   EXPECT_EQ(counts.other_calls, 3);
   int error = 0;
   storage->lock({0, 10}, LockKind::shared, error);
-  EXPECT_EQ(counts.other_calls, 5);  // taken and given back
+  EXPECT_EQ(counts.other_calls, 5);  // taken and released
 }
 
 TEST(CountStorage, FailedCallsCountButMoveNothing) {
@@ -101,7 +101,7 @@ TEST(CountStorage, FailedCallsCountButMoveNothing) {
   EXPECT_EQ(counts.reads, 1);
   EXPECT_EQ(counts.writes, 1);
   EXPECT_EQ(counts.bytes_read + counts.bytes_written, 0);
-  EXPECT_EQ(counts.other_calls, 1);  // nothing was held, so nothing is given back
+  EXPECT_EQ(counts.other_calls, 1);  // nothing was held, so nothing is released
 }
 
 TEST(CountStorage, CountsTheRetriesOfFullTransfers) {
@@ -109,7 +109,7 @@ TEST(CountStorage, CountsTheRetriesOfFullTransfers) {
   const auto storage =
       inject_faults(count(make_memory_storage("m"), counts), "write@0=short,write@1=EINTR", 0);
   EXPECT_EQ(write_fully(*storage, pattern(10), 0).bytes, 10);
-  EXPECT_EQ(counts.writes, 2);  // the interrupted one never came this far
+  EXPECT_EQ(counts.writes, 2);  // the interrupted one was not passed on
   EXPECT_EQ(counts.bytes_written, 10);
 }
 

@@ -1,4 +1,4 @@
-// Direct I/O: requests of every alignment, the end of the file, and where it does not work.
+// Direct I/O: requests of every alignment, the end of the file, and file systems without it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -120,7 +120,7 @@ TEST(DirectOpen, NoticeWhereItDoesNotWork) {
   ::unlink(path.c_str());
 }
 
-/// Without bringing it there, as a read would.
+/// Without loading it, as a read would.
 bool is_in_page_cache(const std::string& path, std::int64_t offset) {
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.number(), offset);
@@ -130,8 +130,8 @@ bool is_in_page_cache(const std::string& path, std::int64_t offset) {
   return (there & 1) != 0;
 }
 
-/// As on a file system that takes O_DIRECT at the opening and refuses it at a transfer: blocks that
-/// are told too small make the kernel refuse.
+/// Like a file system that accepts O_DIRECT on opening and refuses it at a transfer: with too small
+/// a block size the kernel refuses.
 TEST(DirectRefused, GoesOnThroughThePageCacheForGood) {
   const TempFolder folder;
   const std::string path = folder.file("file");
@@ -140,7 +140,7 @@ TEST(DirectRefused, GoesOnThroughThePageCacheForGood) {
   file.block = 8;
   const auto storage = std::make_unique<BlockStorage>(std::move(file), path);
   const Bytes bytes = pattern(20000);
-  const auto write_blocks = [&] {  // as O_DIRECT wants them, whatever it was told
+  const auto write_blocks = [&] {  // aligned for O_DIRECT, whatever the block size
     Buffer block(4096, nullptr);
     return storage->write_some(block.first(4096), 1 << 20);
   };

@@ -1,4 +1,4 @@
-// What is found out about file systems.
+// Detection of file systems' properties.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,12 +45,13 @@ TEST(Facts, OfNoFile) {
 TEST(Facts, KindsOfFileSystemsThatEveryLinuxHas) {
   if (!std::filesystem::exists("/proc/self/status")) GTEST_SKIP() << "no /proc";
   const FileSystemFacts facts = find_facts("/proc/self/status");
-  EXPECT_EQ(facts.type, "0x9fa0");  // not one to keep arrays in: its number
+  EXPECT_EQ(facts.type, "0x9fa0");  // not one for arrays: its number
   EXPECT_EQ(facts.direct_alignment, 0);
   EXPECT_EQ(facts.stripe_size, 0);
 }
 
-/// Hosts that number mounts as they come, as with NFS and Lustre, have one file with several.
+/// Hosts that number mounts in order of mounting, as with NFS and Lustre, have several numbers for
+/// one file.
 TEST(Facts, IdentityHasNoDeviceNumberOfAFileSystemThatMayHaveSeveral) {
   if (!std::filesystem::exists("/proc/self/status")) GTEST_SKIP() << "no /proc";
   const std::string text = find_identity("/proc/self/status");
@@ -124,7 +125,7 @@ TEST(ClientCaches, LocksAreSeenByOthers) {
   EXPECT_FALSE(is_locked(path, 5));
 }
 
-/// What goes past the cache of a file here may need an alignment; the bytes are right all the same.
+/// Accesses that bypass the cache may need an alignment here; the bytes are right in any case.
 TEST(ClientCaches, FilesOfThisFileSystemPastTheCache) {
   const TempFolder folder;
   const std::string path = folder.file("file");
@@ -139,7 +140,7 @@ bool run(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// An XFS in a file, mounted while this lives.
+/// An XFS in a file, mounted during its lifetime.
 class XfsMount {
  public:
   XfsMount() {

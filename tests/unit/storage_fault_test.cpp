@@ -92,7 +92,7 @@ TEST(Faults, KeepThePath) {
 class BadSpec : public testing::TestWithParam<const char*> {};
 
 TEST_P(BadSpec, ShowsTheGrammar) {
-  for (const int rank : {0, 1}) {  // wrong on every rank, also where it would not apply
+  for (const int rank : {0, 1}) {  // malformed on every rank, also for faults of another rank
     try {
       inject_faults(make_memory_storage("m"), GetParam(), rank);
       ADD_FAILURE() << "accepted on rank " << rank;

@@ -1,4 +1,4 @@
-// Reading out of a mapped file, also where bytes that were there are gone when they are copied.
+// Reading from a mapped file, also if its bytes disappear during the copy.
 #include "storage/mapped.hpp"
 
 #include <fcntl.h>
@@ -53,7 +53,7 @@ TEST_F(MappedTest, GivesTheBytesOfAnyRange) {
   }
 }
 
-/// What is kept mapped of one range may hold a part of the next, or nothing.
+/// The mapping kept for one range may contain a part of the next, or nothing.
 TEST_F(MappedTest, GivesTheBytesOfRangesThatFollowEachOther) {
   test::Random r{std::mt19937_64(1)};
   for (int i = 0; i < 500; ++i) {
@@ -80,7 +80,7 @@ TEST_F(MappedTest, AFileThatIsShortenedMeanwhileIsNoCrash) {
   }));
   EXPECT_EQ(std::memcmp(got.data(), bytes_.data(), 3 * page), 0);
   EXPECT_EQ(got.back(), 0);
-  // What was replaced by zeros was this call's mapping alone.
+  // The zeros were only in this call's mapping.
   EXPECT_TRUE(file_.read(fd_, {0, page}, [&](const std::byte* from) {
     EXPECT_EQ(std::memcmp(from, bytes_.data(), page), 0);
   }));
@@ -111,7 +111,7 @@ TEST_F(MappedTest, WhatIsKeptIsTheFileAsItIsNow) {
 
 TEST_F(MappedTest, FaultsOfOthersEndTheProgramAsEver) {
   const auto touch = [&] {
-    file_.read(fd_, {0, page}, [](const std::byte*) {});  // the handler is there
+    file_.read(fd_, {0, page}, [](const std::byte*) {});  // installs the handler
     if (::ftruncate(fd_, 0) != 0) return;
     void* const own = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, fd_, 0);
     std::raise(*static_cast<volatile char*>(own) == 0 ? SIGTERM : SIGKILL);
@@ -127,7 +127,7 @@ TEST_F(MappedTest, ASignalThatWasSentEndsTheProgramAsEver) {
   EXPECT_EXIT(send(), ended_by_fault, "");
 }
 
-/// In a process of its own, in which nothing has been mapped before.
+/// In a separate process, which has not mapped anything before.
 TEST_F(MappedTest, WhereTheEnvironmentForbidsItThereIsNoHandler) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto read = [&] {

@@ -1,6 +1,6 @@
-// The pace of a modelled file system: its specification, what it costs, and whose time overlaps.
-// Times are bounded generously from above: the machine has other things to do. What must be exact
-// is read off the clock.
+// The modelled device: its specification, its times, and which of them overlap. Upper bounds of
+// times are generous, since the machine has other work; exact times are read from the model's
+// clock.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -43,12 +43,12 @@ double seconds_of_threads(int threads, std::string_view spec, const Clock& clock
   });
 }
 
-/// Nanoseconds that the server was booked for by `work`, beginning at a time that none reaches.
+/// Nanoseconds by which `work` advances the server's clock, from a time in the far future.
 template <class Work>
 std::int64_t booked(const Clock& clock, Work&& work) {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  // Some way ahead, so that the server is never idle in between.
+  // Far enough ahead that the server is never idle in between.
   const std::int64_t begin = now.tv_sec * 1000 * millisecond + now.tv_nsec + 100 * millisecond;
   clock->next_free[0] = begin;
   work();
@@ -93,7 +93,7 @@ TEST(Paced, ThreadsShareTheBandwidth) {
 }
 
 TEST(Paced, LargeRequestsProceedSideBySide) {
-  // Were requests served as a whole, the small one behind the large one would wait for all of it.
+  // If requests were served as a whole, the small one would wait for all of the large one.
   const auto clock = std::make_shared<PaceClock>();
   const auto large = paced("bandwidth=20M", clock), small = paced("bandwidth=20M", clock, 1);
   std::thread thread([&] { large->write_some(pattern(10 << 20), 0); });  // 500 ms
@@ -124,7 +124,7 @@ TEST(Paced, ServersHaveAPartOfTheBandwidthEach) {
              same = paced("bandwidth=100M,servers=4", clock, 8);
   const auto write = [](Storage& storage) { storage.write_some(pattern(1 << 20), 0); };
   EXPECT_EQ(booked(clock, [&] { write(*own); }), 40 * millisecond);
-  EXPECT_EQ(booked(clock, [&] { write(*other); }), 0);  // it is another server's, which was idle
+  EXPECT_EQ(booked(clock, [&] { write(*other); }), 0);  // it has another server, which was idle
   EXPECT_NE(clock->next_free[1], 0);
   EXPECT_EQ(booked(clock, [&] { write(*same); }), 40 * millisecond);
 }
@@ -136,7 +136,7 @@ TEST(Paced, LatencyIsOfEachRequestAndOverlaps) {
   };
   const double seconds = seconds_of_threads(4, "bandwidth=1G,latency=50ms", clock, three);
   EXPECT_GE(seconds, 0.15);
-  EXPECT_LE(seconds, 0.35);  // one after the other: 0.6
+  EXPECT_LE(seconds, 0.35);  // in sequence: 0.6
 }
 
 TEST(Paced, SyncTakesALatencyAndTheRestNothing) {
@@ -155,11 +155,11 @@ TEST(Paced, SyncTakesALatencyAndTheRestNothing) {
 TEST(Paced, TheServerIsBookedForWhatIsMoved) {
   const auto clock = std::make_shared<PaceClock>();
   const auto storage = paced("bandwidth=100M", clock);
-  const auto five = pattern(5 << 20);  // takes its time under a sanitizer
+  const auto five = pattern(5 << 20);  // takes long under a sanitizer
   EXPECT_EQ(booked(clock, [&] { storage->write_some(five, 0); }), 50 * millisecond);
   std::vector<std::byte> into(1 << 20);
   EXPECT_EQ(booked(clock, [&] { storage->read_some(into, 0); }), 10 * millisecond);
-  // Only the first piece is queued up for before it is known how much there is to read.
+  // Only the first piece is queued before it is known how much there is to read.
   std::vector<std::byte> beyond(8 << 20);
   EXPECT_EQ(booked(clock, [&] { EXPECT_EQ(storage->read_some(beyond, 4 << 20), 1 << 20); }),
             10 * millisecond);
@@ -195,7 +195,7 @@ TEST(Paced, ManyWritersTakeLongerThanFew) {
       seconds_of_threads(4, "bandwidth=10M,writers=1,slowdown=1", clock, [](Storage& storage) {
         for (int i = 0; i < 4; ++i) storage.write_some(pattern(64 << 10), i * (64 << 10));
       });
-  EXPECT_GE(seconds, 1.5 * 0.1);  // 1 MiB; with all four under way it would be 0.4 s
+  EXPECT_GE(seconds, 1.5 * 0.1);  // 1 MiB; with all four in progress it would be 0.4 s
 }
 
 TEST(Paced, VarianceCanBeRepeated) {

@@ -1,4 +1,4 @@
-// Files of the operating system: what only they do (opening, messages, signals, descriptors).
+// Files of the operating system: what only they have (opening, messages, signals, descriptors).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using test::pattern;
 using test::TempFolder;
 
-/// Opens what cannot be opened, and hands back the error.
+/// Opens what cannot be opened, and returns the error.
 Error refusal(const std::string& path, OpenFlag flag) {
   try {
     open_posix(path, flag);
@@ -168,9 +168,9 @@ TEST(PosixCached, WhatWasJustWritten) {
   std::byte one{};
   const iovec into{&one, 1};
   const int fd = ::open(folder.file("cached").c_str(), O_RDONLY);
-  const bool told = ::preadv2(fd, &into, 1, 0, RWF_NOWAIT) == 1;
+  const bool supported = ::preadv2(fd, &into, 1, 0, RWF_NOWAIT) == 1;
   ::close(fd);
-  if (!told) GTEST_SKIP() << "this file system does not tell";
+  if (!supported) GTEST_SKIP() << "this file system does not support it";
   EXPECT_TRUE(storage->is_cached(0));
   EXPECT_TRUE(storage->is_cached(99));
 }

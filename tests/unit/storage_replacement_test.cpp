@@ -1,4 +1,4 @@
-// A new file that takes the place of an old one: each stage at which its process may end.
+// A new file that takes the place of an old one: its process may end at each stage.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ std::size_t files_in(const TempFolder& folder) {
   return static_cast<std::size_t>(std::distance(begin, end));
 }
 
-/// `work` in a process of its own, which is killed at its end.
+/// Runs `work` in a separate process, which is killed at its end.
 void killed_after(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -154,7 +154,7 @@ TEST(Replacement, ARenameThatFailsSaysThatNothingHasChanged) {
   const TempFolder folder;
   const std::string path = folder.file("f");
   Replacement replacement(path);
-  std::filesystem::create_directory(path);  // meanwhile, by somebody else
+  std::filesystem::create_directory(path);  // meanwhile, by another program
   try {
     replacement.commit();
     ADD_FAILURE() << "a folder was replaced";
@@ -218,10 +218,10 @@ TEST(Replacement, AFileInOneCallKeepsTheModeAndMakesFolders) {
   const std::string record = folder.file("record");
   ::chmod(path.c_str(), 0750);
   replace_file(record, bytes_of("x"), {.like = path});
-  EXPECT_EQ(mode_of(record), 0640u);  // of data: nobody runs it
+  EXPECT_EQ(mode_of(record), 0640u);  // a data file: not executable
 }
 
-/// What has ended half-way, with another name from `change` on.
+/// An unfinished replacement, under a name modified by `change`.
 std::string left_over(const std::string& path, const std::function<void(std::string&)>& change) {
   std::string old_name;
   {

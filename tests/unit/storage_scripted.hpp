@@ -1,4 +1,4 @@
-// Storage whose transfers answer what a test wrote down, one answer per call.
+// Storage whose transfers return results from a script, one per call.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class ScriptedStorage : public Storage {
     for (const iovec& part : memory) {
       const std::int64_t bytes = std::min(left, static_cast<std::int64_t>(part.iov_len));
       std::byte* const place = begin_of(part);
-      // What arrives tells where it came from.
+      // The bytes read identify their offset.
       for (std::int64_t i = 0; i < bytes && direction == Direction::read; ++i)
         place[i] = static_cast<std::byte>((offset + i) % 251);
       if (bytes > 0 && direction == Direction::write)
@@ -53,7 +53,7 @@ class ScriptedStorage : public Storage {
   const std::vector<std::byte>& written() const { return written_; }
 
  private:
-  /// A script that has run out is a test that asked more often than it should have.
+  /// If the script is exhausted, the code under test has made too many calls.
   std::int64_t next(std::int64_t offset, std::int64_t size) {
     calls_.push_back({offset, size});
     if (answers_.empty()) return -ENOTRECOVERABLE;

@@ -1,4 +1,4 @@
-// Submission: accesses under way together, what it finishes, and what it tells of each.
+// Submission: accesses in flight together, what it completes, and the results of each.
 #include "storage/submission.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using test::ScriptedStorage;
 using Bytes = std::vector<std::byte>;
 using Calls = std::vector<ScriptedStorage::Call>;
 
-/// Answers what was written down, each request when it has been asked for twice.
+/// Completes each request at the second poll.
 class LaterStorage : public ScriptedStorage {
  public:
   using ScriptedStorage::ScriptedStorage;
@@ -38,7 +38,7 @@ class LaterStorage : public ScriptedStorage {
   void wait(IoRequest& request) override {
     request.result = answers_.at(&request);
     request.done = true;
-    answers_.erase(&request);  // whoever asks for it once more is not answered
+    answers_.erase(&request);  // another poll would return false
     asked_.erase(&request);
   }
   std::size_t under_way() const { return answers_.size(); }
@@ -70,11 +70,11 @@ TEST(Submission, MemoryOfAdjacentBytesIsOneAccess) {
   ScriptedStorage storage({30, 10, 5});
   Submission accesses(storage);
   add(accesses, Direction::write, bytes, 50, 10, 0);
-  add(accesses, Direction::write, bytes, 60, 10, 10);  // adjacent in memory, too
+  add(accesses, Direction::write, bytes, 60, 10, 10);  // adjacent in memory as well
   add(accesses, Direction::write, bytes, 0, 10, 20);
   add(accesses, Direction::write, bytes, 10, 10, 31);
   EXPECT_EQ(accesses.parts(), 3u);
-  add(accesses, Direction::read, bytes, 20, 5, 41);  // adjacent, but another direction
+  add(accesses, Direction::read, bytes, 20, 5, 41);  // adjacent, but in the other direction
   EXPECT_EQ(accesses.size(), 3u);
   accesses.run();
   EXPECT_EQ(storage.calls(), (Calls{{0, 30}, {31, 10}, {41, 5}}));
@@ -124,9 +124,9 @@ TEST(Submission, IsHandedOverAtOnceAndFinishesEachAccess) {
   EXPECT_EQ(storage.under_way(), 3u);
   int polls = 1;
   while (!accesses.poll()) ++polls;
-  EXPECT_GT(polls, 3);  // no call waits
+  EXPECT_GT(polls, 3);  // no poll waits
   EXPECT_EQ(accesses.first_failure(), 3u);
-  // The second goes on until the file ends; the third comes to its turn after that.
+  // The second continues until the file ends; the third runs after that.
   EXPECT_EQ(storage.calls(),
             (Calls{{0, 10}, {20, 10}, {40, 10}, {26, 4}, {26, 4}, {43, 7}, {47, 3}}));
   EXPECT_EQ(storage.submissions, (std::vector<std::size_t>{3, 1, 1, 1, 1}));

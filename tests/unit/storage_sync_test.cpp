@@ -1,4 +1,4 @@
-// What has to be on the device, and when: a crash of the machine must not leave less.
+// What has to be on the device, and when: a crash of the machine must not lose more.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,7 +33,7 @@ TEST(Synced, ANewFileAndTheFolderThatNamesIt) {
   EXPECT_TRUE(test::has_path(take_synced(), folder.path()));
 }
 
-/// The kernel tells each descriptor once what went wrong with its writes.
+/// The kernel reports a writeback error once to each descriptor.
 TEST(Synced, BothDescriptorsOfDirectStorage) {
   const TempFolder folder;
   std::string notice;

@@ -1,4 +1,4 @@
-// A folder that goes away with the test, and bytes to put into its files.
+// A temporary folder, and bytes for its files.
 #pragma once
 
 #include <stdlib.h>

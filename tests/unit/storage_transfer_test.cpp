@@ -1,4 +1,4 @@
-// read_fully and write_fully: what they finish, what they report, and that they end.
+// read_fully and write_fully: what they complete and report, and that they end.
 #include <gtest/gtest.h>
 
 #include "storage/fault.hpp"

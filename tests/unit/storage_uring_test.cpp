@@ -1,4 +1,4 @@
-// io_uring: many pieces at once give what one access would have given.
+// io_uring: many concurrent pieces have the result of a single access.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -77,8 +77,8 @@ TEST_P(Uring, EndOfTheFileCutsEveryPieceBehindIt) {
 }
 
 TEST_P(Uring, CountsUpToTheFirstFailureAndThenTellsIt) {
-  // A limit on the size of files fails the pieces behind it, in whatever order they are done. In a
-  // child: a limit that was lowered stays.
+  // A file size limit fails the pieces beyond it, in whatever order they complete. In a child,
+  // since a lowered limit stays.
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -89,8 +89,8 @@ TEST_P(Uring, CountsUpToTheFirstFailureAndThenTellsIt) {
     const Bytes bytes = pattern(16 << 20);
     const bool limited = ::setrlimit(RLIMIT_FSIZE, &lowered) == 0;
     const std::int64_t counted = storage->write_some(bytes, 0);
-    const std::int64_t told = storage->write_some(bytes, limit);
-    ::_exit(limited && counted == limit && told == -EFBIG ? 0 : 1);
+    const std::int64_t written = storage->write_some(bytes, limit);
+    ::_exit(limited && counted == limit && written == -EFBIG ? 0 : 1);
   }
   int status = -1;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
@@ -182,7 +182,8 @@ TEST(UringOpen, MissingFileIsThePosixError) {
 }
 
 TEST(UringOpen, WithoutARingItSaysSoAndWorks) {
-  // No descriptor is left for the ring: as where io_uring is forbidden, the file is opened plainly.
+  // No descriptor is left for the ring: as if io_uring were forbidden, the file is opened without
+  // it.
   const TempFolder folder;
   const std::string path = folder.file("file");
   const auto first_free = ::dup(0);

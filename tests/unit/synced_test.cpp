@@ -1,6 +1,5 @@
-// What formats keep beside the bytes of an array, and bring to the device: the record of
-// attributes, the files of chunks and the folders that name them. And what chunks hold that nobody
-// has written.
+// Syncing what formats keep beside an array's bytes: attributes, chunk files and their folders. And
+// the content of chunks that nobody has written.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -34,7 +33,7 @@ TEST(Synced, ARecordOfAttributesBeforeItTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(read_attributes(path), "{\"a\": 2}");
 }
 
-/// Of 4-byte elements.
+/// With 4-byte elements.
 zarr::Array array_of(const Shape& shape, const Shape& chunk) {
   zarr::Array array;
   array.grid.shape = shape;
@@ -62,7 +61,7 @@ TEST(Synced, ChunksAndTheFoldersThatNameThem) {
   EXPECT_FALSE(test::has_path(take_synced(), folder.file("c/1/1"))) << "once is enough";
 }
 
-/// What could not be synced is not forgotten: the next sync brings it to the device.
+/// What could not be synced is synced by the next sync.
 TEST(Synced, ChunksAgainAfterASyncThatFailed) {
   const TempFolder folder;
   const zarr::Array array = array_of({4, 8}, {2, 4});
@@ -71,7 +70,7 @@ TEST(Synced, ChunksAgainAfterASyncThatFailed) {
   const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
   ASSERT_EQ(write_fully(*storage, bytes, 0).error, 0);
   const std::string metadata = folder.file("zarr.json");
-  std::filesystem::create_symlink(metadata, metadata);  // it leads back to itself
+  std::filesystem::create_symlink(metadata, metadata);  // a link to itself
   EXPECT_THROW(storage->sync(), Error);
   ASSERT_EQ(write_fully(*storage, bytes, array.grid.chunk_bytes()).error, 0);
   EXPECT_THROW(storage->sync(), Error);
@@ -94,7 +93,7 @@ TEST(Chunks, AreFilledFromAnyByteOn) {
   }
 }
 
-/// What was decoded last is kept for the next read, but not where another program has written.
+/// The chunk decoded last is cached for the next read, unless another program has written it.
 TEST(Chunks, AreReadAnewWhereTheirFileHasChanged) {
   const TempFolder folder;
   zarr::Array array = array_of({8}, {8});

@@ -56,7 +56,7 @@ TEST(Room, IsThatOfTheMachine) {
   EXPECT_GT(free_room("/no such folder/file").disk, room.disk) << "not known";
 }
 
-/// A folder in the place of the file system's root.
+/// A folder instead of the file system's root.
 class FreeMemory : public testing::Test {
  protected:
   void put(const std::string& path, const std::string& text) const {

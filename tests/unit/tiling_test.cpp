@@ -23,7 +23,7 @@ TilingSpec spec_of(std::vector<std::int64_t> shape, std::int64_t bytes) {
   return spec;
 }
 
-/// How often each element of an array of two dimensions is in a tile.
+/// How many tiles contain each element of a two-dimensional array.
 std::vector<int> covered(const Tiling& tiling, std::int64_t rows, std::int64_t columns) {
   std::vector<int> times(static_cast<std::size_t>(rows * columns));
   for (std::int64_t t = 0; t < tiling.count(); ++t) {
@@ -61,8 +61,8 @@ TEST(Tiling, EveryElementIsInOneTileThatFits) {
         }
 }
 
-/// Whoever has memory for the bytes of a tile has it for each with its halo, or is told that one
-/// element with its halo takes more.
+/// Memory for a tile is sufficient for each tile with its halo; otherwise the error says what one
+/// element with its halo takes.
 TEST(Tiling, TilesFitWithTheirHalos) {
   test::Random r{std::mt19937_64(1)};
   int refused = 0;
@@ -111,7 +111,7 @@ TEST(Tiling, PartsAreAlike) {
   TilingSpec spec = spec_of({100, 10}, 1 << 20);
   spec.parts = 4;
   EXPECT_EQ(Tiling(spec).tile_shape().front(), 25);
-  spec.bytes = 8 * 10 * 20;  // 5 slabs fit, so that 8 are made: two for each of four ranks
+  spec.bytes = 8 * 10 * 20;  // 5 slabs fit, so 8 tiles are made: two for each of four ranks
   EXPECT_EQ(Tiling(spec).tile_shape().front(), 13);
   spec.parts = 1000;
   EXPECT_EQ(Tiling(spec).count(), 100);

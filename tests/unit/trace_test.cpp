@@ -1,4 +1,4 @@
-// The trace of a process: what is in its file, whatever becomes of the process and the disk.
+// The trace of a process: the content of its file, also after crashes and on full disks.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -116,7 +116,7 @@ TEST_F(Traces, KeepsEverySpanWithItsFileThreadSizeAndOffset) {
   EXPECT_GE(found.header.ended, found.header.monotonic);
 }
 
-/// Storage is reported access by access: they follow each other from its begin to its end.
+/// Storage is recorded access by access: they follow each other from the span's begin to its end.
 TEST_F(Traces, RecordsTheAccessesOfAStorageSpanAndNotTheSpan) {
   Trace trace(settings());
   Recorder recorder(7, trace.listener("f"));
@@ -206,20 +206,20 @@ TEST_F(Traces, IsARingOrStopsAtItsLimitAndSaysSo) {
     Trace trace(settings(TraceFile::least_limit, when_full));
     for (std::uint64_t i = 0; i < least_capacity + 100; ++i)
       trace.listener("f")->take(span(Phase::copy, static_cast<std::int64_t>(i)));
-    const std::string told = testing::internal::GetCapturedStderr();
+    const std::string text = testing::internal::GetCapturedStderr();
     Contents found;
     read_contents(trace.path(), found);
     EXPECT_EQ(found.header.capacity, least_capacity);
     EXPECT_GE(found.header.recorded, least_capacity + 100);
     EXPECT_EQ(found.records.size(), least_capacity);
     EXPECT_EQ(found.damaged(), 0U);
-    // A machine under load has samples of the run queue between them.
+    // On a busy machine there are samples of the run queue in between.
     const bool newest = when_full == WhenFull::newest;
     const auto [least, most] = std::ranges::minmax(found.of("copy"), {}, &Record::bytes);
     EXPECT_EQ(least.bytes == 0, !newest);
     EXPECT_EQ(most.bytes == static_cast<std::int64_t>(least_capacity) + 99, newest);
-    EXPECT_NE(told.find("is full"), std::string::npos) << told;
-    EXPECT_NE(told.find(newest ? "replace the oldest" : "nothing more"), std::string::npos) << told;
+    EXPECT_NE(text.find("is full"), std::string::npos) << text;
+    EXPECT_NE(text.find(newest ? "replace the oldest" : "nothing more"), std::string::npos) << text;
   }
 }
 
@@ -232,7 +232,7 @@ TEST_F(Traces, GrowsByWholeBlocks) {
   EXPECT_EQ(size(), 65536U + 2 * TraceFile::block);
 }
 
-/// The process is killed while it records: what it has recorded is there.
+/// The process is killed while it records: its records survive.
 TEST_F(Traces, SurvivesItsProcess) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -256,7 +256,7 @@ TEST_F(Traces, SurvivesItsProcess) {
   EXPECT_EQ(found.header.ended, 0);
 }
 
-/// The trace ends, and the program does not.
+/// The trace ends, but the program does not.
 TEST_F(Traces, StopsWhereTheDiskIsFull) {
   testing::internal::CaptureStderr();
   Trace trace(settings());
@@ -264,16 +264,16 @@ TEST_F(Traces, StopsWhereTheDiskIsFull) {
     const test::SmallFiles full(65536 + TraceFile::block);
     for (std::uint64_t i = 0; i < least_capacity; ++i) trace.listener("f")->take(span(Phase::copy));
   }
-  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string text = testing::internal::GetCapturedStderr();
   Contents found;
   read_contents(trace.path(), found);
   EXPECT_EQ(found.header.stopped, EFBIG);
   EXPECT_EQ(found.records.size(), TraceFile::block / sizeof(Record));
-  EXPECT_NE(told.find("no space for more"), std::string::npos) << told;
-  EXPECT_EQ(told.find("no space for more"), told.rfind("no space for more"));
+  EXPECT_NE(text.find("no space for more"), std::string::npos) << text;
+  EXPECT_EQ(text.find("no space for more"), text.rfind("no space for more"));
 }
 
-/// A thread that shares its core with another waits for it, and the trace says how long.
+/// A thread that shares its core with another waits for it, and the trace has the time.
 TEST_F(Traces, TellsHowLongThreadsWaitForACore) {
   RunTimes times;
   if (!ThreadLane().read(times)) GTEST_SKIP() << "the kernel has no /proc/self/task/TID/schedstat";
@@ -308,7 +308,7 @@ TEST_F(Traces, TellsHowLongThreadsWaitForACore) {
   EXPECT_GT(running, 0);
 }
 
-/// Names have their own bound; what has none is recorded all the same.
+/// Names have a limited space; files without a name are recorded all the same.
 TEST_F(Traces, RecordsFilesThatItHasNoRoomToName) {
   Trace trace(settings());
   const std::string long_path(3000, 'x');

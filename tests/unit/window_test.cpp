@@ -1,4 +1,4 @@
-// A window by itself: who can reach its memory, in which state.
+// A window: in which state its memory can be reached.
 #include "engine/window.hpp"
 
 #include <variant>

@@ -1,4 +1,4 @@
-// zarr.json: what is written is read back, each fill value of each type in both byte orders.
+// zarr.json: what is written is read back, for each type and fill value, in both byte orders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string document_of(char order, const std::string& type, const std::vector<s
   return zarr::document_of(zarr::make(spec));
 }
 
-/// The fill value as it stands there.
+/// The fill value in the document's notation.
 std::string shown_fill(const std::string& document) {
   const std::size_t begin = document.find("\"fill_value\"");
   return document.substr(begin, document.find("\"codecs\"") - begin);

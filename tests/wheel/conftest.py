@@ -1,4 +1,4 @@
-"""The wheel in dist/, and virtual environments in which nothing is but it and what pip brings with it."""
+"""The wheel in dist/, and virtual environments that contain only it and its dependencies."""
 
 import os
 import subprocess

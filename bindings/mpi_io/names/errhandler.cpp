@@ -1,5 +1,4 @@
-// MPI 4.1, section 9.3.3: the error handlers of files, in C and in Fortran, and the texts of
-// errors.
+// MPI 4.1, section 9.3.3: the error handlers of files, in C and in Fortran, and error texts.
 #include <cstring>
 
 #include "mpi/library.hpp"
@@ -11,7 +10,7 @@ using namespace penstock::dropin;
 
 namespace {
 
-/// Fortran's INTEGER, and a handle's number there.
+/// Fortran's INTEGER, used for handles.
 #ifdef PENSTOCK_HAVE_MPI_FILE_C2F
 using Integer = MPI_Fint;
 Integer number_of(MPI_Errhandler handler) {
@@ -25,7 +24,7 @@ Integer number_of(MPI_Errhandler handler) {
 #endif
 using FortranFunction = void(Integer* file, Integer* code, ...);
 
-/// A new handle whose handler calls `function` by way of `call`.
+/// Creates a handle whose handler calls `function` through `call`.
 template <class Function>
 int create(Function* function, const ErrorHandler::Function& call, MPI_Errhandler* handler) {
   int code = MPI_SUCCESS;
@@ -40,15 +39,15 @@ ErrorHandler& handler_of(MpiFile* file) {
   return file != nullptr ? file->error_handler() : ErrorHandler::of_null_file();
 }
 
-/// What this thread has made last: libmpichcxx makes handlers as C does, and then says of which
-/// language they are.
+/// The last handle made by this thread: libmpichcxx makes handlers like C, and then sets the
+/// language.
 struct Made {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_File_errhandler_function* function = nullptr;
 };
 thread_local Made last_made;
 
-/// work(ErrorHandler&) with the handler of a file, or of MPI_FILE_NULL.
+/// Calls work(ErrorHandler&) with the handler of a file, or of MPI_FILE_NULL.
 template <class Work>
 int with_handler(MPI_File fh, Work&& work) {
   if (fh == MPI_FILE_NULL) return without_file([&] { work(handler_of(nullptr)); });
@@ -99,8 +98,8 @@ int PMPI_Error_string(int code, char* text, int* length) {
   return MPI_SUCCESS;
 }
 
-/// Libraries make handlers of Fortran programs by functions of their own, which say nothing of the
-/// language. `ierror` is null where mpi_f08's optional argument was left out.
+/// Libraries make handlers of Fortran programs by separate functions, which do not set the
+/// language. `ierror` is null if mpi_f08's optional argument was omitted.
 void pmpi_file_create_errhandler_(FortranFunction* function, Integer* errhandler, Integer* ierror) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   const int code = create(
@@ -114,11 +113,11 @@ void pmpi_file_create_errhandler_(FortranFunction* function, Integer* errhandler
   if (ierror != nullptr) *ierror = code;
 }
 
-// The C++ bindings of MPI-2. Their handlers take an MPI::File, which only they can make.
+// The C++ bindings of MPI-2. Their handlers take an MPI::File, which only the bindings can make.
 
 #ifdef MPICH_VERSION
-/// `call` calls a handler: of a communicator (0), a file (1) or a window (2). The bindings take an
-/// error that is returned for one that no handler has seen.
+/// `call` calls a handler: of a communicator (0), a file (1) or a window (2). The bindings treat a
+/// returned error as one that no handler has seen.
 void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*call)(void)) {
   static const auto real = reinterpret_cast<decltype(&MPII_Errhandler_set_cxx)>(
       library::find("MPII_Errhandler_set_cxx"));
@@ -158,7 +157,7 @@ PENSTOCK_MPI_NAME(MPI_File_call_errhandler);
 PENSTOCK_MPI_NAME(MPI_Error_string);
 
 /// Other names of that function: those that compilers make of a Fortran name, those of mpi_f08 in
-/// MPICH and Open MPI, and those by which Open MPI's mpi_f08 reaches the other one.
+/// MPICH and Open MPI, and those by which Open MPI's mpi_f08 calls the other one.
 #define PENSTOCK_FORTRAN_NAME(name)                                \
   extern "C" __attribute__((alias("pmpi_file_create_errhandler_"), \
                             visibility("default"))) decltype(pmpi_file_create_errhandler_) name

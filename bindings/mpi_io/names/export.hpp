@@ -1,8 +1,8 @@
-// What the drop-in MPI-IO defines: functions of MPI, under both of their names.
+// Definition of MPI functions by the drop-in MPI-IO, under both of their names.
 #pragma once
 
 #include <mpi.h>
 
-/// The function PMPI_name, defined in this file, is MPI_name as well.
+/// Makes the function PMPI_name, defined in this file, available as MPI_name.
 #define PENSTOCK_MPI_NAME(name) \
   extern "C" __attribute__((alias("P" #name), visibility("default"))) decltype(P##name) name

@@ -1,4 +1,5 @@
-// The frame of every function of the drop-in: a handle becomes a file, an exception an error code.
+// The frame of every function of the drop-in: converts a handle to a file, and an exception to an
+// error code.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +19,7 @@ Pointer not_null(Pointer pointer, const char* name) {
   return pointer;
 }
 
-/// What goes wrong without a file, or with one that is null.
+/// For errors without a file, or with a null handle.
 inline int raise_without_file(const Error& error) {
   return ErrorHandler::of_null_file().call(MPI_FILE_NULL, MPI_COMM_SELF, mpi_code_of(error),
                                            error.what());

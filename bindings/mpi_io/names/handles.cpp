@@ -8,14 +8,14 @@
 namespace penstock::dropin {
 namespace {
 
-/// Never deleted, and used again: a handle that was closed is told from an open one.
+/// Never deleted, but reused, so that a closed handle can be told from an open one.
 struct HandleEntry {
   std::uint64_t mark = 0;
   int index = 0;
   std::shared_ptr<MpiFile> file;
 };
 constexpr std::uint64_t open_mark = 0x70656e73746f636bULL;
-/// Fortran's numbers begin above all that MPI libraries use for MPI_FILE_NULL.
+/// Fortran's numbers begin above all values that MPI libraries use for MPI_FILE_NULL.
 constexpr int first_index = 4096;
 
 class HandleTable {
@@ -65,7 +65,7 @@ HandleEntry* entry_of(MPI_File handle) noexcept {
 }
 
 int null_index() noexcept {
-  // In the standard ABI handles are numbers; elsewhere it is 0 for Fortran.
+  // In the standard ABI handles are numbers; in other libraries it is 0 for Fortran.
   const auto value = reinterpret_cast<std::uintptr_t>(MPI_FILE_NULL);
   return value < first_index ? static_cast<int>(value) : 0;
 }

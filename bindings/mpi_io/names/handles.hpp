@@ -1,4 +1,4 @@
-// Handles of files: what MPI_File is while the drop-in MPI-IO is at work.
+// File handles: the values of MPI_File under the drop-in MPI-IO.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 namespace penstock::dropin {
 
 MPI_File make_handle(std::shared_ptr<MpiFile> file);
-/// Null for what is no open file.
+/// Null if it is not an open file.
 std::shared_ptr<MpiFile> file_of(MPI_File handle) noexcept;
 void free_handle(MPI_File handle) noexcept;
 int to_fortran(MPI_File handle) noexcept;

@@ -1,5 +1,5 @@
-// MPI_Init: with PENSTOCK_PROGRESS_THREAD=1 MPI is asked for MPI_THREAD_MULTIPLE, so that a thread
-// may go on with non-blocking calls (mpiio/progress_thread.hpp).
+// MPI_Init: with PENSTOCK_PROGRESS_THREAD=1, MPI is initialised with MPI_THREAD_MULTIPLE, so that a
+// thread may progress non-blocking calls (mpi_io/progress_thread.hpp).
 #include <cstdlib>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// MPI 4.1, sections 14.2, 14.3, 14.5.3 and 14.6: files themselves and their views.
+// MPI 4.1, sections 14.2, 14.3, 14.5.3 and 14.6: files and their views.
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ using namespace penstock::dropin;
 
 namespace {
 
-/// `Count`: of the function. `none`: the library's pointer for no function.
+/// `Count`: of the function. `none`: the library's value for no function.
 template <class Count, class Function>
 ConversionFunction conversion_of(Function* function, Function* none, void* extra) {
   if (function == none || function == nullptr) return {};
@@ -44,7 +44,7 @@ int PMPI_File_close(MPI_File* fh) {
     finish_requests(*file);
     file->close();
   });
-  // Where ranks are in other calls it stays open.
+  // If ranks are in different calls it stays open.
   const std::shared_ptr<MpiFile> file = file_of(*fh);
   if (file == nullptr || file->is_open()) return code;
   free_handle(*fh);

@@ -1,11 +1,11 @@
-// Messages that block: while requests of files are under way, a rank that waits for a message goes
-// on with them, since the rank that is to send it may wait for their end. They are the library's
-// own non-blocking calls then, which match blocking ones (MPI 4.1, section 3.7). Collective calls
-// have no such form: blocking and non-blocking ones do not match (section 6.12).
+// Blocking messages: while file requests are in flight, a rank that waits for a message progresses
+// them, since the sender may wait for their end. The library's non-blocking calls are used then,
+// which match blocking ones (MPI 4.1, section 3.7). Not possible for collective calls: blocking and
+// non-blocking ones do not match (section 6.12).
 #include <vector>
 
 #include "mpi_io/names/export.hpp"
-#include "mpi_io/names/going_on.hpp"
+#include "mpi_io/names/progress.hpp"
 
 using namespace penstock;
 using namespace penstock::dropin;
@@ -18,7 +18,7 @@ int wait_for(int code, MPI_Request* request, MPI_Status* status = MPI_STATUS_IGN
   return wait_with([&](int* flag) { return test(request, flag, status); });
 }
 
-/// A message that goes on beside one that is received: PMPI_Sendrecv.
+/// A send that progresses together with a receive: PMPI_Sendrecv.
 template <class Send, class Receive>
 int exchange(Send&& send, Receive&& receive, MPI_Status* status) {
   MPI_Request requests[2];
@@ -35,7 +35,7 @@ int exchange(Send&& send, Receive&& receive, MPI_Status* status) {
   return received != MPI_SUCCESS ? received : sent;
 }
 
-/// What a buffer has, to be sent while it is received into.
+/// A packed copy of a buffer, to send while receiving into it.
 template <class Count>
 struct Packed {
   template <class Size, class Pack>
@@ -54,7 +54,7 @@ struct Packed {
 
 }  // namespace
 
-// The functions, with counts of type int, and once more with `_c` and MPI_Count.
+// The functions with counts of type int, and again with `_c` and MPI_Count.
 
 #define PENSTOCK_SEND(name, immediate, Count)                                              \
   int name(const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,         \

@@ -1,11 +1,11 @@
-// MPI_Wait... and MPI_Test...: while requests of files are under way, they go on with these, and
-// ask the library's MPI_Test... in between. Otherwise they are the library's.
+// MPI_Wait... and MPI_Test...: while file requests are in flight, they progress these, and call the
+// library's MPI_Test... in between. Otherwise they just call the library.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "mpi_io/names/export.hpp"
-#include "mpi_io/names/going_on.hpp"
+#include "mpi_io/names/progress.hpp"
 
 using namespace penstock;
 using namespace penstock::dropin;
@@ -16,13 +16,13 @@ int first_of(int code, int other) {
   return code != MPI_SUCCESS ? code : other;
 }
 
-/// Of requests that are done all at once: where any failed each has its error in its status,
-/// MPI_SUCCESS included (MPI 4.1, section 3.7.5). `code`: of the library; MPI_ERR_IN_STATUS: it has
-/// set those of its own.
-int tell_each(int code, const RequestErrors& errors,
-              const std::vector<std::pair<int, MPI_Status*>>& done) {
+/// For requests that complete together: if any failed, each status has its error, including
+/// MPI_SUCCESS (MPI 4.1, section 3.7.5). `code`: of the library; MPI_ERR_IN_STATUS: it has set
+/// errors of its own.
+int report_each(int code, const RequestErrors& errors,
+                const std::vector<std::pair<int, MPI_Status*>>& done) {
   std::vector<int> codes;
-  for (const auto& [index, status] : done) codes.push_back(errors.tell(index));
+  for (const auto& [index, status] : done) codes.push_back(errors.report(index));
   if (std::ranges::count(codes, MPI_SUCCESS) == std::ssize(codes)) return code;
   for (std::size_t i = 0; i < done.size(); ++i) {
     MPI_Status* const status = done[i].second;
@@ -36,22 +36,22 @@ MPI_Status* status_at(MPI_Status* statuses, int index) {
   return statuses == MPI_STATUSES_IGNORE ? nullptr : statuses + index;
 }
 
-int tell_all(int code, const RequestErrors& errors, int count, MPI_Status* statuses) {
+int report_all(int code, const RequestErrors& errors, int count, MPI_Status* statuses) {
   std::vector<std::pair<int, MPI_Status*>> done;
   for (int i = 0; i < count; ++i) done.emplace_back(i, status_at(statuses, i));
-  return tell_each(code, errors, done);
+  return report_each(code, errors, done);
 }
 
-int tell_some(int code, const RequestErrors& errors, int count, const int* indices,
-              MPI_Status* statuses) {
+int report_some(int code, const RequestErrors& errors, int count, const int* indices,
+                MPI_Status* statuses) {
   std::vector<std::pair<int, MPI_Status*>> done;
   for (int i = 0; i < count; ++i) done.emplace_back(indices[i], status_at(statuses, i));
-  return tell_each(code, errors, done);
+  return report_each(code, errors, done);
 }
 
-/// Until all have ended, well or not: nothing that the library waits for then needs this rank to go
-/// on. MPI_Testall is no help: where partitioned communication is under way, that of MPICH 5.0
-/// returns MPI_ERR_IN_STATUS.
+/// Until all have ended, successfully or not: the library then waits for nothing that needs this
+/// rank. Not by MPI_Testall: with partitioned communication in flight, that of MPICH 5.0 returns
+/// MPI_ERR_IN_STATUS.
 void wait_for_each(int count, const MPI_Request* requests, const RequestErrors& errors) {
   PENSTOCK_REAL_TEST(PMPI_Request_get_status);
   int ended = 0;
@@ -76,7 +76,7 @@ int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const RequestErrors errors(1, request);
   progress_requests();
   const int code = real(request, flag, status);
-  return *flag ? first_of(code, errors.tell(0)) : code;
+  return *flag ? first_of(code, errors.report(0)) : code;
 }
 
 int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
@@ -86,7 +86,7 @@ int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
   const RequestErrors errors(1, request);
   WaitForRequests shown(errors);
   const int code = wait_with([&](int* flag) { return test(request, flag, status); }, &shown);
-  return first_of(code, errors.tell(0));
+  return first_of(code, errors.report(0));
 }
 
 int PMPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
@@ -95,7 +95,7 @@ int PMPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status status
   const RequestErrors errors(count, requests);
   progress_requests();
   const int code = real(count, requests, flag, statuses);
-  return *flag ? tell_all(code, errors, count, statuses) : code;
+  return *flag ? report_all(code, errors, count, statuses) : code;
 }
 
 int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
@@ -104,7 +104,7 @@ int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   const RequestErrors errors(count, requests);
   wait_for_each(count, requests, errors);
   const int code = real(count, requests, statuses);
-  return tell_all(code, errors, count, statuses);
+  return report_all(code, errors, count, statuses);
 }
 
 int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -113,7 +113,7 @@ int PMPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_S
   const RequestErrors errors(count, requests);
   progress_requests();
   const int code = real(count, requests, index, flag, status);
-  return *flag && *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
+  return *flag && *index != MPI_UNDEFINED ? first_of(code, errors.report(*index)) : code;
 }
 
 int PMPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
@@ -124,7 +124,7 @@ int PMPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* stat
   WaitForRequests shown(errors);
   const int code =
       wait_with([&](int* flag) { return test(count, requests, index, flag, status); }, &shown);
-  return *index != MPI_UNDEFINED ? first_of(code, errors.tell(*index)) : code;
+  return *index != MPI_UNDEFINED ? first_of(code, errors.report(*index)) : code;
 }
 
 int PMPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
@@ -134,7 +134,7 @@ int PMPI_Testsome(int count, MPI_Request requests[], int* done, int indices[],
   const RequestErrors errors(count, requests);
   progress_requests();
   const int code = real(count, requests, done, indices, statuses);
-  return *done > 0 ? tell_some(code, errors, *done, indices, statuses) : code;
+  return *done > 0 ? report_some(code, errors, *done, indices, statuses) : code;
 }
 
 int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
@@ -146,11 +146,11 @@ int PMPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[],
   WaitForRequests shown(errors);
   const auto test_some = [&](int* flag) {
     const int tested = test(count, requests, done, indices, statuses);
-    *flag = *done != 0;  // MPI_UNDEFINED: there is none to wait for
+    *flag = *done != 0;  // MPI_UNDEFINED: no active request
     return tested;
   };
   const int code = wait_with(test_some, &shown);
-  return *done > 0 ? tell_some(code, errors, *done, indices, statuses) : code;
+  return *done > 0 ? report_some(code, errors, *done, indices, statuses) : code;
 }
 
 int PMPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

@@ -1,4 +1,4 @@
-// What the tests share: a count of what failed, and ranks that agree on it.
+// Common parts of the tests: a count of failures on which ranks agree.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// Dumps and restarts: what is in the files, to the byte, and how many operations they took.
+// Dumps and restarts: the content of the files, to the byte, and the number of operations.
 //   dumps_test FOLDER      on 8 ranks also the small case of the paper, with its exact counts
 #include "../dumps.hpp"
 
@@ -169,7 +169,7 @@ void wrong_files() {
         words);
 }
 
-/// 20 iterations with a dump each 5 of them, from a restart file: Tables 1 to 3 of the paper.
+/// 20 iterations with a dump after each 5 of them, from a restart file: Tables 1 to 3 of the paper.
 void small_case_of_the_paper() {
   const Index3 cells{128, 128, 64};
   Gas gas(Grid(MPI_COMM_WORLD, cells, 1.0, hydro_ghosts), {});

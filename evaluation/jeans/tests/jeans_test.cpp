@@ -1,4 +1,4 @@
-// Self-gravitating gas: growth and oscillation as Jeans' dispersion relation has them, and
+// Self-gravitating gas: growth and oscillation according to Jeans' dispersion relation, and
 // conservation.
 #include <cmath>
 #include <numbers>

@@ -1,4 +1,4 @@
-// The Poisson solver: second-order in the spacing, quick, and the same on any number of ranks.
+// The Poisson solver: second-order in the spacing, fast, and the same on any number of ranks.
 #include "../poisson.hpp"
 
 #include <cmath>

@@ -43,7 +43,7 @@ const Dataset& Field::State::dataset() const {
   return dataset_;
 }
 
-/// Its elements in the field's type, in memory that `memory` has.
+/// Its elements in the field's type, in memory owned by `memory`.
 template <class View>
 void Field::State::add_converted(FieldMemory<View>& memory, const Part<View>& part) const {
   part.section.check(dataset_.shape());

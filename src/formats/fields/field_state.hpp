@@ -1,4 +1,4 @@
-// Field::State: a field of an open file, or the fault that its calls bring to the other ranks.
+// Field::State: a field of an open file, or the error that its calls pass to the agreement.
 // FieldsFile::Impl: the file and its fields.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace penstock {
 
 class FieldsFile::Impl {
  public:
-  /// `background`: of the process.
+  /// `background`: the process's.
   Impl(BackgroundIo& background, Communicator comm, const std::filesystem::path& path, Mode mode,
        const FieldsSpec& spec, const Hints& hints);
 
@@ -25,7 +25,7 @@ class FieldsFile::Impl {
   const FieldsSpec& spec() const noexcept { return contents_.spec(); }
   FileUnits units() const { return contents_.units(); }
   ArrayLayout layout(const FieldSpec& field) const { return contents_.layout(field); }
-  /// Null: there is none of that name.
+  /// Null: there is no field of that name.
   const FieldSpec* find(const std::string& name) const;
   std::string names() const;
 
@@ -34,17 +34,17 @@ class FieldsFile::Impl {
   ByteFile file_;
 };
 
-/// What a program passes to a read or a write.
+/// The arguments of a read or a write.
 template <class View>
 struct FieldCall {
   std::span<const Part<View>> parts;
-  const std::string& dtype;  // of memory; empty: the field's
+  const std::string& dtype;  // type of the memory; empty: the field's
   const Hints* hints;
   const Error* found;                           // by a binding
-  std::shared_ptr<const void> keeps = nullptr;  // what the operation holds
+  std::shared_ptr<const void> keeps = nullptr;  // kept by the operation
 };
 
-/// The parts of a call in the field's type, and the program's own where elements are converted.
+/// The parts of a call in the field's type, and the program's own if elements are converted.
 template <class View>
 struct FieldMemory {
   struct Converted {
@@ -57,14 +57,14 @@ struct FieldMemory {
   ElementKind memory, field;
   std::shared_ptr<const void> keeps;  // the program's memory, while the operation may use it
 
-  /// Of a read: fills the program's memory.
+  /// For a read: fills the program's memory.
   void deliver() const;
 };
 
 class Field::State {
  public:
   State(std::shared_ptr<FieldsFile::Impl> file, const FieldSpec& spec);
-  /// A field that there is not.
+  /// For a field that does not exist.
   State(std::shared_ptr<FieldsFile::Impl> file, Error fault)
       : file_(std::move(file)),
         fault_(std::move(fault)),

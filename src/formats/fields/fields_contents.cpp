@@ -51,7 +51,7 @@ void FieldsContents::check_names() const {
   }
 }
 
-/// Where no offset is given, a field begins where the one before it in the list ends.
+/// Without an offset, a field begins where the previous one in the list ends.
 void FieldsContents::place_fields() {
   std::int64_t end = spec_.offset;
   for (FieldSpec& field : spec_.fields) {
@@ -108,7 +108,7 @@ FileUnits FieldsContents::units() const {
   return units;
 }
 
-/// The first field that the file does not hold tells most.
+/// The first field that does not fit gives the most useful message.
 void FieldsContents::find(Storage& storage) {
   if (makes_anew(mode_)) return;
   const std::int64_t size = checked_size(storage);

@@ -1,4 +1,4 @@
-// FieldsContents: several arrays with names in a file of bare elements.
+// FieldsContents: several named arrays in a raw file.
 #pragma once
 
 #include <penstock/fields_file.hpp>
@@ -11,22 +11,22 @@ namespace penstock {
 
 class FieldsContents : public Contents {
  public:
-  /// `spec`: as the program gives it.
+  /// `spec`: as passed by the program.
   FieldsContents(std::string path, Mode mode, FieldsSpec spec, const Hints& hints)
       : path_(std::move(path)), mode_(mode), spec_(std::move(spec)), hints_(hints) {}
 
   std::vector<Common> common() const override;
-  /// Gives each field its offset.
+  /// Also computes each field's offset.
   void check(const Communicator& comm) override;
   void find(Storage& storage) override;
-  std::string told() const override { return too_short_ ? "1" : "0"; }
-  void be_told(std::string_view text) override { too_short_ = text == "1"; }
+  std::string findings() const override { return too_short_ ? "1" : "0"; }
+  void set_findings(std::string_view text) override { too_short_ = text == "1"; }
   bool changes() const override { return makes_anew(mode_) || too_short_; }
   void change(Storage& storage) override;
-  /// Of the whole file: calls are about a field, and have its own.
+  /// For the whole file: calls use the units of their field.
   FileUnits units() const override;
 
-  /// From check() on with all offsets, and with a byte order in each type.
+  /// After check() with all offsets, and with a byte order in each type.
   const FieldsSpec& spec() const noexcept { return spec_; }
   ArrayLayout layout(const FieldSpec& field) const;
 
@@ -39,7 +39,7 @@ class FieldsContents : public Contents {
   Mode mode_;
   FieldsSpec spec_;
   Hints hints_;
-  bool too_short_ = false;  // the file, for its fields
+  bool too_short_ = false;  // the file is too short for its fields
 };
 
 }  // namespace penstock

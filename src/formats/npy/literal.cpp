@@ -25,8 +25,8 @@ int digit_of(char c) {
   return 99;
 }
 
-/// Could go on with a name or a number that has begun before it.
-bool goes_on(char c) {
+/// Could continue a name or a number.
+bool continues_token(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
@@ -60,7 +60,7 @@ class Reader {
     return read_number();
   }
 
-  // ---- what holds other values
+  // ---- containers
 
   /// Items up to `close`; whether a comma followed the last.
   bool read_items(Value& value, char close) {
@@ -94,7 +94,7 @@ class Reader {
     read_items(value, '}');
     return value;
   }
-  /// One value in them without a comma is that value.
+  /// A parenthesised value without a comma is that value.
   Value read_parentheses() {
     Value value{Kind::tuple, "", 0, {}};
     const bool comma = read_items(value, ')');
@@ -118,7 +118,7 @@ class Reader {
     if (is_one_of(next(), "'\"")) return true;
     return is_one_of(next(), "rRuU") && at_ + 1 < text_.size() && is_one_of(text_[at_ + 1], "'\"");
   }
-  /// Strings that follow each other are one.
+  /// Adjacent strings are concatenated.
   Value read_strings() {
     Value value{Kind::string, "", 0, {}};
     while (at_begin_of_string()) {
@@ -190,7 +190,7 @@ class Reader {
     const int base = read_base();
     if (!read_digits(digits, base)) unexpected_at(begin);
     if (longs_) accept_long();
-    if (goes_on(next()) || next() == '.') unexpected_at(begin);
+    if (continues_token(next()) || next() == '.') unexpected_at(begin);
     Value value;
     const auto [end, status] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value.integer, base);
@@ -209,7 +209,7 @@ class Reader {
     if (base != 10) at_ += text_.substr(at_ + 2, 1) == "_" ? 3 : 2;
     return base;
   }
-  /// Digits, between which single underscores may stand. A decimal number other than 0 does not
+  /// Digits, with single underscores allowed in between. A decimal number other than 0 does not
   /// begin with 0.
   bool read_digits(std::string& digits, int base) {
     const std::size_t begin = digits.size();
@@ -226,18 +226,18 @@ class Reader {
     std::size_t end = at_;
     while (end < text_.size() && is_one_of(text_[end], " \t")) ++end;
     if (text_.substr(end, 1) != "L") return;
-    if (end + 1 < text_.size() && goes_on(text_[end + 1])) return;
+    if (end + 1 < text_.size() && continues_token(text_[end + 1])) return;
     at_ = end + 1;
   }
 
   // ---- characters
 
-  /// NUL at the end, which no literal has.
+  /// NUL at the end, which no literal contains.
   char next() const noexcept { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool accept_word(std::string_view word) {
     if (text_.substr(at_, word.size()) != word) return false;
     const std::size_t end = at_ + word.size();
-    if (end < text_.size() && goes_on(text_[end])) return false;
+    if (end < text_.size() && continues_token(text_[end])) return false;
     at_ = end;
     return true;
   }

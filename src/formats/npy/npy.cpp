@@ -27,7 +27,7 @@ using Kind = Value::Kind;
   fail("type '" + literal::printable(descr) + "' is not known");
 }
 
-/// Sizes of the kinds that have a few, as NumPy has them on this machine.
+/// Kinds that have only some sizes, as in NumPy on this machine.
 bool has_size(char kind, std::int64_t size) {
   const auto any_of = [&](std::initializer_list<std::int64_t> sizes) {
     return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
@@ -45,7 +45,7 @@ bool has_size(char kind, std::int64_t size) {
   }
 }
 
-/// Of datetime64 and timedelta64: "[ns]", "[25s]", or nothing.
+/// For datetime64 and timedelta64: "[ns]", "[25s]", or nothing.
 bool is_unit(std::string_view text) {
   constexpr std::string_view units[] = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
                                         "ms", "us", "ns", "ps", "fs", "as", "generic"};
@@ -121,7 +121,7 @@ std::int64_t value_size(const Value& value) {
   return size;
 }
 
-/// Of a whole array: NumPy has no sub-array there.
+/// For a whole array, where NumPy does not allow sub-arrays.
 std::int64_t array_type_size(const Value& value) {
   if (value.is(Kind::tuple)) fail("the type is a sub-array, " + literal::repr(value));
   return value_size(value);
@@ -154,7 +154,7 @@ std::string to_utf8(std::string_view text, int version) {
   return utf8;
 }
 
-/// Latin-1 where that has every character, as NumPy does it.
+/// In Latin-1 if possible, as NumPy does.
 std::string encode(const std::string& text, int& version) {
   std::vector<std::uint32_t> codes;
   if (!literal::decode_utf8(text, codes)) fail("the type is not UTF-8");
@@ -178,7 +178,7 @@ std::vector<std::int64_t> shape_of(const Value& value) {
   return shape;
 }
 
-/// Of a key that is given twice Python takes the last.
+/// If a key is repeated, Python takes the last.
 const Value& value_of(const Value& dict, std::string_view key) {
   for (std::size_t i = dict.items.size(); i >= 2; i -= 2)
     if (dict.items[i - 2].text == key) return dict.items[i - 1];
@@ -199,7 +199,7 @@ std::string dictionary(const Header& header) {
   std::string shape;
   for (const std::int64_t extent : header.shape) shape += std::to_string(extent) + ", ";
   if (header.shape.size() > 1) shape.resize(shape.size() - 2);
-  else shape.resize(shape.size() - 1);  // a tuple of one keeps its comma
+  else shape.resize(shape.size() - 1);  // a tuple of one element keeps its comma
   const std::string descr = is_structured(header.descr) ? header.descr : "'" + header.descr + "'";
   return "{'descr': " + descr +
          ", 'fortran_order': " + (header.order == Order::fortran ? "True" : "False") +

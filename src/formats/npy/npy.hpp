@@ -1,4 +1,4 @@
-// The .npy container (NumPy enhancement proposal 1): header text in and out. Pure.
+// The .npy container (NumPy enhancement proposal 1): parsing and formatting of headers. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ struct Header {
 
 inline constexpr std::int64_t preamble_size = 12;  // magic, version and the longer length field
 
-/// Whether these bytes begin an .npy header at all.
+/// Whether these bytes begin an .npy header.
 bool has_magic(std::span<const std::byte> bytes) noexcept;
-/// Bytes of the whole header, from its first preamble_size bytes. Throws Error(format).
+/// Size of the whole header, from its first preamble_size bytes. Throws Error(format).
 std::int64_t header_size(std::span<const std::byte> preamble);
 /// Throws Error(format) saying what is wrong.
 Header parse(std::span<const std::byte> header);
-/// The bytes of a header; its length is a multiple of 64, and it has room for the digits of a
-/// longer slowest dimension, as NumPy writes it.
+/// The header's bytes; the length is a multiple of 64, with room for the digits of a longer slowest
+/// dimension, as NumPy writes it.
 std::vector<std::byte> format(const Header& header);
-/// The same in exactly `size` bytes. Throws Error(format) where it needs more.
+/// The same in exactly `size` bytes. Throws Error(format) if it does not fit.
 std::vector<std::byte> format(const Header& header, std::int64_t size);
-/// Bytes of one element of a descr. Throws Error(format) for types of no fixed size.
+/// Bytes per element of a descr. Throws Error(format) for types without a fixed size.
 std::int64_t element_size_of(const std::string& descr);
-/// The same type in the words that parse() gives it.
+/// The same type in the notation that parse() returns.
 std::string canonical(const std::string& descr);
 
 }  // namespace penstock::npy

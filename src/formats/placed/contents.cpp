@@ -38,7 +38,7 @@ zarr::Array array_of(const ArraySpec& spec) {
     settings.type_size = static_cast<int>(spec.element_size);
     settings.shuffle = filter.shuffle;
     if (!filter.compressor.empty()) settings.compressor = filter.compressor;
-    make_filter(settings);  // throws for what cannot be used
+    make_filter(settings);  // throws for unusable settings
     array.codecs.push_back(std::move(settings));
   }
   return array;
@@ -109,11 +109,11 @@ void PlacedContents::settle(const Channel& channel) {
   settled_ = true;
 }
 
-/// Chunks of a step that could not be appended are beyond the array, and get none.
+/// Chunks of a step that could not be appended are beyond the array, and get no place.
 void PlacedContents::give_places(const Channel& channel) {
   const std::vector<std::string> texts =
       drive(channel.comm, gather_on_first(channel, packed(store_->held())));
-  std::string told;
+  std::string text;
   const std::optional<Error> error = attempt([&] {
     std::vector<ChunkPlace> chunks;
     for (const std::string& text : texts) unpack(text, chunks);
@@ -122,27 +122,27 @@ void PlacedContents::give_places(const Channel& channel) {
     });
     std::ranges::sort(chunks, {}, &ChunkPlace::chunk);
     if (!chunks.empty()) placed().place(array_->grid.shape, chunks);
-    told = packed(chunks);
+    text = packed(chunks);
   });
-  drive(channel.comm, agree_and_tell(channel, error, told));
+  drive(channel.comm, agree_and_share(channel, error, text));
   const std::optional<Error> failed = attempt([&] {
     std::vector<ChunkPlace> chunks;
-    unpack(told, chunks);
+    unpack(text, chunks);
     store_->settle(chunks);
   });
   drive(channel.comm, agree_on_exit(channel, failed));
 }
 
-bool PlacedContents::is_sealed() const {
-  return broken_ || (published_ && sealed_shape() == array_->grid.shape);
+bool PlacedContents::metadata_is_current() const {
+  return broken_ || (published_ && written_shape() == array_->grid.shape);
 }
 
-void PlacedContents::seal(Storage&) {
+void PlacedContents::update_metadata(Storage&) {
   placed().publish(array_->grid.shape);
 }
 
-void PlacedContents::mark_sealed() {
-  ArrayContents::mark_sealed();
+void PlacedContents::mark_metadata_current() {
+  ArrayContents::mark_metadata_current();
   published_ = true;
 }
 

@@ -1,4 +1,4 @@
-// PlacedContents: one array in chunks, which lie in a file that another library has made.
+// PlacedContents: one chunked array in a file that another library has made.
 #pragma once
 
 #include <atomic>
@@ -19,22 +19,22 @@ class PlacedContents final : public ArrayContents {
   bool has_own_storage() const override { return true; }
   std::unique_ptr<Storage> open_storage(OpenFlag flag) override;
   void find(Storage&) override {}
-  std::string told() const override { return {}; }
-  void be_told(std::string_view) override {}
+  std::string findings() const override { return {}; }
+  void set_findings(std::string_view) override {}
   FileUnits units() const override { return array_->grid.units(); }
   std::unique_ptr<Dataset> dataset() const override;
 
   Reshaped reshaped(std::vector<std::int64_t> shape) const override;
   void reach(std::int64_t bytes) override { *reach_ = bytes; }
   void become(const std::vector<std::int64_t>& shape) override;
-  bool must_seal() const override { return mode() != Mode::read; }
+  bool maintains_metadata() const override { return mode() != Mode::read; }
   void begin_write() override;
   bool is_settled() const override { return settled_ || broken_; }
   void settle(const Channel& channel) override;
   bool is_needed() const override { return !published_ && !broken_; }
-  bool is_sealed() const override;
-  void seal(Storage& storage) override;
-  void mark_sealed() override;
+  bool metadata_is_current() const override;
+  void update_metadata(Storage& storage) override;
+  void mark_metadata_current() override;
 
   std::string attributes() const override { return {}; }
   void set_attributes(const std::string& json) override;
@@ -47,9 +47,9 @@ class PlacedContents final : public ArrayContents {
   std::shared_ptr<PlacedStore> store_;
   std::shared_ptr<std::atomic<std::int64_t>> reach_ =
       std::make_shared<std::atomic<std::int64_t>>(0);
-  bool settled_ = true;    // no rank holds chunks
-  bool published_ = true;  // all that was written
-  bool broken_ = false;    // something that has a place could not be written there
+  bool settled_ = true;    // no rank keeps chunks without a place
+  bool published_ = true;  // the metadata has everything written so far
+  bool broken_ = false;    // writing at an assigned place has failed
 };
 
 }  // namespace penstock

@@ -1,6 +1,6 @@
-// PlacedStore: chunks at places of one file. What is put is held in memory until it has got a place
-// there, since only rank 0 can give it one. That is the next thing that the ranks do about the file
-// (ByteFile::settle), so that no more is held than one call writes.
+// PlacedStore: chunks at places of one file. New chunks are held in memory until rank 0 assigns
+// them a place, which is the next thing that the ranks do with the file (ByteFile::settle), so no
+// more is held than one call writes.
 #pragma once
 
 #include <map>
@@ -20,23 +20,23 @@ class PlacedStore final : public ChunkStore {
 
   std::shared_ptr<StoredChunk> open(std::int64_t chunk) override;
   void put(std::int64_t chunk, std::span<const std::byte> content, bool keeps_old) override;
-  /// What has a place keeps it: HDF5 forgets no chunk.
+  /// A place is never released, since HDF5 cannot remove chunks.
   bool remove(std::int64_t chunk) override;
   std::int64_t sync() override { return file_->sync(); }
   bool bypass_cache(bool past) override { return file_->bypass_cache(past); }
   void forget_cached() override { file_->forget_cached(); }
   const std::string& path() const override { return file_->path(); }
 
-  /// What this rank holds, without places.
+  /// Chunks of this rank without places.
   std::vector<ChunkPlace> held() const;
-  /// These chunks of all ranks have got their places: writes those that this rank holds. Throws
+  /// The chunks of all ranks with their assigned places: writes those of this rank. Throws
   /// Error(storage).
   void settle(const std::vector<ChunkPlace>& placed);
 
  private:
   struct Place {
     std::int64_t offset, size, skipped;
-    std::uint64_t version;  // another one with each content
+    std::uint64_t version;  // changes with the content
   };
 
   const std::shared_ptr<Storage> file_;

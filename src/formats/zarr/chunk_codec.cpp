@@ -34,7 +34,7 @@ ChunkCodec::ChunkCodec(const zarr::Array& array)
   for (const CodecSettings& settings : array.codecs) codecs_.push_back(make_filter(settings));
 }
 
-/// The first element is the fill value, and each other one as the one before.
+/// The first element is the fill value, and each other one equals the previous one.
 bool ChunkCodec::is_all_fill(std::span<const std::byte> elements) const noexcept {
   const std::size_t size = fill_.size();
   return std::memcmp(elements.data(), fill_.data(), size) == 0 &&
@@ -71,8 +71,8 @@ void ChunkCodec::check_stored(std::uint64_t size, const std::string& name) const
                                         "; it is damaged, or the metadata are another array's");
 }
 
-/// What a codec makes of a chunk may be a little longer than the chunk; only the innermost one
-/// knows how long it has to be.
+/// Intermediate results of codecs may be slightly longer than the chunk; only the innermost one has
+/// a known length.
 Bytes ChunkCodec::decode(Bytes stored, const std::string& name, std::uint32_t skipped) const {
   try {
     for (std::size_t i = codecs_.size(); i-- > 0;)

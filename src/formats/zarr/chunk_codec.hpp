@@ -1,5 +1,5 @@
-// ChunkCodec: from a chunk's elements to the bytes that are stored, and back. ShardIndex: where the
-// chunks of a shard lie in its file. Any number of threads may use these.
+// ChunkCodec: encodes a chunk's elements to stored bytes and decodes them. ShardIndex: where the
+// chunks of a shard are in its file. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,18 @@ class ChunkCodec {
   explicit ChunkCodec(const zarr::Array& array);
 
   bool is_plain() const noexcept { return codecs_.empty(); }
-  /// No chunk of these elements needs to be stored.
+  /// Whether a chunk of these elements need not be stored.
   bool is_all_fill(std::span<const std::byte> elements) const noexcept;
-  /// Elements of the fill value; `begin`: which byte of a chunk `into` begins with.
+  /// Fills with elements of the fill value; `begin`: offset of `into` within a chunk.
   void fill(std::span<std::byte> into, std::int64_t begin) const noexcept;
-  /// What is stored; refers to `elements` where there is nothing to do, else to `memory`.
+  /// The encoded bytes; refers to `elements` if there is nothing to do, else to `memory`.
   std::span<const std::byte> encode(std::span<const std::byte> elements, Bytes& memory) const;
-  /// `name`: of the file, for the error of what cannot be decoded. `skipped`: bit i, the codec i
-  /// was left out.
+  /// `name`: the file, for error messages. `skipped`: bit i: codec i was not applied.
   Bytes decode(Bytes stored, const std::string& name, std::uint32_t skipped = 0) const;
   std::int64_t chunk_bytes() const noexcept { return chunk_bytes_; }
-  /// The most that codecs make of a chunk: a file, or an entry of a shard, has no more.
+  /// The largest encoded chunk: a file, or an entry of a shard, must not be longer.
   std::int64_t longest_stored() const noexcept { return 2 * chunk_bytes_ + 65536; }
-  /// Throws Error(format) where it is more than that.
+  /// Throws Error(format) if it is longer than that.
   void check_stored(std::uint64_t size, const std::string& name) const;
 
  private:
@@ -43,11 +42,11 @@ class ShardIndex {
     bool is_missing() const noexcept { return offset == ~std::uint64_t{0} && size == offset; }
   };
 
-  /// Without entries yet: zarr.json may tell of a thousand million, which take memory.
+  /// Without entries: zarr.json may announce a billion of them, which need memory.
   explicit ShardIndex(const zarr::Array& array);
-  /// Of a shard without chunks.
+  /// For a shard without chunks.
   void clear();
-  /// Throws Error(format) where the file has none, or one that points outside.
+  /// Throws Error(format) if the file has none, or one that points outside.
   void read(const StoredChunk& file);
   Bytes encoded() const;
   std::int64_t bytes() const noexcept;

@@ -30,7 +30,7 @@ std::shared_ptr<ChunkFile> ChunkFile::open(const std::string& path) {
     ::close(fd);
     throw_errno("looking at the chunk", path, -number);
   }
-  // Another host may have made a file that has the number of the one before.
+  // Another host may have made a file with the inode number of the previous one.
   const Identity identity{status.st_dev, status.st_ino,
                           static_cast<std::uint64_t>(status.st_mtim.tv_sec),
                           static_cast<std::uint64_t>(status.st_mtim.tv_nsec)};

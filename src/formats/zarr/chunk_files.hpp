@@ -1,4 +1,4 @@
-// The files of chunks in an array's folder. All throw Error(storage) with the file's name.
+// Chunk files in an array's folder. All functions throw Error(storage) with the file's name.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace penstock {
 /// its identity.
 class ChunkFile final : public StoredChunk {
  public:
-  /// Null: it is not there.
+  /// Null: it does not exist.
   static std::shared_ptr<ChunkFile> open(const std::string& path);
   ~ChunkFile() override;
 
@@ -25,9 +25,9 @@ class ChunkFile final : public StoredChunk {
   int fd_;
 };
 
-/// Also where it is not there.
+/// It need not exist.
 void remove_chunk_file(const std::string& path);
-/// All of the file system that has this path.
+/// Syncs the file system of this path.
 void sync_file_system_of(const std::string& path);
 
 }  // namespace penstock

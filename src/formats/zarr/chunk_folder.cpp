@@ -28,8 +28,8 @@ class ChunkFolder final : public ChunkStore {
     return true;
   }
   std::int64_t sync() override;
-  /// Files of chunks are never changed, but replaced: what other hosts do not see at once is that
-  /// there is another one.
+  /// Chunk files are never changed, but replaced: other hosts may not see at once that there is a
+  /// new one.
   bool bypass_cache(bool past) override {
     anew_ = past;
     return true;
@@ -50,14 +50,14 @@ class ChunkFolder final : public ChunkStore {
 
   const zarr::Array array_;
   const std::string folder_;
-  std::atomic<bool> anew_ = false;  // the kernel may know old files
+  std::atomic<bool> anew_ = false;  // the kernel may have old files cached
   std::mutex mutex_;
   std::set<std::int64_t> unsynced_;  // shards
-  std::set<std::string> tidy_;       // folders without what killed processes have left
+  std::set<std::string> tidy_;       // folders without leftovers of killed processes
 };
 
-/// A power cut must not take elements that were there before, and not all file systems bring the
-/// bytes of a file to the device before its new name.
+/// A power cut must not lose elements that were there before, and not all file systems write a
+/// file's data to the device before its new name.
 void ChunkFolder::put(std::int64_t shard, std::span<const std::byte> content, bool keeps_old) {
   const std::string path = path_of(shard);
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -69,7 +69,7 @@ void ChunkFolder::put(std::int64_t shard, std::span<const std::byte> content, bo
   note_written(shard);
 }
 
-/// The chunks that this rank has written, and the folders that name them.
+/// Syncs the chunks that this rank has written, and their folders.
 std::int64_t ChunkFolder::sync() {
   constexpr std::size_t few = 65536;
   std::set<std::int64_t> shards;

@@ -1,4 +1,4 @@
-// The chunks of a Zarr array, in files of its folder. They are replaced as a whole
+// The chunks of a Zarr array, as files in its folder. They are replaced as a whole
 // (storage/replacement.hpp).
 #pragma once
 

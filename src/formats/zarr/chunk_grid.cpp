@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-/// Staging memory of an aggregator holds whole shards, and libraries of codecs take 2 GiB at most.
+/// Staging memory of an aggregator holds whole shards, and codec libraries take at most 2 GiB.
 constexpr std::int64_t largest_shard = std::int64_t{1} << 30;
 
 std::int64_t product(const Shape& extents) noexcept {

@@ -1,7 +1,7 @@
-// ChunkGrid: where the elements of a chunked array lie in its *virtual space*, the bytes that the
-// engine reads and writes. Shard after shard, in C order of the grid; within a shard chunk after
-// chunk, within a chunk the elements, in C order, too. Chunks at the edge of the array are as large
-// as the others. An array without shards has one chunk in each.
+// ChunkGrid: where the elements of a chunked array are in its *virtual space*, the bytes that the
+// engine reads and writes. Shards follow each other in C order of the grid; within a shard the
+// chunks, and within a chunk the elements, also in C order. Chunks at the edge of the array are as
+// large as the others. An array without shards has one chunk in each.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ChunkGrid {
   Shape shape, shard, chunk;  // in elements; each extent of shard is a multiple of that of chunk
   std::int64_t element_size = 1;
 
-  /// Throws Error(argument) where the extents fit no array.
+  /// Throws Error(argument) if the extents fit no array.
   void check() const;
   std::int64_t chunk_bytes() const noexcept;
   std::int64_t shard_bytes() const noexcept;
@@ -26,14 +26,14 @@ struct ChunkGrid {
   Shape shards() const;
   std::int64_t shard_count() const;
   std::int64_t total_bytes() const { return shard_count() * shard_bytes(); }
-  /// Of the chunk with these coordinates, among all chunks of the array.
+  /// Of the chunk with these coordinates, counted over the whole array.
   std::int64_t offset_of(const Shape& chunk_at) const noexcept;
-  /// Of the shard with this number, which may be one that a longer array has.
+  /// Of the shard with this number, which may lie beyond the array's present length.
   Shape coordinates(std::int64_t shard_number) const;
   FileUnits units() const;
 };
 
-/// Extents of chunks of some MiB: the array, halved in its slowest dimensions first.
+/// Extents of chunks of some MiB: the array's, halved in the slowest dimensions first.
 Shape choose_chunk(const Shape& shape, std::int64_t element_size);
 
 }  // namespace penstock

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the chunks that a file or folder in the array's folder is of: their first coordinate.
+/// The first coordinate of the chunks that a file or folder in the array's folder belongs to.
 std::optional<std::int64_t> row_of(std::string_view name, const zarr::Array& array) {
   if (array.named_by_prefix && array.separator == '.') {
     if (!name.starts_with("c.")) return std::nullopt;
@@ -41,7 +41,7 @@ void check(const Transfer& moved, const std::string& folder) {
   if (moved.error != 0) throw_errno("looking at the last chunks of", folder, -moved.error);
 }
 
-/// The elements of one chunk from byte `begin` on, of the virtual space.
+/// Fills the elements of one chunk from byte `begin` of the virtual space on.
 void fill(Extent range, const std::string& folder, const zarr::Array& array, Storage& storage) {
   Bytes there(static_cast<std::size_t>(range.length())), wanted(there.size());
   for (std::size_t at = 0; at < wanted.size(); at += array.fill.size())
@@ -50,7 +50,7 @@ void fill(Extent range, const std::string& folder, const zarr::Array& array, Sto
   if (there != wanted) check(write_fully(storage, wanted, range.begin), folder);
 }
 
-/// Of the last row of shards.
+/// For the last row of shards.
 void fill_edge(const std::string& folder, const zarr::Array& array, Storage& storage) {
   const ChunkGrid& grid = array.grid;
   const std::int64_t rows = grid.shards().front(), per_row = grid.shard_count() / rows;

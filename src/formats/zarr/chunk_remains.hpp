@@ -1,5 +1,5 @@
-// What is beyond the shape of a chunked array that is to grow: chunks of a program that was ended
-// before zarr.json told of them. New steps must not show it.
+// Chunks beyond the shape of an array that is to grow: left by a program that was killed before it
+// updated zarr.json. New steps must not show them.
 #pragma once
 
 #include "formats/zarr/array.hpp"
@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// Removes the chunks beyond the first dimension's extent, and gives the elements of the last ones
-/// that lie beyond it the fill value. Throws Error(storage), Error(format) where one is damaged.
+/// Removes the chunks beyond the first dimension's extent, and sets the elements of the last ones
+/// that lie beyond it to the fill value. Throws Error(storage), Error(format) if one is damaged.
 void remove_remains(const std::string& folder, const zarr::Array& array, Storage& storage);
 
 }  // namespace penstock

@@ -10,19 +10,19 @@
 namespace penstock {
 namespace {
 
-/// A chunk as it was decoded last: parts of it are read one after the other.
+/// The chunk decoded last: parts of a chunk are often read one after the other.
 struct Decoded {
-  std::shared_ptr<StoredChunk> file;  // what it was decoded from
+  std::shared_ptr<StoredChunk> file;  // its encoded source
   std::int64_t chunk = -1;            // number within the shard
   Bytes elements;
 };
 
-/// The memory of an access, from its first byte on.
+/// Reads through the memory of an access from its first byte on.
 class PartsCursor {
  public:
   explicit PartsCursor(Parts parts) : parts_(parts) {}
 
-  /// The next `size` bytes: where they are, or copied to `memory` if they are in several places.
+  /// The next `size` bytes: in place, or copied to `memory` if they are not contiguous.
   std::span<const std::byte> take(std::size_t size, Bytes& memory) {
     if (size <= left()) {
       const std::span<const std::byte> here(begin(), size);
@@ -61,12 +61,12 @@ class PartsCursor {
   std::size_t at_ = 0;
 };
 
-/// A shard of which a part is replaced.
+/// A shard that is partly replaced.
 struct OldShard {
-  std::shared_ptr<StoredChunk> file;  // null: there is none
+  std::shared_ptr<StoredChunk> file;  // null: does not exist
   ShardIndex index;
 
-  /// Nothing of a chunk that is missing.
+  /// Empty for a missing chunk.
   Bytes stored(std::int64_t chunk, const ChunkCodec& codec) const {
     const ShardIndex::Entry& entry = index.entries()[static_cast<std::size_t>(chunk)];
     if (entry.is_missing()) return {};
@@ -77,7 +77,7 @@ struct OldShard {
   }
 };
 
-/// Memory of one chunk after the other.
+/// Memory reused for one chunk after the other.
 struct Scratch {
   Bytes elements, coded;
 };
@@ -95,8 +95,8 @@ class ChunkStorage : public Storage {
   /// Chunks that nobody has written need no files.
   std::int64_t resize(std::int64_t bytes) override { return bytes < size() ? -EOPNOTSUPP : 0; }
   std::int64_t sync() override { return store_->sync(); }
-  /// A chunk has one writer among the ranks that have the array open; other programs are not kept
-  /// out.
+  /// A chunk has one writer among the ranks that have the array open; other programs are not
+  /// excluded.
   std::unique_ptr<RangeLock> lock(Extent, LockKind, int& error) override {
     error = 0;
     return std::make_unique<RangeLock>();
@@ -144,7 +144,7 @@ void ChunkStorage::write_piece(std::int64_t shard, Extent piece, PartsCursor& me
   array_.sharded ? write_shard(shard, piece, memory) : write_chunk(shard, piece, memory);
 }
 
-/// A chunk of which a part is replaced.
+/// A chunk with a part replaced.
 Bytes ChunkStorage::changed(const std::shared_ptr<StoredChunk>& file, const ShardIndex* index,
                             std::int64_t chunk, Extent piece, PartsCursor& memory) {
   Bytes elements(static_cast<std::size_t>(codec_.chunk_bytes()));
@@ -175,7 +175,7 @@ void ChunkStorage::write_chunk(std::int64_t shard, Extent piece, PartsCursor& me
   store_->put(shard, codec_.encode(elements, coded), old != nullptr);
 }
 
-/// What is stored of a chunk of which some bytes are replaced: nothing where it is all fill value.
+/// The encoded form of a chunk some of whose bytes are replaced: empty if it is all fill value.
 std::span<const std::byte> ChunkStorage::stored_of(const OldShard& old, std::int64_t chunk,
                                                    Extent piece, PartsCursor& memory,
                                                    Scratch& scratch) {
@@ -190,7 +190,7 @@ std::span<const std::byte> ChunkStorage::stored_of(const OldShard& old, std::int
   return codec_.encode(elements, scratch.coded);
 }
 
-/// Chunks that are not touched stay as they are stored.
+/// Untouched chunks keep their encoded form.
 void ChunkStorage::write_shard(std::int64_t shard, Extent piece, PartsCursor& memory) {
   const std::int64_t bytes = codec_.chunk_bytes();
   OldShard old{nullptr, ShardIndex(array_)};
@@ -266,7 +266,7 @@ std::shared_ptr<const Decoded> ChunkStorage::decoded(const std::shared_ptr<Store
   {
     const std::lock_guard guard(mutex_);
     if (last_ != nullptr && last_->chunk == chunk && last_->file->is_same_as(*file)) return last_;
-    last_.reset();  // its memory is free for the next one
+    last_.reset();  // its memory is reused for the next one
   }
   auto fresh = std::make_shared<Decoded>();
   fresh->file = file;

@@ -1,12 +1,12 @@
 // ChunkStorage: the virtual space of a chunked array (see ChunkGrid) as a Storage. A chunk is
-// encoded when it is written and decoded when it is read; what is written of a part of one is a
-// change of all of it. So a chunk must have one writer at a time, which FileUnits::indivisible
-// says to the engine; and accesses of whole chunks are the cheap ones.
+// encoded when it is written and decoded when it is read; writing a part of a chunk means reading
+// and rewriting all of it. So a chunk must have one writer at a time, which the engine learns from
+// FileUnits::indivisible, and accesses of whole chunks are cheapest.
 //
-// One that is not stored holds the fill value; one that would hold nothing else need not be stored.
+// A chunk that is not stored has the fill value; one with only that need not be stored.
 //
-// What goes wrong with a chunk is thrown, in words that name its file; the numbers that a Storage
-// returns have no place for that.
+// Errors of a chunk are thrown, with the name of its file; the return values of a Storage have no
+// room for that.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace penstock {
 
-/// `reach`: bytes of the virtual space, which becomes longer with the array.
+/// `reach`: size of the virtual space, which grows with the array.
 std::unique_ptr<Storage> make_chunk_storage(std::shared_ptr<ChunkStore> store,
                                             const zarr::Array& array,
                                             std::shared_ptr<const std::atomic<std::int64_t>> reach);

@@ -9,11 +9,11 @@
 namespace penstock {
 namespace {
 
-/// What one dimension of a section has of one chunk: indices from the chunk's begin on, ascending,
+/// The part of a section in one chunk, in one dimension: ascending indices relative to the chunk,
 /// and their numbers in the section.
 struct ChunkPart {
   std::int64_t chunk = 0;
-  std::vector<std::int64_t> indices, numbers;  // of a list; else empty, and:
+  std::vector<std::int64_t> indices, numbers;  // of a list; otherwise empty, and:
   std::int64_t first = 0, count = 0, step = 1, number = 0;
 };
 
@@ -37,7 +37,7 @@ std::vector<ChunkPart> pieces_of(const IndexList& list, std::int64_t extent) {
   return pieces_of(std::move(indices), extent);
 }
 
-/// Of a range whose indices have one step.
+/// For a range of indices with one step.
 std::vector<ChunkPart> pieces_of(std::int64_t lower, std::int64_t count, std::int64_t step,
                                  std::int64_t extent) {
   std::vector<ChunkPart> pieces;
@@ -79,7 +79,7 @@ Sides add_dimension(const ChunkPart& piece, const Sides& inner, std::int64_t pit
   return {Nest::list(inner.file, std::move(file)), Nest::list(inner.memory, std::move(memory))};
 }
 
-/// What chunks have of a request, by their offsets.
+/// The parts of a request, by the offsets of their chunks.
 using OfChunks = std::map<std::int64_t, Sides>;
 
 void add_all(OfChunks& chunks, std::vector<FilePattern>& file, std::vector<MemoryMap>& memory,
@@ -93,7 +93,7 @@ void add_all(OfChunks& chunks, std::vector<FilePattern>& file, std::vector<Memor
   memory.emplace_back(base, Nest::sequence(std::move(memory_nests)));
 }
 
-/// The chunks that the pieces of all dimensions have in common, in C order.
+/// The chunks in the product of the pieces of all dimensions, in C order.
 OfChunks lower_dimensions(const ChunkGrid& grid, const Section& section,
                           const std::vector<std::int64_t>& strides) {
   const std::size_t dimensions = grid.shape.size();
@@ -122,7 +122,7 @@ OfChunks lower_dimensions(const ChunkGrid& grid, const Section& section,
   return chunks;
 }
 
-/// Runs of elements of the array in C order, cut where rows of chunks end.
+/// Runs of elements of the array in C order, split at the ends of rows of chunks.
 class ExtentsLowering {
  public:
   ExtentsLowering(const ChunkGrid& grid, std::int64_t stride)
@@ -155,7 +155,7 @@ class ExtentsLowering {
     std::int64_t place, count, number;
   };
 
-  /// The elements from `at` on that lie in one row of a chunk; returns how many.
+  /// Adds the elements from `at` on that lie in one row of a chunk; returns how many.
   std::int64_t add_first(std::int64_t at, std::int64_t end) {
     Shape chunk_at(grid_.shape.size());
     std::int64_t rest = at, place = 0, count = 0;

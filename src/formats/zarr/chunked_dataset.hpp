@@ -1,4 +1,4 @@
-// ChunkedDataset: an array in chunks. A section costs what it touches of chunks.
+// ChunkedDataset: a chunked array. The cost of a section depends on the chunks it touches.
 #pragma once
 
 #include "formats/dataset.hpp"

@@ -25,7 +25,7 @@ int shuffle_of(const std::string& name) {
                   ", not noshuffle, shuffle or bitshuffle");
 }
 
-/// What is not said is as zarr-python has it.
+/// Defaults are those of zarr-python.
 CodecSettings settings_of(const std::string& name, const Json& given, int element_size) {
   CodecSettings settings;
   settings.name = name;
@@ -42,7 +42,7 @@ CodecSettings settings_of(const std::string& name, const Json& given, int elemen
     settings.type_size = number_or(given, "typesize", element_size);
     settings.block_size = number_or(given, "blocksize", 0);
   }
-  make_codec(settings);  // throws for what cannot be used
+  make_codec(settings);  // throws for unusable settings
   return settings;
 }
 
@@ -66,7 +66,7 @@ Json bytes_json(int element_size, bool little) {
   return json;
 }
 
-/// Of the codec 'bytes': whether the lowest byte comes first.
+/// For the codec 'bytes': whether it is little-endian.
 bool is_little(const Json& codec, std::int64_t element_size) {
   if (name_of(codec) != "bytes")
     refuse_metadata(
@@ -81,7 +81,7 @@ bool is_little(const Json& codec, std::int64_t element_size) {
   return endian == "little";
 }
 
-/// Bytes, and what follows.
+/// The codec 'bytes', and those that follow.
 bool parse_chain(const Json& list, Array& array) {
   if (!list.is_array() || list.empty())
     refuse_metadata("codecs must be a list, of one codec at least");

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* metadata = "/zarr.json";
 
-/// The metadata of an array or group in this folder; none where there is none.
+/// The metadata of an array or group in this folder; nothing if there is none.
 std::optional<std::string> read_metadata(const std::string& folder) {
   return read_metadata_file(folder + metadata);
 }
@@ -38,7 +38,7 @@ zarr::Array parse_of(const std::string& folder, std::string_view text) {
   }
 }
 
-/// The old chunks, out of the way until the new metadata is there.
+/// Moves the old chunks aside until the new metadata is there.
 class OldChunks {
  public:
   OldChunks(std::string folder, const std::optional<zarr::Array>& old)
@@ -49,7 +49,7 @@ class OldChunks {
       if (old->names_chunks(entry.path().filename().string()))
         names.push_back(entry.path().filename());
     if (names.empty()) return;
-    fs::remove_all(aside_);  // of a program that was ended meanwhile
+    fs::remove_all(aside_);  // left by a program that was killed in between
     fs::create_directory(aside_);
     for (const fs::path& name : names) {
       fs::rename(folder_ / name, aside_ / name);
@@ -61,7 +61,7 @@ class OldChunks {
     for (const fs::path& name : moved_) fs::rename(aside_ / name, folder_ / name, ignored);
     fs::remove(aside_, ignored);
   }
-  /// What cannot be removed is not in the way.
+  /// What cannot be removed does no harm.
   void remove() noexcept {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
@@ -72,7 +72,7 @@ class OldChunks {
   std::vector<fs::path> moved_;
 };
 
-/// The metadata of an array whose chunks are there to be replaced.
+/// The metadata of an array whose chunks are to be replaced.
 std::optional<zarr::Array> old_array(const std::string& folder) {
   const std::optional<std::string> text = read_metadata(folder);
   if (!text) return std::nullopt;
@@ -144,16 +144,16 @@ void ZarrContents::find_array() {
     if (::stat(path().c_str(), &status) != 0) throw_errno("cannot open", path(), -errno);
     throw Error(ErrorClass::format, "'" + path() + "' has no zarr.json: it is no Zarr array");
   }
-  be_told(*text);
+  set_findings(*text);
   check_given();
 }
 
-void ZarrContents::be_told(std::string_view text) {
+void ZarrContents::set_findings(std::string_view text) {
   text_ = text;
   take(parse_of(path(), text_));
 }
 
-/// What the program gave must be what zarr.json says.
+/// What the program passed must match zarr.json.
 void ZarrContents::check_given() const {
   const ArraySpec found = array_->spec();
   const auto differ = [&](const std::string& what, const std::string& file,
@@ -165,17 +165,17 @@ void ZarrContents::check_given() const {
     return wanted == there || wanted == unlimited;
   };
   if (!std::ranges::equal(asked.shape, found.shape, agrees) && !asked.shape.empty())
-    differ("shape", text_of(found.shape), told_shape(asked.shape));
+    differ("shape", text_of(found.shape), shape_text(asked.shape));
   if (!asked.dtype.empty() && asked.dtype != found.dtype) differ("dtype", found.dtype, asked.dtype);
   if (asked.order == Order::fortran) differ("order", "C", "F");
   if (!asked.chunks.chunks.empty() && asked.chunks.chunks != found.chunks.chunks)
     differ("chunks", text_of(found.chunks.chunks), text_of(asked.chunks.chunks));
   if (!asked.chunks.shards.empty() && asked.chunks.shards != found.chunks.shards)
     differ("shards", text_of(found.chunks.shards), text_of(asked.chunks.shards));
-  with_extent(asked, Order::c, 0);  // throws where another dimension is to grow
+  with_extent(asked, Order::c, 0);  // throws if another dimension is to grow
 }
 
-/// A folder that is made anew holds an array, or nothing.
+/// A folder to be recreated must hold an array, or nothing.
 void ZarrContents::look_at_old() const {
   if (old_array(path())) return;
   std::error_code error;
@@ -190,13 +190,13 @@ void ZarrContents::change(Storage& storage) {
   else remove_remains(path(), *array_, storage);
 }
 
-/// The new metadata comes in the place of the old one, and the old chunks go, when nothing can fail
-/// any more.
+/// The new metadata replaces the old one, and the old chunks are removed, after everything that can
+/// fail.
 void ZarrContents::make_anew() {
   try {
     OldChunks old(path(), old_array(path()));
     try {
-      groups_->tell();
+      groups_->publish();
       write_metadata(text_);
     } catch (...) {
       old.bring_back();
@@ -229,16 +229,16 @@ void ZarrContents::write_metadata(const std::string& text) {
   replace_file(path() + metadata, std::as_bytes(std::span(text)), {.synced = true});
 }
 
-void ZarrContents::seal(Storage&) {
+void ZarrContents::update_metadata(Storage&) {
   text_ = zarr::document_of(*array_);
   write_metadata(text_);
 }
 
-/// Steps that are not sealed yet stay untold.
+/// The shape written with them does not include steps that are not settled yet.
 void ZarrContents::set_attributes(const std::string& json) {
   zarr::Array changed = *array_;
   changed.attributes = json;
-  if (!sealed_shape().empty()) changed.grid.shape = sealed_shape();
+  if (!written_shape().empty()) changed.grid.shape = written_shape();
   write_metadata(zarr::document_of(changed));
 }
 

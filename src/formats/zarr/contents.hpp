@@ -1,4 +1,4 @@
-// ZarrContents: one array in a folder, as Zarr 3 has it.
+// ZarrContents: one Zarr 3 array in a folder.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,9 @@ class ZarrContents final : public ArrayContents {
   void check(const Communicator& comm) override;
   bool has_own_storage() const override { return true; }
   std::unique_ptr<Storage> open_storage(OpenFlag flag) override;
-  void find(Storage&) override {}  // open_storage has
-  std::string told() const override { return text_; }
-  void be_told(std::string_view text) override;
+  void find(Storage&) override {}  // done by open_storage()
+  std::string findings() const override { return text_; }
+  void set_findings(std::string_view text) override;
   bool changes() const override {
     return makes_anew(mode()) || (mode() == Mode::read_write && described().growing);
   }
@@ -32,8 +32,8 @@ class ZarrContents final : public ArrayContents {
   Reshaped reshaped(std::vector<std::int64_t> shape) const override;
   void reach(std::int64_t bytes) override { *reach_ = bytes; }
   void become(const std::vector<std::int64_t>& shape) override;
-  bool is_sealed() const override { return sealed_shape() == array_->grid.shape; }
-  void seal(Storage& storage) override;
+  bool metadata_is_current() const override { return written_shape() == array_->grid.shape; }
+  void update_metadata(Storage& storage) override;
 
   std::string attributes() const override { return array_->attributes; }
   void set_attributes(const std::string& json) override;
@@ -50,7 +50,7 @@ class ZarrContents final : public ArrayContents {
   std::optional<zarr::Array> array_;
   std::optional<ZarrGroups> groups_;  // of a new array; on rank 0
   std::string text_;                  // of zarr.json
-  bool is_tidy_ = false;              // nothing of a killed process is beside zarr.json
+  bool is_tidy_ = false;  // leftovers of killed processes beside zarr.json have been removed
   std::shared_ptr<std::atomic<std::int64_t>> reach_ =
       std::make_shared<std::atomic<std::int64_t>>(0);
 };

@@ -22,7 +22,7 @@ bool lies_in_zarr(const fs::path& path) {
                              [](const fs::path& part) { return part.extension() == ".zarr"; });
 }
 
-/// Metadata of Zarr 3 beside that of Zarr 2 would hide what is there.
+/// Metadata of Zarr 3 beside that of Zarr 2 would hide the existing data.
 void check_is_no_older(const fs::path& folder) {
   for (const char* name : {".zgroup", ".zarray"})
     if (fs::exists(folder / name))
@@ -69,7 +69,7 @@ void ZarrGroups::make_folders() {
   }
 }
 
-void ZarrGroups::tell() {
+void ZarrGroups::publish() {
   const std::string text = zarr::group_text();
   for (const fs::path& folder : folders_) {
     const std::string name = (folder / "zarr.json").string();

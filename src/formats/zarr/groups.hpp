@@ -1,4 +1,4 @@
-// ZarrGroups: the groups that a new array lies in, from the folder whose name ends in ".zarr" down.
+// ZarrGroups: the groups that contain a new array, from the folder whose name ends in ".zarr" down.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@ class ZarrGroups {
   /// `path`: of the array.
   explicit ZarrGroups(const std::string& path);
   ZarrGroups(const ZarrGroups&) = delete;
-  /// Folders that were made go, unless tell() has run.
+  /// Removes folders that it made, unless publish() has run.
   ~ZarrGroups();
 
-  /// Folders for all. Throws Error(format) where one is an array, Error(storage).
+  /// Makes the folders. Throws Error(format) if one is an array, Error(storage).
   void make_folders();
-  /// Their metadata, where there is none. Throws Error(storage).
-  void tell();
+  /// Writes missing metadata files. Throws Error(storage).
+  void publish();
 
  private:
   std::vector<std::filesystem::path> folders_, made_;  // outermost first

@@ -1,4 +1,4 @@
-// zarr.json: read and written.
+// Reading and writing zarr.json.
 #include "file/words.hpp"
 #include "formats/zarr/codecs.hpp"
 #include "formats/zarr/types.hpp"
@@ -24,7 +24,7 @@ void check_kind(const Json& json) {
     refuse_metadata("node_type is " + shown(member(json, "node_type")) + ", not array");
 }
 
-/// Members of extensions, which say whether they may be ignored.
+/// Extension members say whether they may be ignored.
 void check_extensions(const Json& json) {
   static const std::vector<std::string> known{"zarr_format",
                                               "node_type",
@@ -206,7 +206,7 @@ void check_attributes(const std::string& text) {
   std::string problem;
   try {
     if (std::ssize(text) > longest_metadata) problem = "a text of more than 16 MiB";
-    // They are a member of zarr.json, which adds a level.
+    // Attributes are a member of zarr.json, which adds a level.
     else if (const Json json = parse_json(text, most_levels - 1); !json.is_object())
       problem = shown(json);
   } catch (const Error& error) {

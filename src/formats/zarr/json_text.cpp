@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::size_t longest_shown = 100;
 
-/// `at`: a byte of the text, from 0 on.
+/// `at`: offset within the text.
 [[noreturn]] void refuse(std::string_view text, std::size_t at, const std::string& what) {
   const std::string_view before = text.substr(0, at);
   const auto line = 1 + std::ranges::count(before, '\n');
-  const std::size_t begin = before.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t begin = before.rfind('\n') + 1;  // 0 if there is none
   throw Error(ErrorClass::format, "line " + std::to_string(line) + ", column " +
                                       std::to_string(at - begin + 1) + ": " + what);
 }
 
-/// Also of a text that is no JSON.
+/// Also works for malformed text.
 void check_depth(std::string_view text, int levels) {
   int depth = 0;
   bool in_string = false;
@@ -59,7 +59,7 @@ std::string shown(const Json& value) {
   return cut(value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace));
 }
 
-/// As in "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while
+/// Such as "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while
 /// parsing value - unexpected end of input; expected '}'".
 std::string words_of(const Json::exception& error) {
   std::string words = error.what();

@@ -1,5 +1,5 @@
-// JSON as zarr.json has it, which anybody may have written: reading takes time that goes with its
-// length, and what is wrong with it is said by line and column.
+// JSON of zarr.json, which may come from anybody: parsing takes linear time, and errors have line
+// and column.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace penstock::zarr {
 
 /// Members in the order of the text. nlohmann's own ordered_map compares each new name with all
-/// before it: a file of a million members took a quarter of an hour.
+/// before it: a file with a million members took a quarter of an hour.
 template <class Key, class Value, class Less, class Allocator>
 class Members : public nlohmann::ordered_map<Key, Value, Less, Allocator> {
   using Base = nlohmann::ordered_map<Key, Value, Less, Allocator>;
@@ -41,13 +41,13 @@ class Members : public nlohmann::ordered_map<Key, Value, Less, Allocator> {
 
 using Json = nlohmann::basic_json<Members>;
 
-/// Of values within each other: what reads and writes them calls itself for each level.
+/// Limit of nesting: reading and writing are recursive.
 constexpr int most_levels = 500;
-/// Throws Error(format) that says where what was found, and what was expected.
+/// Throws Error(format) with the place, what was found, and what was expected.
 Json parse_json(std::string_view text, int levels = most_levels);
 /// For messages: its text, in ASCII and not longer than a line.
 std::string shown(const Json& value);
-/// What the JSON library has found wrong with a value, without its own prefix.
+/// The JSON library's error message about a value, without its prefix.
 std::string words_of(const Json::exception& error);
 
 }  // namespace penstock::zarr

@@ -32,7 +32,7 @@ std::uint64_t half_bits(double value) {
   int exponent = 0;
   std::frexp(size, &exponent);
   exponent = std::max(exponent - 1, 1 - half_bias);
-  // Rounded to even; a mantissa that is full makes the exponent one more.
+  // Round to even; a mantissa overflow increments the exponent.
   const auto mantissa =
       static_cast<std::uint64_t>(std::nearbyint(std::ldexp(size, half_mantissa - exponent)));
   const std::uint64_t implied = 1U << half_mantissa;

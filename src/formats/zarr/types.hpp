@@ -1,4 +1,4 @@
-// The data types of Zarr's core specification, and their fill values as JSON has them.
+// The data types of Zarr's core specification, and their fill values in JSON.
 #pragma once
 
 #include <span>
@@ -11,11 +11,12 @@ namespace penstock::zarr {
 
 struct Type {
   const char* name;  // in zarr.json
-  char kind;         // as NumPy has it: b, i, u, f, c
+  char kind;         // in NumPy: b, i, u, f, c
   int size;          // bytes of an element
 };
 
-/// Throw Error(format) for a name, and Error(argument) for a dtype of NumPy ("<f8"), that is none.
+/// Throw Error(format) for an unknown name, and Error(argument) for an unsupported NumPy dtype
+/// ("<f8").
 const Type& type_named(const std::string& name);
 const Type& type_of(const std::string& dtype);
 

@@ -1,4 +1,4 @@
-// In the place of what reads and writes zarr.json, where nlohmann-json was not there.
+// Replaces the code for zarr.json if nlohmann-json was not found at build time.
 #include "formats/zarr/array.hpp"
 
 namespace penstock::zarr {

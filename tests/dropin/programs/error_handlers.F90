@@ -18,7 +18,7 @@
 #define INCLUDE_MPI
 #endif
 
-! What the handlers were called with.
+! Arguments of the handlers' calls.
 module calls
   USE_MPI
   implicit none
@@ -99,16 +99,16 @@ contains
   end subroutine make_error
 
   subroutine of_a_file()
-    HANDLE(MPI_Errhandler) :: handler, before, told
+    HANDLE(MPI_Errhandler) :: handler, before, reported
     call MPI_File_create_errhandler(note_one, handler, ierr)
     call expect(ierr == MPI_SUCCESS, 'creating a handler')
     call MPI_File_set_errhandler(file, handler, ierr)
     call expect(ierr == MPI_SUCCESS, 'setting a handler')
     before = handler
     call MPI_Errhandler_free(handler, ierr)
-    call MPI_File_get_errhandler(file, told, ierr)
-    call expect(told == before, 'the handler that was set')
-    call MPI_Errhandler_free(told, ierr)
+    call MPI_File_get_errhandler(file, reported, ierr)
+    call expect(reported == before, 'the handler that was set')
+    call MPI_Errhandler_free(reported, ierr)
     call make_error(file, MPI_ERR_ARG)
     call expect_calls(1, 0, file, MPI_ERR_ARG, 'a handler that was set')
     call MPI_File_call_errhandler(file, MPI_ERR_NO_SPACE, ierr)
@@ -119,7 +119,7 @@ contains
   ! By its PMPI_ name, and taken over from one file to another.
   subroutine of_another_file()
     HANDLE(MPI_File) :: other
-    HANDLE(MPI_Errhandler) :: handler, told
+    HANDLE(MPI_Errhandler) :: handler, reported
 #if defined(FORM_MPI_F08)
     call PMPI_File_create_errhandler(note_other, handler)
 #else
@@ -129,19 +129,19 @@ contains
     call MPI_File_set_errhandler(other, handler, ierr)
     call make_error(other, MPI_ERR_ARG)
     call expect_calls(2, 1, other, MPI_ERR_ARG, 'a handler of another file')
-    call MPI_File_get_errhandler(other, told, ierr)
-    call MPI_File_set_errhandler(file, told, ierr)
-    call MPI_Errhandler_free(told, ierr)
+    call MPI_File_get_errhandler(other, reported, ierr)
+    call MPI_File_set_errhandler(file, reported, ierr)
+    call MPI_Errhandler_free(reported, ierr)
     call MPI_Errhandler_free(handler, ierr)
     call make_error(file, MPI_ERR_ARG)
-    call expect_calls(2, 2, file, MPI_ERR_ARG, 'a handler that a file has told')
+    call expect_calls(2, 2, file, MPI_ERR_ARG, 'a handler that a file has reported')
     call MPI_File_close(other, ierr)
     call MPI_File_set_errhandler(file, MPI_ERRORS_RETURN, ierr)
     call make_error(file, MPI_ERR_ARG)
     call expect_calls(2, 2, file, MPI_ERR_ARG, 'MPI_ERRORS_RETURN')
-    call MPI_File_get_errhandler(file, told, ierr)
-    call expect(told == MPI_ERRORS_RETURN, 'the handler MPI_ERRORS_RETURN')
-    call MPI_Errhandler_free(told, ierr)
+    call MPI_File_get_errhandler(file, reported, ierr)
+    call expect(reported == MPI_ERRORS_RETURN, 'the handler MPI_ERRORS_RETURN')
+    call MPI_Errhandler_free(reported, ierr)
   end subroutine of_another_file
 
   ! The handler of MPI_FILE_NULL: of what cannot be opened, and of files that are opened later.

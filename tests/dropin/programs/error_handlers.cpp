@@ -1,5 +1,5 @@
-// Error handlers of files by the C++ bindings of MPI-2, which MPI-3 has dropped and some libraries
-// still have.
+// Error handlers of files through the C++ bindings of MPI-2, which MPI-3 has removed and some
+// libraries still have.
 #include <mpi.h>
 
 #include <cstdio>
@@ -28,9 +28,9 @@ void expect_call(int calls, const MPI::File& file, int expected, const char* wha
 }
 
 void expect_handler(const MPI::File& file, const MPI::Errhandler& expected, const char* what) {
-  MPI::Errhandler told = file.Get_errhandler();
-  expect(told == expected, what);
-  told.Free();
+  MPI::Errhandler reported = file.Get_errhandler();
+  expect(reported == expected, what);
+  reported.Free();
 }
 
 /// A file pointer before the beginning.
@@ -38,8 +38,8 @@ void make_error(MPI::File& file) {
   file.Seek(-1, MPI::SEEK_SET);
 }
 
-/// Debian's Open MPI is built without exceptions: its handler leaves the code in MPI::mpi_errno in
-/// their place.
+/// Debian's Open MPI is built without exceptions: its handler stores the code in MPI::mpi_errno
+/// instead.
 template <class Work>
 void expect_exception(int expected, const Work& work) {
   int thrown = MPI::SUCCESS;

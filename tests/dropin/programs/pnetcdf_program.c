@@ -92,7 +92,7 @@ static void write_pieces(int file, const Variables* v) {
   for (int i = 0; i < count; ++i) CHECK(statuses[i]);
 }
 
-/* More in the header: everything that follows it is moved. */
+/* Extends the header: everything after it is moved. */
 static void grow_header(int file, const Variables* v) {
   char text[3000];
   for (int i = 0; i < 3000; ++i) text[i] = (char)('a' + i % 26);

@@ -1,4 +1,4 @@
-! Records in a file: by a view, by explicit offsets, with the shared file pointer, in halves, and without waiting.
+! Records in a file: by a view, by explicit offsets, with the shared file pointer, split, and non-blocking.
 ! Compiled with FORM_MPIF_H, FORM_MPI or FORM_MPI_F08, one for each way in which Fortran has MPI.
 #if defined(FORM_MPI_F08)
 #define HANDLE(kind) type(kind)

@@ -1,4 +1,4 @@
-// Every data access routine (MPI 4.1, table 14.1), and every one with large counts.
+// Every data access routine (MPI 4.1, table 14.1), including those with large counts.
 #include <functional>
 #include <numeric>
 
@@ -8,7 +8,7 @@ using namespace chapter;
 
 namespace {
 
-/// Where it moves data: at an offset of the caller's, or where the shared pointer is.
+/// The position: an offset of the caller, or that of the shared pointer.
 enum class At { place, shared, ordered };
 
 struct Routine {
@@ -92,7 +92,7 @@ void set_int_view(MPI_File file) {
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
 }
 
-/// Blocks in the order of the ranks; of the shared pointer in any.
+/// Blocks in rank order; with the shared pointer in any order.
 void check_written(const Routine& writer, const std::vector<int>& written) {
   ASSERT_EQ(written.size(), static_cast<std::size_t>(size()) * block);
   std::vector<int> seen(static_cast<std::size_t>(size()));
@@ -141,9 +141,9 @@ TEST(Access, EveryRoutineReads) {
   }
 }
 
-/// A read that ends beyond the end of the file has what is there, and its status says so.
+/// A read across the end of the file returns what is there, with the corresponding status.
 TEST(Access, EveryRoutineReadsToTheEnd) {
-  // The last rank finds a third of its block.
+  // Only a third of the last rank's block is in the file.
   constexpr int rest = block / 3;
   std::vector<int> all(static_cast<std::size_t>(size() - 1) * block + rest);
   std::iota(all.begin(), all.end(), 1);

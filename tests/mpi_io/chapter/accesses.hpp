@@ -1,4 +1,4 @@
-// The data access routines (MPI 4.1, table 14.1), each as a function of the same arguments, for
+// The data access routines (MPI 4.1, table 14.1), each as a function with the same parameters, for
 // tests that make one mistake with all of them.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What programs do wrong: every rank of a collective call gets the class that the standard names,
-// also where one rank alone is wrong, and the file can be used afterwards.
+// Errors in programs: every rank of a collective call gets the class that the standard names, even
+// if only one rank is wrong, and the file is still usable.
 #include <algorithm>
 #include <functional>
 
@@ -85,7 +85,7 @@ TEST(BadInput, WhatTheModeForbids) {
   EXPECT_EQ(values<int>(file.path), (std::vector<int>{1, 2, 3}));
 }
 
-/// One wrong argument in a call of each company and of each pointer.
+/// One wrong argument in an independent and a collective call, with each kind of pointer.
 struct Arguments {
   MPI_Offset offset = 0;
   int count = 1;
@@ -187,7 +187,7 @@ TEST(BadInput, DatatypesThatAreNotCommitted) {
   MPI_Type_free(&made);
 }
 
-/// Of Open MPI a handle is a pointer: what a freed one points to may be anything, whoever looks.
+/// In Open MPI a handle is a pointer: after it is freed, its memory may have any content.
 class FreedDatatypes : public testing::Test {
  protected:
   void SetUp() override {
@@ -210,7 +210,7 @@ TEST_F(FreedDatatypes, AreNoTypes) {
   check_arguments({.type = freed_type()}, MPI_ERR_TYPE);
 }
 
-/// A type that the file has seen before it was freed.
+/// A type that was used with the file before it was freed.
 TEST_F(FreedDatatypes, AreNoTypesAfterTheirUse) {
   const File file("freed");
   MPI_Datatype made;
@@ -241,21 +241,21 @@ TEST_F(FreedDatatypes, MakeNoView) {
   expect_usable(file);
 }
 
-/// What programs have set for communicators stays.
+/// The program's error handlers of communicators are not changed.
 TEST_F(FreedDatatypes, LeaveErrorHandlersAlone) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const File file("leaves");
   int buffer[6] = {};
   EXPECT_CLASS(MPI_File_write_at(file, 0, buffer, 1, freed_type(), MPI_STATUS_IGNORE),
                MPI_ERR_TYPE);
-  MPI_Errhandler told;
-  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &told);
-  EXPECT_EQ(told, MPI_ERRORS_RETURN);
+  MPI_Errhandler reported;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &reported);
+  EXPECT_EQ(reported, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   EXPECT_CLASS(MPI_File_write_at(file, 0, buffer, 1, freed_type(), MPI_STATUS_IGNORE),
                MPI_ERR_TYPE);
-  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &told);
-  EXPECT_EQ(told, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &reported);
+  EXPECT_EQ(reported, MPI_ERRORS_ARE_FATAL);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the programs of this folder share. They use MPI alone: the drop-in MPI-IO is preloaded into
-// them, and defines the functions of files that they call.
+// Common parts of the programs of this folder. They use only MPI: the drop-in MPI-IO is preloaded
+// into them, and defines the file functions that they call.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ using mpi_test::size;
 
 using Bytes = std::vector<unsigned char>;
 
-constexpr int ints = 3000;  // that a rank writes, where a test does not say otherwise
+constexpr int ints = 3000;  // written by a rank, unless a test says otherwise
 constexpr int read_write = MPI_MODE_RDWR | MPI_MODE_CREATE;
 
 inline std::string path_of(const std::string& name) {
@@ -50,7 +50,7 @@ inline testing::AssertionResult has_class(int code, int expected) {
          << expected << " (" << text_of(expected) << ")";
 }
 
-/// Bytes of the file, as the system has them.
+/// Bytes of the file, read by system calls.
 inline Bytes content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -64,7 +64,7 @@ std::vector<T> values(const std::string& path) {
   return all;
 }
 
-/// Made by rank 0; all ranks have it when this returns.
+/// Made by rank 0; on return all ranks have it.
 template <class T>
 void make_file(const std::string& path, const std::vector<T>& all) {
   if (rank() == 0)
@@ -106,7 +106,7 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// The value of a hint in force; empty: there is none.
+/// The value of a hint in effect; empty: none.
 inline std::string hint(MPI_File file, const char* name) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_File_get_info(file, &info);
@@ -117,7 +117,7 @@ inline std::string hint(MPI_File file, const char* name) {
   return found ? value : "";
 }
 
-/// An open file; it is closed with the object.
+/// An open file, closed by the destructor.
 class File {
  public:
   explicit File(const std::string& name, int amode = MPI_MODE_RDWR | MPI_MODE_CREATE,
@@ -136,7 +136,7 @@ class File {
   MPI_File handle = MPI_FILE_NULL;
 };
 
-/// A datatype that is committed, and freed with the object.
+/// A committed datatype, freed by the destructor.
 class Type {
  public:
   explicit Type(MPI_Datatype type) : type_(type) { MPI_Type_commit(&type_); }
@@ -165,12 +165,12 @@ inline MPI_Datatype cyclic_ints(int first, int of) {
 
 namespace chapter {
 
-/// Of one rank alone, the last one; of all.
+/// Whether this rank is wrong: only the last one, or all.
 inline bool is_wrong(bool all) {
   return all || rank() == size() - 1;
 }
 
-/// Everybody writes and reads an int.
+/// Every rank writes and reads an int.
 inline void expect_usable(MPI_File file) {
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   const int mine = 1000 + rank();

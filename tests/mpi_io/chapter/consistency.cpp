@@ -1,4 +1,4 @@
-// Who sees what was written, and when (MPI 4.1, section 14.6).
+// Visibility of writes (MPI 4.1, section 14.6).
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST(Consistency, WriteThenBarrierThenAnotherRankReads) {
   }
 }
 
-/// Two handles of the file: what one has synchronized, the other one reads.
+/// Two handles of the file: what one has synchronised, the other one reads.
 TEST(Consistency, SyncThenBarrierThenSyncThenAnotherHandleReads) {
   const File written("sync");
   const File alone("sync", MPI_MODE_RDWR, MPI_INFO_NULL, MPI_COMM_SELF);
@@ -62,7 +62,7 @@ TEST(Consistency, SyncThenBarrierThenSyncThenAnotherHandleReads) {
   }
 }
 
-/// Another program: what it finds by system calls.
+/// Another program, which reads by system calls.
 int found_by_another_process(const std::string& path, int expected) {
   const pid_t child = fork();
   if (child == 0) {
@@ -100,8 +100,8 @@ TEST(Consistency, WhatOneProcessWroteItReadsAtOnce) {
   }
 }
 
-/// What one process has written to its part of a view with gaps, by calls of all kinds, each of
-/// which may be buffered or go to the file at once.
+/// A process's writes to its part of a view with gaps, by calls of all kinds, each of which may be
+/// buffered or go to the file at once.
 class OwnPart {
  public:
   explicit OwnPart(MPI_File file) : file_(file), written_(length, 0) {
@@ -181,8 +181,8 @@ TEST(Consistency, WhatOneProcessWroteCollectivelyItReadsAtOnce) {
   }
 }
 
-/// Told by a message, and not by a barrier, that the write is over: each reads the block
-/// of the next rank.
+/// The end of the write is signalled by a message, not by a barrier: each rank reads the next
+/// rank's block.
 TEST(Consistency, WhatWasWrittenCollectivelyIsReadAfterAMessage) {
   const File file("message");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
@@ -192,9 +192,9 @@ TEST(Consistency, WhatWasWrittenCollectivelyIsReadAfterAMessage) {
   for (int step = 0; step < 60; ++step) {
     const std::vector<int> mine(2 * ints, step * 100 + rank());
     EXPECT_MPI(MPI_File_write_at_all(file, rank() * ints, mine.data(), 1, gaps, MPI_STATUS_IGNORE));
-    int told = -1;
-    MPI_Sendrecv(&step, 1, MPI_INT, (rank() + size() - 1) % size(), 3, &told, 1, MPI_INT, next(), 3,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int reported = -1;
+    MPI_Sendrecv(&step, 1, MPI_INT, (rank() + size() - 1) % size(), 3, &reported, 1, MPI_INT,
+                 next(), 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     std::vector<int> back(ints, -1);
     EXPECT_MPI(
         MPI_File_read_at(file, next() * ints, back.data(), ints, MPI_INT, MPI_STATUS_IGNORE));
@@ -216,7 +216,7 @@ TEST(Consistency, AtomicityIsSetAndTold) {
   EXPECT_EQ(flag, 0);
 }
 
-/// All ranks write the same places at the same time: all bytes are of one of them.
+/// All ranks write the same places at the same time: all bytes are from one of them.
 void check_overlapping(MPI_File file, int step, bool collective) {
   write_block(file, 0, collective);
   const std::vector<int> mine = block_of(rank() + 1, step);
@@ -255,7 +255,7 @@ TEST(Consistency, AtomicWritesWithHolesAreOfOneRank) {
   }
 }
 
-/// The last rank writes, the others read meanwhile: each read is of before, or of after.
+/// The last rank writes, the others read meanwhile: each read returns the old or the new state.
 TEST(Consistency, AtomicReadsSeeAWriteWholeOrNotAtAll) {
   const File file("readers");
   EXPECT_MPI(MPI_File_set_atomicity(file, 1));
@@ -274,7 +274,7 @@ TEST(Consistency, AtomicReadsSeeAWriteWholeOrNotAtAll) {
   EXPECT_EQ(read_block(file, 0).front(), 2000);
 }
 
-/// In atomic mode every write is seen by the others without more ado.
+/// In atomic mode every write is visible to the others at once.
 TEST(Consistency, AtomicWritesAreSeenAtOnce) {
   const File file("at_once");
   EXPECT_MPI(MPI_File_set_atomicity(file, 1));

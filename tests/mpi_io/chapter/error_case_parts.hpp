@@ -1,4 +1,4 @@
-// What the cases of error_cases.cpp and of error_cases_of_accesses.cpp have in common.
+// Common parts of error_cases.cpp and error_cases_of_accesses.cpp.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,8 @@ inline Codes one(const char* function, int code) {
   return {{function, code}};
 }
 
-/// What `work` returns of a file of 100 ints that is open with `amode`. Whether it can be closed
-/// depends on what was done with it.
+/// The result of `work` with a file of 100 ints opened with `amode`. Whether the file can be closed
+/// depends on the work.
 template <class Work>
 auto with_file(int amode, const Work& work) {
   make_file(path_of("cases"), std::vector<int>(100, 7));

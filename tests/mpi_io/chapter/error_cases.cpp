@@ -27,7 +27,7 @@ Codes view_of_places(int amode, const std::vector<int>& places) {
   return view_of(amode, 0, MPI_INT, filetype);
 }
 
-/// The calls that a file handle alone makes wrong.
+/// The calls that are wrong because of the file handle alone.
 Codes all_calls(MPI_File file) {
   MPI_Offset offset = 0;
   MPI_Aint extent = 0;
@@ -71,7 +71,7 @@ Codes sizes(int amode, MPI_Offset bytes) {
 
 void do_nothing(MPI_Comm*, int*, ...) {}
 
-/// Of a representation; never called.
+/// For a representation; never called.
 int extent_of(MPI_Datatype, MPI_Aint*, void*) {
   return MPI_SUCCESS;
 }

@@ -1,5 +1,5 @@
-// Calls with one wrong argument each, or at a wrong time. The classes of their errors are in
-// error_classes.txt.
+// Calls with one wrong argument each, or at a wrong time. error_classes.txt has the classes of
+// their errors.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace chapter {
 
-/// What one function returned.
+/// The result of one function.
 struct Returned {
   std::string function;
   int code;

@@ -4,7 +4,8 @@
 namespace chapter {
 namespace {
 
-/// Of all data access routines that are `wanted`, one after the other, each with a file of its own.
+/// For all data access routines that are `wanted`, one after the other, each with a file of its
+/// own.
 template <class Wanted>
 Codes all_accesses(int amode, const Arguments& with, const Wanted& wanted) {
   Codes codes;

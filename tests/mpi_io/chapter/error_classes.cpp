@@ -1,6 +1,5 @@
-// The classes of errors beside those of ROMIO and OMPIO (error_classes.txt). With Penstock
-// preloaded its column is what is expected, without it that of the MPI library: so the table stays
-// true.
+// The classes of errors compared with those of ROMIO and OMPIO (error_classes.txt). With Penstock
+// preloaded its column is expected, without it that of the MPI library: so the table stays correct.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -42,7 +41,7 @@ std::vector<Row> table() {
   return rows;
 }
 
-/// Not constants: in some libraries these are known only when they are loaded.
+/// Not constants: in some libraries they are known only at load time.
 std::string name_of(int value) {
 #define CHAPTER_CLASS(name) \
   { MPI_##name, #name }
@@ -95,7 +94,7 @@ std::string expected_of(const Row& row) {
 #endif
 }
 
-/// Cases that one rank has not.
+/// Cases that need several ranks.
 bool is_of_several(const Row& row) {
   return size() == 1 && row.what.find(": ranks pass ") != std::string::npos;
 }
@@ -110,7 +109,7 @@ std::string text_of(const Returned& returned) {
          chapter::text_of(returned.code);
 }
 
-/// What differs from both has a section of the standard.
+/// Differences from both libraries need a section of the standard.
 TEST(ErrorClasses, DifferWhereTheStandardSaysSo) {
   for (const Row& row : table()) {
     const bool is_others = has(row.romio, row.penstock) || has(row.ompio, row.penstock);
@@ -119,7 +118,7 @@ TEST(ErrorClasses, DifferWhereTheStandardSaysSo) {
 }
 
 TEST(ErrorClasses, AreThoseOfTheTable) {
-  // Open MPI 4.1 and MPICH have some errors of file handles raised by communicators.
+  // In Open MPI 4.1 and MPICH some errors of file handles are raised by communicators.
   MPI_Errhandler before[2];
   const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
   for (int i = 0; i < 2; ++i) {

@@ -14,7 +14,7 @@ void note(MPI_File* file, int* code, ...) {
   called_for = *file;
 }
 
-/// Exists until it is freed: MPI may free it after that of the last file.
+/// Exists until it is freed: MPI may free it after the last file's.
 class Handler {
  public:
   Handler() { EXPECT_MPI(MPI_File_create_errhandler(&note, &handler_)); }
@@ -28,9 +28,9 @@ class Handler {
 
 TEST(ErrorHandlers, AreCalledForTheirFile) {
   const File file("handled"), other("other");
-  MPI_Errhandler told = MPI_ERRHANDLER_NULL;
-  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
-  EXPECT_EQ(told, MPI_ERRORS_RETURN);
+  MPI_Errhandler reported = MPI_ERRHANDLER_NULL;
+  EXPECT_MPI(MPI_File_get_errhandler(file, &reported));
+  EXPECT_EQ(reported, MPI_ERRORS_RETURN);
   const Handler handler;
   EXPECT_MPI(MPI_File_set_errhandler(file, handler));
   called = 0;
@@ -43,9 +43,9 @@ TEST(ErrorHandlers, AreCalledForTheirFile) {
   EXPECT_MPI(MPI_File_call_errhandler(file, MPI_ERR_NO_SPACE));
   EXPECT_EQ(called, 2);
   EXPECT_EQ(called_with, MPI_ERR_NO_SPACE);
-  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
-  EXPECT_MPI(MPI_File_set_errhandler(other, told));
-  MPI_Errhandler_free(&told);
+  EXPECT_MPI(MPI_File_get_errhandler(file, &reported));
+  EXPECT_MPI(MPI_File_set_errhandler(other, reported));
+  MPI_Errhandler_free(&reported);
   EXPECT_CLASS(MPI_File_seek(other, -1, MPI_SEEK_SET), MPI_ERR_ARG);
   EXPECT_EQ(called, 3);
   EXPECT_EQ(called_for, other.handle);
@@ -55,17 +55,17 @@ TEST(ErrorHandlers, AreCalledForTheirFile) {
 }
 
 MPI_Errhandler handler_of(MPI_File file) {
-  MPI_Errhandler told = MPI_ERRHANDLER_NULL;
-  EXPECT_MPI(MPI_File_get_errhandler(file, &told));
-  return told;
+  MPI_Errhandler reported = MPI_ERRHANDLER_NULL;
+  EXPECT_MPI(MPI_File_get_errhandler(file, &reported));
+  return reported;
 }
 
-/// As programs compare it, and as all MPI libraries do it.
+/// Compares handles as programs do; this works with all MPI libraries.
 void expect_handler(MPI_File file, MPI_Errhandler expected) {
-  MPI_Errhandler told = handler_of(file);
-  EXPECT_EQ(told, expected);
-  EXPECT_EQ(MPI_Errhandler_free(&told), MPI_SUCCESS);
-  EXPECT_EQ(told, MPI_ERRHANDLER_NULL);
+  MPI_Errhandler reported = handler_of(file);
+  EXPECT_EQ(reported, expected);
+  EXPECT_EQ(MPI_Errhandler_free(&reported), MPI_SUCCESS);
+  EXPECT_EQ(reported, MPI_ERRHANDLER_NULL);
 }
 
 TEST(ErrorHandlers, AreToldAsTheyWereSet) {
@@ -76,7 +76,7 @@ TEST(ErrorHandlers, AreToldAsTheyWereSet) {
     for (const MPI_Errhandler mine : {
            static_cast<MPI_Errhandler>(handler), MPI_ERRORS_ARE_FATAL,
                static_cast<MPI_Errhandler>(other),
-// MPICH 4.0 ends the program that frees a handle of it.
+// MPICH 4.0 ends the program that frees such a handle.
 #if defined(MPI_ERRORS_ABORT) && (!defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 40100000)
                MPI_ERRORS_ABORT,
 #endif
@@ -96,14 +96,14 @@ MPI_Errhandler make_handler() {
 
 void ignore(MPI_Comm*, int*, ...) {}
 
-/// It is the file's until another one is set, and the handle that is told is the caller's.
+/// A file keeps it until another one is set; the returned handle is the caller's.
 TEST(ErrorHandlers, StayWhenTheProgramFreesThem) {
   const File file("freed");
   MPI_Errhandler handler = make_handler();
   const MPI_Errhandler before = handler;
   EXPECT_MPI(MPI_File_set_errhandler(file, handler));
   MPI_Errhandler_free(&handler);
-  MPI_Errhandler others[20];  // that would have the place of one that is gone
+  MPI_Errhandler others[20];  // could reuse a freed handle's value
   for (MPI_Errhandler& other : others) {
     EXPECT_EQ(MPI_Comm_create_errhandler(&ignore, &other), MPI_SUCCESS);
     EXPECT_NE(other, before);
@@ -129,7 +129,7 @@ void set_another(MPI_File* file, int*, ...) {
   MPI_File_set_errhandler(*file, MPI_ERRORS_RETURN);
 }
 
-/// Which frees it while it runs.
+/// The new one is set and the old one freed while it runs.
 TEST(ErrorHandlers, MaySetAnotherWhileTheyAreCalled) {
   const File file("replaced");
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -143,7 +143,7 @@ TEST(ErrorHandlers, MaySetAnotherWhileTheyAreCalled) {
 }
 
 #ifdef MPICH_VERSION
-/// Handles of MPICH are numbers, and the one that was freed last is given next.
+/// Handles of MPICH are numbers, and the one freed last is reused next.
 TEST(ErrorHandlers, AreGoneWithTheLastFileThatHasThem) {
   MPI_Errhandler handler = make_handler();
   const MPI_Errhandler before = handler;
@@ -163,7 +163,7 @@ TEST(ErrorHandlers, AreGoneWithTheLastFileThatHasThem) {
 }
 #endif
 
-/// Also where its handle is one that a file's handler had before.
+/// Even if the handle was that of a file's handler before.
 TEST(ErrorHandlers, OfCommunicatorsAreRefused) {
   const File file("refused");
   MPI_Errhandler handler = make_handler(), of_comm = MPI_ERRHANDLER_NULL;
@@ -181,14 +181,14 @@ TEST(ErrorHandlers, OfFilesThatAreNotOpen) {
   File file("closed");
   const MPI_File before = file;
   file.close();
-  MPI_Errhandler told = MPI_ERRHANDLER_NULL;
-  EXPECT_CLASS(MPI_File_get_errhandler(before, &told), MPI_ERR_FILE);
+  MPI_Errhandler reported = MPI_ERRHANDLER_NULL;
+  EXPECT_CLASS(MPI_File_get_errhandler(before, &reported), MPI_ERR_FILE);
   EXPECT_CLASS(MPI_File_set_errhandler(before, MPI_ERRORS_RETURN), MPI_ERR_FILE);
   EXPECT_CLASS(MPI_File_call_errhandler(before, MPI_ERR_IO), MPI_ERR_FILE);
   EXPECT_MPI(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_IO));
 }
 
-/// That of MPI_FILE_NULL is that of files which cannot be opened, and of those opened later.
+/// Files that cannot be opened, and files opened later, use the handler of MPI_FILE_NULL.
 TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
   const Handler handler;
   MPI_Errhandler before = MPI_ERRHANDLER_NULL;
@@ -212,8 +212,8 @@ TEST(ErrorHandlers, OfNoFileIsThatOfNewFiles) {
   EXPECT_EQ(called, 2);
 }
 
-/// What goes wrong with requests of messages is returned where the program has asked for that,
-/// after files were opened and written, too.
+/// Errors of message requests are returned if the program has asked for that, also after files were
+/// opened and written.
 TEST(ErrorHandlers, OfCommunicatorsStayAsTheyAre) {
   MPI_Errhandler before = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
@@ -229,14 +229,14 @@ TEST(ErrorHandlers, OfCommunicatorsStayAsTheyAre) {
   MPI_Irecv(&received, 1, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(sent, 2, MPI_INT, rank(), 7, MPI_COMM_WORLD, &requests[1]);
   const int code = MPI_Waitany(1, requests, &index, MPI_STATUS_IGNORE);
-  if (code != MPI_SUCCESS) EXPECT_CLASS(code, MPI_ERR_TRUNCATE);  // Open MPI 4.1 cuts in silence
+  if (code != MPI_SUCCESS) EXPECT_CLASS(code, MPI_ERR_TRUNCATE);  // Open MPI 4.1 truncates silently
   EXPECT_EQ(index, 0);
   EXPECT_MPI(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
   MPI_Errhandler_free(&before);
 }
 
-/// An error's text says what was done to which file.
+/// An error's text names the call and the file.
 TEST(ErrorHandlers, TextsName) {
   MPI_File none = MPI_FILE_NULL;
   const std::string path = path_of("not_there");

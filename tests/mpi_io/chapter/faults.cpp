@@ -1,5 +1,5 @@
-// What storage does wrong: errors of one rank's system calls, full disks, files that are deleted
-// while they are open.
+// Failures of storage: failing system calls of one rank, full disks, files that are deleted while
+// they are open.
 #include <dirent.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ MPI_Offset place() {
   return rank() * ints * static_cast<MPI_Offset>(sizeof(int));
 }
 
-/// Settings of the environment while it exists.
+/// Environment variables, set during its lifetime.
 class Settings {
  public:
   explicit Settings(const std::string& hints) { setenv("PENSTOCK_HINTS", hints.c_str(), 1); }
@@ -79,7 +79,8 @@ TEST(Faults, QuotaHasAClassOfItsOwn) {
   EXPECT_CLASS(code, rank() == size() - 1 ? MPI_ERR_QUOTA : MPI_SUCCESS);
 }
 
-/// What was accepted and could not be written: at the latest by sync, on all ranks.
+/// Writes that were accepted and could not be carried out: reported by sync at the latest, on all
+/// ranks.
 TEST(Faults, FullDiskIsToldBySyncOfBufferedWrites) {
   const Settings settings("active_buffer_size=8M;device=paced:bandwidth=1G+fault:write@0+=ENOSPC" +
                           last_rank());
@@ -88,9 +89,9 @@ TEST(Faults, FullDiskIsToldBySyncOfBufferedWrites) {
                            &file));
   const std::vector<int> mine(ints, rank());
   const int code = MPI_File_write_at(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE);
-  const bool told = code != MPI_SUCCESS;
-  if (told) EXPECT_CLASS(code, MPI_ERR_NO_SPACE);
-  if (sum(told) == 0) EXPECT_CLASS(MPI_File_sync(file), MPI_ERR_NO_SPACE);
+  const bool reported = code != MPI_SUCCESS;
+  if (reported) EXPECT_CLASS(code, MPI_ERR_NO_SPACE);
+  if (sum(reported) == 0) EXPECT_CLASS(MPI_File_sync(file), MPI_ERR_NO_SPACE);
   MPI_File_close(&file);
   EXPECT_EQ(file, MPI_FILE_NULL);
 }
@@ -103,8 +104,8 @@ TEST(Faults, FullDiskIsToldByCloseOfBufferedWrites) {
                            MPI_INFO_NULL, &file));
   const std::vector<int> mine(ints, rank());
   const int code = MPI_File_write_at(file, place(), mine.data(), ints, MPI_INT, MPI_STATUS_IGNORE);
-  const std::int64_t told = sum(code != MPI_SUCCESS);
-  EXPECT_CLASS(MPI_File_close(&file), told > 0 ? MPI_SUCCESS : MPI_ERR_NO_SPACE);
+  const std::int64_t reported = sum(code != MPI_SUCCESS);
+  EXPECT_CLASS(MPI_File_close(&file), reported > 0 ? MPI_SUCCESS : MPI_ERR_NO_SPACE);
   EXPECT_EQ(file, MPI_FILE_NULL);
 }
 
@@ -162,7 +163,7 @@ TEST(Faults, FileDeletedBeforeItIsDeletedOnClose) {
   EXPECT_EQ(file, MPI_FILE_NULL);
 }
 
-/// Nothing beside the file: no locks, nothing for shared pointers.
+/// No other files: no locks, nothing for shared pointers.
 TEST(Faults, NothingIsLeftBehind) {
   const std::string folder = path_of("folder");
   if (rank() == 0) ::mkdir(folder.c_str(), 0700);

@@ -1,4 +1,4 @@
-// What users of other MPI-IO libraries suffered from, and what programs do very often.
+// Problems that users had with other MPI-IO libraries, and what programs do very often.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace chapter;
 
 namespace {
 
-/// The most memory that this process has had, in bytes.
+/// Peak memory of this process, in bytes.
 std::int64_t most_memory() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -102,7 +102,7 @@ TEST(Field, TypeBeyondTwoGibibytes) {  // mpich#7169, #6121 and others
   ::close(fd);
 }
 
-/// Which ranks have something to write and to read.
+/// Ranks with and without bytes to write and to read.
 void check_shares(const char* name, const std::vector<int>& counts) {
   SCOPED_TRACE(name);
   File file("shares");
@@ -143,7 +143,8 @@ TEST(Field, EmptyRanks) {  // ompi#7414, #7809, hdf5#1227
   check_shares("uneven", counts);
 }
 
-/// Ranks of even and of odd number open the same file apart, and write interleaved bytes at once.
+/// Ranks of even and of odd number open the same file separately, and write interleaved bytes at
+/// the same time.
 void check_two_groups(bool alone, bool collective) {
   MPI_Comm group = MPI_COMM_SELF;
   if (!alone) MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &group);
@@ -180,7 +181,7 @@ TEST(Field, RanksAloneWriteInterleavedBytes) {
   check_two_groups(true, false);
 }
 
-/// Computation without any call of MPI while a collective call is under way.
+/// Computation without any MPI calls during a collective call.
 TEST(Field, NonblockingCollectiveBesideComputation) {  // mpich#5920, ompi#14278
   File file("compute");
   const Type every(cyclic_ints(rank(), size()));
@@ -220,7 +221,7 @@ void open_write_close(MPI_Comm comm, const std::string& path, int rounds) {
   }
 }
 
-/// PENSTOCK_ROUNDS of the environment: how many.
+/// The environment variable PENSTOCK_ROUNDS sets how many.
 TEST(Field, RoundsOfOpenWriteAndCloseTakeNoMemory) {
   const char* const asked = std::getenv("PENSTOCK_ROUNDS");
   const int rounds = asked != nullptr ? std::atoi(asked) : 3000;
@@ -231,7 +232,7 @@ TEST(Field, RoundsOfOpenWriteAndCloseTakeNoMemory) {
   EXPECT_LT(most_memory() - before, mebibyte);
 }
 
-/// Errors take codes of the MPI library, which never come back.
+/// Errors use codes of the MPI library, which are never freed.
 TEST(Field, ErrorsTakeNoMemory) {
   const File file("errors");
   const auto fail = [&](int rounds) {
@@ -244,7 +245,7 @@ TEST(Field, ErrorsTakeNoMemory) {
   EXPECT_LT(most_memory() - before, mebibyte);
 }
 
-/// Two codes of the same class keep the words of each.
+/// Two codes of the same class keep their own messages.
 TEST(Field, ErrorsKeepTheirWords) {
   const File file("words");
   const int first = MPI_File_seek(file, -111, MPI_SEEK_SET);

@@ -1,5 +1,4 @@
-// Files as a whole: how they are opened and closed, sizes, hints, handles of Fortran (MPI 4.1,
-// section 14.2).
+// Whole files: opening and closing, sizes, hints, Fortran handles (MPI 4.1, section 14.2).
 #include <filesystem>
 
 #include "chapter.hpp"
@@ -21,7 +20,7 @@ TEST(Files, SizeIsSetAndPreallocated) {
   EXPECT_EQ(size_of(file), 1000);
   EXPECT_MPI(MPI_File_preallocate(file, 5000));
   EXPECT_EQ(size_of(file), 5000);
-  EXPECT_MPI(MPI_File_preallocate(file, 10));  // it is never cut
+  EXPECT_MPI(MPI_File_preallocate(file, 10));  // never shortens it
   EXPECT_EQ(size_of(file), 5000);
   barrier();
   const char last = 'z';
@@ -51,10 +50,10 @@ TEST(Files, SizeIsCutBelowWhatIsBuffered) {
 
 TEST(Files, GroupAndModeAreTold) {
   const int amode = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_UNIQUE_OPEN;
-  const File file("told", amode);
-  int told = 0, same = MPI_UNEQUAL;
-  EXPECT_MPI(MPI_File_get_amode(file, &told));
-  EXPECT_EQ(told, amode);
+  const File file("reported", amode);
+  int reported = 0, same = MPI_UNEQUAL;
+  EXPECT_MPI(MPI_File_get_amode(file, &reported));
+  EXPECT_EQ(reported, amode);
   MPI_Group group, world;
   EXPECT_MPI(MPI_File_get_group(file, &group));
   MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -106,7 +105,7 @@ TEST(Files, NameMayHaveAPrefixOfAFileSystem) {
   barrier();
 }
 
-/// Two files of different ranks, and files of ranks alone, at the same time.
+/// Two files of different ranks, and files of single ranks, at the same time.
 TEST(Files, OfPartsOfTheRanks) {
   MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &half);
@@ -183,7 +182,7 @@ TEST(Hints, AreTakenAndTold) {
   EXPECT_EQ(hint(file, "romio_ds_write"), "enable");
 }
 
-/// As in calls of the other interfaces: what is not given stays, and "auto" can be given.
+/// As in the other interfaces: hints that are not given stay, and "auto" can be given.
 TEST(Hints, ThatAreGivenLaterTakeThePlaceOfTheseAlone) {
   const Info info{{"penstock_method", "gather"}, {"penstock_buffer_size", "1M"}};
   const File file("later", MPI_MODE_RDWR | MPI_MODE_CREATE, info);
@@ -205,7 +204,7 @@ TEST(Hints, MoreAggregatorsThanRanksAreNoError) {
   EXPECT_MPI(MPI_File_write_at_all(file, rank() * 4, &mine, 1, MPI_INT, MPI_STATUS_IGNORE));
 }
 
-/// A value of another's hint that means nothing is left out; of Penstock's own it is refused.
+/// A meaningless value of another library's hint is ignored; of Penstock's own it is refused.
 TEST(Hints, ThatCannotBeRead) {
   const Info foreign{{"cb_nodes", "several"}, {"romio_cb_write", "maybe"}};
   { const File file("foreign", MPI_MODE_RDWR | MPI_MODE_CREATE, foreign); }
@@ -218,7 +217,7 @@ TEST(Hints, ThatCannotBeRead) {
   EXPECT_CLASS(MPI_File_set_info(open, own), MPI_ERR_INFO);
 }
 
-/// What is said on standard error while `work` runs.
+/// The output on standard error while `work` runs.
 template <class Work>
 std::string said(Work&& work) {
   testing::internal::CaptureStderr();
@@ -226,7 +225,7 @@ std::string said(Work&& work) {
   return testing::internal::GetCapturedStderr();
 }
 
-/// Names that nobody knows are reported once, those of other libraries never.
+/// Unknown names are reported once, those of other libraries never.
 TEST(Hints, UnknownOneIsWarnedOfOnce) {
   const Info info{
       {"penstock_no_such_thing", "1"}, {"cb_nodse", "2"},        {"bufer_size", "1M"},
@@ -264,7 +263,7 @@ TEST(Hints, OfTheEnvironment) {
   unsetenv("PENSTOCK_HINTS");
 }
 
-/// A file of hints for all files, as ROMIO reads it; MPI_Info and PENSTOCK_HINTS override it.
+/// A file with hints for all files, as in ROMIO; MPI_Info and PENSTOCK_HINTS override it.
 class HintFile : public testing::Test {
  protected:
   void TearDown() override {
@@ -327,7 +326,7 @@ TEST_F(HintFile, HasAValueOfPenstocksOwnThatCannotBeRead) {
       MPI_ERR_INFO);
 }
 
-/// Those of the environment are below those of open, and set_info leaves both alone.
+/// Hints of the environment are overridden by those of open, and set_info changes neither.
 TEST_F(HintFile, AndTheEnvironmentStayBelowWhatOpenWasGiven) {
   setenv("PENSTOCK_HINTS", "romio_cb_write=enable", 1);
   const Info info{{"romio_cb_write", "disable"}}, other{{"cb_nodes", "1"}};

@@ -1,4 +1,4 @@
-// A disk that is really full: a tmpfs of 1 MiB, for those who may mount one.
+// A disk that is really full: a tmpfs of 1 MiB, for users who may mount one.
 #include <sys/mount.h>
 
 #include <filesystem>
@@ -10,9 +10,9 @@ using namespace chapter;
 
 namespace {
 
-constexpr int bytes = 4 << 20;  // of each rank: for none of them there is room
+constexpr int bytes = 4 << 20;  // of each rank: too much for any of them
 
-/// Mounted by rank 0, at the same place for all ranks, as long as this lives.
+/// Mounted by rank 0, at the same place for all ranks, during its lifetime.
 class SmallDisk {
  public:
   SmallDisk() : folder_(path_of("disk")) {
@@ -42,14 +42,14 @@ using Write = std::function<int(MPI_File, const std::vector<char>&)>;
 struct Case {
   const char* name;
   bool collective;
-  Write write;  // of this rank's bytes, at its place
+  Write write;  // of this rank's bytes, at their offset
 };
 
 MPI_Offset place() {
   return rank() * MPI_Offset{bytes};
 }
 
-/// How that of a request ended.
+/// The result of a request.
 int wait_for(int begun, MPI_Request& request) {
   return begun != MPI_SUCCESS ? begun : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
@@ -91,7 +91,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-/// A new file on the disk, with a buffer for writes of this size ("": what the library chooses).
+/// A new file on the disk, with a write buffer of this size ("": the library's default).
 MPI_File open_on_disk(const std::string& buffer) {
   MPI_File file = MPI_FILE_NULL;
   MPI_Info info = MPI_INFO_NULL;
@@ -104,15 +104,16 @@ MPI_File open_on_disk(const std::string& buffer) {
   return file;
 }
 
-/// The write itself, or `behind` it: on every rank that has not been told yet. All ranks call
-/// `behind`, which tells all of them where it tells one.
+/// The write itself, or `behind` it, fails on every rank that has not had the error yet. All ranks
+/// call `behind`, which reports to all of them if to one.
 void expect_told(const Case& of, MPI_File file, const std::function<int()>& behind) {
   const std::vector<char> mine(bytes, static_cast<char>('a' + rank()));
   const int code = of.write(file, mine);
   if (code != MPI_SUCCESS) EXPECT_CLASS(code, MPI_ERR_NO_SPACE);
-  const std::int64_t told = sum(code != MPI_SUCCESS);
-  if (of.collective) EXPECT_TRUE(told == 0 || told == size()) << told << " ranks were told";
-  EXPECT_CLASS(behind(), told < size() ? MPI_ERR_NO_SPACE : MPI_SUCCESS);
+  const std::int64_t reported = sum(code != MPI_SUCCESS);
+  if (of.collective)
+    EXPECT_TRUE(reported == 0 || reported == size()) << reported << " ranks got the error";
+  EXPECT_CLASS(behind(), reported < size() ? MPI_ERR_NO_SPACE : MPI_SUCCESS);
 }
 
 class FullDisk : public testing::TestWithParam<const char*> {};
@@ -124,7 +125,7 @@ TEST_P(FullDisk, IsToldByTheWriteOrBySync) {
     SCOPED_TRACE(one.name);
     MPI_File file = open_on_disk(GetParam());
     expect_told(one, file, [&] { return MPI_File_sync(file); });
-    // With room again it is a file as before.
+    // With free space it is usable as before.
     EXPECT_MPI(MPI_File_set_size(file, 0));
     expect_usable(file);
     EXPECT_MPI(MPI_File_close(&file));

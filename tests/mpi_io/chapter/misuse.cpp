@@ -1,5 +1,5 @@
-// Views, places, handles and calls that do not go together: as in bad_input.cpp, every rank of a
-// collective call gets the same class, and the file can be used afterwards.
+// Invalid combinations of views, offsets, handles and calls: as in bad_input.cpp, every rank of a
+// collective call gets the same class, and the file is still usable.
 #include "chapter.hpp"
 
 using namespace chapter;
@@ -126,7 +126,7 @@ TEST(BadInput, FilesThatAreNotOpen) {
   EXPECT_CLASS(MPI_File_close(&again), MPI_ERR_FILE);
 }
 
-/// Ranks in different collective calls: neither waits for the other for ever.
+/// Ranks in different collective calls: neither waits for ever for the other.
 TEST(BadInput, DifferentCollectiveCalls) {
   if (size() == 1) return;
   const File file("different");

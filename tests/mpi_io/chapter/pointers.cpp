@@ -1,4 +1,4 @@
-// File pointers: of each rank, and of all (MPI 4.1, sections 14.4.3 and 14.4.4).
+// Individual and shared file pointers (MPI 4.1, sections 14.4.3 and 14.4.4).
 #include <algorithm>
 #include <numeric>
 
@@ -34,7 +34,7 @@ TEST(Pointers, AreMovedByEveryRankForItself) {
 }
 
 /// Files of 0 to 40 bytes, of which a rank sees every size()-th int from its own on: the end is the
-/// first etype from which on no byte is in the file.
+/// first etype after which no byte is in the file.
 TEST(Pointers, SeekFromTheEndOfAStridedView) {
   const Type every(cyclic_ints(rank(), size()));
   for (int bytes = 0; bytes <= 40; ++bytes) {
@@ -54,7 +54,7 @@ TEST(Pointers, SeekFromTheEndOfAStridedView) {
   }
 }
 
-/// What is written and not yet in the file counts.
+/// Writes count that are not in the file yet.
 TEST(Pointers, SeekFromTheEndOfWhatWasWritten) {
   const File file("end_of_written");
   const std::vector<char> mine(1000, 'x');
@@ -65,7 +65,7 @@ TEST(Pointers, SeekFromTheEndOfWhatWasWritten) {
   EXPECT_EQ(position(file), 1000 * size());
 }
 
-/// The file ends within an int: reads of all sizes and companies leave the pointer behind that.
+/// The file ends within an int: reads of all kinds leave the pointer behind it.
 TEST(Pointers, AreBehindAnEtypeThatTheFileCutsOff) {
   const File file("cut_off");
   EXPECT_MPI(MPI_File_set_size(file, 4003));
@@ -98,7 +98,7 @@ TEST(Pointers, SharedOneIsMovedByAll) {
   EXPECT_EQ(shared_position(file), 7);
   EXPECT_MPI(MPI_File_seek_shared(file, -1, MPI_SEEK_END));
   EXPECT_EQ(shared_position(file), 5 * size() - 1);
-  EXPECT_EQ(position(file), 0);  // each has its own beside it
+  EXPECT_EQ(position(file), 0);  // independent of the shared one
 }
 
 /// Rank r writes r * 3 ints, rank 0 none; then only the last rank writes; then nobody.

@@ -1,5 +1,6 @@
-// Non-blocking collective calls go on while a rank is blocked in something else (MPI 4.1, section
-// 2.9): ranks wait for each other in different order. Each of these hangs where one does not.
+// Non-blocking collective calls progress while a rank is blocked in something else (MPI 4.1,
+// section 2.9): ranks wait for each other in different order. Each test hangs if a call does not
+// progress.
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -10,7 +11,8 @@ using namespace chapter;
 
 namespace {
 
-/// A collective write of every rank's every size()-th int, under way: its aggregator needs all.
+/// A collective write of every rank's every size()-th int, in flight: its aggregator needs all
+/// ranks.
 class Write {
  public:
   explicit Write(const char* name) : file_(name), data_(ints) {
@@ -42,8 +44,8 @@ int last() {
   return (rank() + size() - 1) % size();
 }
 
-/// Rank 0 waits for a message first and for the write then; all others wait for the write, and send
-/// then. `receive(source)` blocks.
+/// Rank 0 waits for a message first and for the write then; all others wait for the write, and then
+/// send. `receive(source)` blocks.
 template <class Receive>
 void check_receive(const char* name, Receive&& receive) {
   Write write(name);
@@ -132,7 +134,7 @@ TEST(Progress, DuringSendAndReceiveInPlace) {
   });
 }
 
-/// Requests of messages and of a file, waited for one after the other.
+/// Message and file requests, waited for one after the other.
 TEST(Progress, DuringWaitForMessages) {
   check_exchange("messages", [] {
     int mine = rank(), got = -1;
@@ -144,7 +146,7 @@ TEST(Progress, DuringWaitForMessages) {
   });
 }
 
-/// Blocking collective calls on another file, and its closing.
+/// Blocking collective calls on another file, and closing it.
 TEST(Progress, DuringCallsOnOtherFiles) {
   Write write("in_progress");
   File other("other");
@@ -156,7 +158,7 @@ TEST(Progress, DuringCallsOnOtherFiles) {
   if (rank() % 2 == 0) write.wait();
 }
 
-// A thread of each rank goes on with what is under way; within a node whatever MPI allows threads.
+// A thread of each rank progresses operations in flight; within a node at any thread level of MPI.
 
 TEST(Progress, DuringCollectiveCallsOfMpi) {
   for (int i = 0; i < 20; ++i)
@@ -164,8 +166,8 @@ TEST(Progress, DuringCollectiveCallsOfMpi) {
   check_exchange("sum", [] { EXPECT_EQ(sum(1), size()); });
 }
 
-/// What is asked for is so irregular that ranks tell each other by messages: where a thread must
-/// not send any, the program's own goes on.
+/// A request so irregular that ranks need messages to describe it: if a thread must not send any,
+/// the program's own thread progresses it.
 TEST(Progress, OfIrregularRequests) {
   constexpr int blocks = 2000;
   std::vector<int> places(blocks), data(blocks), back(blocks);

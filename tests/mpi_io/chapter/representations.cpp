@@ -7,7 +7,7 @@ using namespace chapter;
 
 namespace {
 
-/// The most significant byte first.
+/// Big-endian.
 template <class T>
 Bytes big_endian(T value) {
   Bytes bytes(sizeof value);
@@ -81,7 +81,7 @@ TEST(External32, ExtentsInTheFile) {
   EXPECT_EQ(extent, 2);
 }
 
-// A representation of the program's own: every byte of an int has all bits turned around.
+// A representation of the program's own: every byte of an int is inverted.
 
 int state = 5;
 
@@ -121,7 +121,7 @@ int refuse(void*, MPI_Datatype, int, void*, MPI_Offset, void*) {
   return MPI_ERR_CONVERSION;
 }
 
-/// What is written and read in the representation has all bits turned around in the file.
+/// Data written and read in the representation is inverted in the file.
 void check_turned(const char* name) {
   File file(name);
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, name, MPI_INFO_NULL));
@@ -157,7 +157,7 @@ TEST(Registered, RepresentationWithLargeCountsConverts) {
   check_turned("turned_c");
 }
 
-/// Without functions bytes are as in memory.
+/// Without functions, bytes are not converted.
 TEST(Registered, RepresentationWithoutFunctions) {
   EXPECT_MPI(MPI_Register_datarep_c("plain", MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C,
                                     &extent_of_int, &state));
@@ -195,8 +195,8 @@ TEST(Representation, ThatNobodyKnowsIsRefused) {
                MPI_ERR_UNSUPPORTED_DATAREP);
 }
 
-/// MPI_LONG has 4 bytes there in MPI 3 and 8 in MPI 4.1: a number that does not fit is refused by
-/// every rank, though one rank alone has it.
+/// MPI_LONG has 4 bytes in external32 in MPI 3 and 8 in MPI 4.1: a number that does not fit is
+/// refused by every rank, even if only one rank has it.
 TEST(External32, NumberThatDoesNotFitIsAnErrorOnAllRanks) {
   const File file("does_not_fit");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL));

@@ -1,4 +1,4 @@
-// Requests of non-blocking calls, beside those of messages (MPI 4.1, section 14.4.5).
+// Requests of non-blocking calls, together with those of messages (MPI 4.1, section 14.4.5).
 #include <algorithm>
 #include <numeric>
 
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int pieces = 12;
 
-/// Writes of this rank's pieces; between them a message to the next rank, and one from the last.
+/// Writes of this rank's pieces, and between them a message to the next rank and one from the
+/// previous.
 class Mixed {
  public:
   explicit Mixed(MPI_File file) : data_(pieces * ints) {
@@ -26,7 +27,7 @@ class Mixed {
   }
   Mixed(const Mixed&) = delete;
   int count() const { return static_cast<int>(requests.size()); }
-  /// What a write's status says.
+  /// Whether it is a write, by its status.
   bool is_write(int index) const {
     return index != 0 && index != count() - 1 && index != pieces / 2 + 2;
   }
@@ -48,7 +49,7 @@ class Mixed {
   int sent_ = rank(), received_ = -1;
 };
 
-/// `complete(mixed)`: until all requests are done; how many writes it saw complete.
+/// `complete(mixed)`: waits for all requests; returns how many writes it saw complete.
 template <class Complete>
 void check_mixed(const char* name, Complete&& complete) {
   File file(name);
@@ -74,7 +75,7 @@ TEST(Requests, GoTogetherIntoWaitall) {
   });
 }
 
-/// A file's request that fails, beside a message that does not: each status has its own code.
+/// A file request that fails, together with a message that does not: each status has its own code.
 TEST(Requests, ThatFailHaveTheirErrorsInStatuses) {
   File file("fail", MPI_MODE_WRONLY | MPI_MODE_CREATE);
   for (const bool some : {false, true}) {
@@ -100,7 +101,7 @@ TEST(Requests, ThatFailHaveTheirErrorsInStatuses) {
 }
 
 #if MPI_VERSION >= 4
-/// A message in parts, in requests that are started again and again.
+/// A message in parts, by persistent requests.
 TEST(Requests, GoTogetherWithPartitionedMessages) {
   File file("partitioned");
   const int next = (rank() + 1) % size(), last = (rank() + size() - 1) % size();
@@ -202,7 +203,7 @@ TEST(Requests, StatusIsToldBeforeTheEnd) {
   EXPECT_EQ(count_of(status), 3);
 }
 
-/// Two collective writes to each of two files; ranks of odd number wait for the last one first.
+/// Two collective writes to each of two files; odd ranks wait for the last one first.
 TEST(Requests, CollectiveOnesEndInAnyOrder) {
   File files[] = {File("first"), File("second")};
   std::vector<std::vector<int>> data;
@@ -260,7 +261,7 @@ TEST(Requests, CollectiveOneIsUnderWayDuringOthers) {
   EXPECT_EQ(all[(size() + rank()) * ints + ints - 1], 1000 + rank());
 }
 
-/// A message that is too long for its receive, beside a collective write.
+/// A message that is too long for its receive, together with a collective write.
 TEST(Requests, GoOnWhenAMessageFails) {
   File file("beside_failure");
   std::vector<int> mine(ints, rank());
@@ -274,7 +275,7 @@ TEST(Requests, GoOnWhenAMessageFails) {
   const MPI_Offset at = rank() * ints * static_cast<MPI_Offset>(sizeof(int));
   EXPECT_MPI(MPI_File_iwrite_at_all(file, at, mine.data(), ints, MPI_INT, &requests[2]));
   MPI_Status statuses[3];
-  const int code = MPI_Waitall(3, requests, statuses);  // Open MPI 4.1 cuts the message in silence
+  const int code = MPI_Waitall(3, requests, statuses);  // Open MPI 4.1 truncates silently
   if (code != MPI_SUCCESS) EXPECT_CLASS(code, MPI_ERR_IN_STATUS);
   if (requests[2] != MPI_REQUEST_NULL) EXPECT_MPI(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
@@ -284,7 +285,7 @@ TEST(Requests, GoOnWhenAMessageFails) {
   EXPECT_EQ(values<int>(file.path)[rank() * ints], rank());
 }
 
-/// Hundreds at a time, which nobody waits for one by one.
+/// Hundreds at a time, not waited for one by one.
 TEST(Requests, ThereMayBeMany) {
   File file("many");
   constexpr int many = 400;

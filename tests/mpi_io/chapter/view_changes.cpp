@@ -1,5 +1,5 @@
-// Views that are set while requests are under way: each request keeps the view that it began with.
-// The standard calls that erroneous (MPI 4.1, section 14.3), and programs do it.
+// Changing a view while requests are in flight: each request keeps the view that it began with. The
+// standard calls that erroneous (MPI 4.1, section 14.3), but programs do it.
 #include <numeric>
 
 #include "chapter.hpp"
@@ -102,7 +102,7 @@ TEST(ViewChanges, WhileRequestsAreUnderWay) {
 }
 
 /// Some ranks wait for the request before they set the view, the others afterwards: those that are
-/// in set_view go on with what the others wait for.
+/// in set_view progress what the others wait for.
 TEST(ViewChanges, OnRanksThatWaitBeforeAndAfter) {
   const Info info = many_rounds();
   File file("before_and_after", read_write, info);

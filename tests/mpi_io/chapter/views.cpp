@@ -200,7 +200,7 @@ TEST(View, WithAnotherTypeInMemory) {
 }
 
 TEST(View, IsToldAsItWasSet) {
-  const File file("told");
+  const File file("reported");
   MPI_Offset displacement = -1;
   MPI_Datatype etype, filetype;
   char name[MPI_MAX_DATAREP_STRING + 1];
@@ -212,7 +212,7 @@ TEST(View, IsToldAsItWasSet) {
   {
     const Type every(cyclic_ints(rank(), size()));
     EXPECT_MPI(MPI_File_set_view(file, 44, MPI_INT, every, "internal", MPI_INFO_NULL));
-  }  // the program frees its type; the view goes on
+  }  // the program frees its type; the view is still valid
   EXPECT_MPI(MPI_File_get_view(file, &displacement, &etype, &filetype, name));
   EXPECT_EQ(displacement, 44);
   EXPECT_EQ(etype, MPI_INT);

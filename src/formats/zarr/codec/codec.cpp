@@ -3,7 +3,7 @@
 namespace penstock {
 namespace {
 
-/// Of a codec whose library was not there when this one was built.
+/// For a codec whose library was not found at build time.
 [[maybe_unused]] std::unique_ptr<Codec> refuse(const std::string& name,
                                                const std::string& package) {
   throw Error(ErrorClass::argument, "codec '" + name +

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-/// The header, as zlib is told: with the largest window.
+/// Header formats, encoded for zlib, with the largest window.
 enum Header : int { zlib_header = 15, gzip_header = 15 + 16 };
 
 Bytef* in_zlib(const std::byte* bytes) noexcept {
@@ -45,7 +45,7 @@ class Gzip final : public Codec {
     return coded;
   }
 
-  /// Members may follow each other, as gzip has it.
+  /// gzip allows several members one after the other.
   Bytes decode(std::span<const std::byte> coded, std::int64_t most) const override {
     z_stream stream{};
     const int begun = inflateInit2(&stream, header_);

@@ -1,4 +1,4 @@
-// The codecs by their libraries. Not for other modules.
+// The codecs by their libraries. Private to this module.
 #pragma once
 
 #include <penstock/error.hpp>
@@ -16,7 +16,7 @@ namespace penstock {
 
 std::unique_ptr<Codec> make_zstd(const CodecSettings& settings);
 std::unique_ptr<Codec> make_gzip(const CodecSettings& settings);
-/// The same without gzip's header: zlib's.
+/// The same with zlib's header instead of gzip's.
 std::unique_ptr<Codec> make_deflate(const CodecSettings& settings);
 std::unique_ptr<Codec> make_shuffle(const CodecSettings& settings);
 std::unique_ptr<Codec> make_blosc(const CodecSettings& settings);

@@ -1,4 +1,4 @@
-// The first bytes of all elements, then the second ones...: HDF5's filter 2.
+// HDF5's filter 2: the first bytes of all elements, then the second ones...
 #include <algorithm>
 
 #include "formats/zarr/codec/kinds.hpp"
@@ -24,11 +24,11 @@ class Shuffle final : public Codec {
   }
 
  private:
-  /// Where each byte of whole elements is, among these and in its plane; what is left over stays
-  /// where it is.
+  /// Moves each byte of whole elements between its place there and in its plane; remaining bytes
+  /// stay in place.
   template <class Move>
   void each(std::size_t bytes, Move&& move) const {
-    constexpr std::size_t block = 2048;  // elements at a time, which stay in the nearest cache
+    constexpr std::size_t block = 2048;  // elements at a time, which stay in the L1 cache
     const std::size_t count = bytes / size_;
     for (std::size_t begin = 0; begin < count; begin += block)
       for (std::size_t b = 0; b < size_; ++b)

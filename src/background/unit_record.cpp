@@ -1,4 +1,4 @@
-#include "background/ledger.hpp"
+#include "background/unit_record.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +27,7 @@ Error with_text(const Error& error, const std::string& text) {
 
 }  // namespace
 
-void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
+void UnitRecord::queued(IoTicket ticket, const IoUnit& unit) {
   if (!unit.writes()) {
     last_read_ = ticket;
     return;
@@ -38,7 +38,7 @@ void Ledger::queued(IoTicket ticket, const IoUnit& unit) {
   unsynced_ = true;
 }
 
-void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
+void UnitRecord::ended(const IoUnit& unit, bool dropped, std::optional<Error> error) {
   if (unit.writes()) pending_.pop_front();
   withdraw_if_over();
   if (dropped) {
@@ -52,32 +52,32 @@ void Ledger::ended(const IoUnit& unit, bool dropped, std::optional<Error> error)
     lost_.insert({{unit.owner, unit.operation}, {*failure_, failed_operation_}});
 }
 
-bool Ledger::is_over(Which which, IoTicket finished) const noexcept {
+bool UnitRecord::is_over(Which which, IoTicket finished) const noexcept {
   return (which == Which::reads || finished >= last_write_) &&
          (which == Which::writes || finished >= last_read_);
 }
 
-std::vector<Extent> Ledger::pending() const {
+std::vector<Extent> UnitRecord::pending() const {
   std::vector<Extent> extents;
   for (const Write& write : pending_) extents.push_back(write.extent);
   return extents;
 }
 
-Extent Ledger::pending_hull() const noexcept {
+Extent UnitRecord::pending_hull() const noexcept {
   Extent hull{std::numeric_limits<std::int64_t>::max(), -1};
   for (const Write& write : pending_)
     hull = {std::min(hull.begin, write.extent.begin), std::max(hull.end, write.extent.end)};
   return hull;
 }
 
-void Ledger::fail(const Error& error, const void* owner, std::int64_t operation) {
+void UnitRecord::fail(const Error& error, const void* owner, std::int64_t operation) {
   lost_.insert({{owner, operation}, {error, operation}});
   if (failure_) return;
   failure_ = error;
   failed_operation_ = operation;
 }
 
-std::optional<Error> Ledger::lost(const void* owner, std::int64_t operation) const {
+std::optional<Error> UnitRecord::lost(const void* owner, std::int64_t operation) const {
   const auto found = lost_.find({owner, operation});
   if (found == lost_.end()) return std::nullopt;
   const auto& [failure, failed] = found->second;
@@ -88,7 +88,7 @@ std::optional<Error> Ledger::lost(const void* owner, std::int64_t operation) con
   return with_text(failure, text + write_again);
 }
 
-std::optional<Error> Ledger::take_failure() {
+std::optional<Error> UnitRecord::take_failure() {
   if (!failure_) return std::nullopt;
   const Error failure = *std::exchange(failure_, std::nullopt);
   std::string text = failure.what() + in_the_background(failed_operation_);
@@ -100,35 +100,35 @@ std::optional<Error> Ledger::take_failure() {
   return with_text(failure, text + write_again);
 }
 
-void Ledger::publish(SharedExtent& hull) {
+void UnitRecord::publish(SharedExtent& hull) {
   hull.clear();
   for (const Write& write : pending_) hull.include(write.extent);
   for (const Extent extent : announced_) hull.include(extent);
   published_.push_back(&hull);
 }
 
-void Ledger::unpublish(SharedExtent& hull) noexcept {
+void UnitRecord::unpublish(SharedExtent& hull) noexcept {
   std::erase(published_, &hull);
 }
 
-void Ledger::announce(Extent extent) {
+void UnitRecord::announce(Extent extent) {
   announced_.push_back(extent);
   for (SharedExtent* const hull : published_) hull->include(extent);
 }
 
-void Ledger::retract(Extent extent) noexcept {
+void UnitRecord::retract(Extent extent) noexcept {
   const auto found = std::ranges::find(announced_, extent);
   if (found != announced_.end()) announced_.erase(found);
   withdraw_if_over();
 }
 
-void Ledger::withdraw_if_over() noexcept {
+void UnitRecord::withdraw_if_over() noexcept {
   if (!pending_.empty() || !announced_.empty()) return;
   for (SharedExtent* const hull : published_) hull->clear();
 }
 
-void Ledger::forget() {
-  published_.clear();  // that memory is the parent's, too
+void UnitRecord::forget() {
+  published_.clear();  // shared with the parent
   announced_.clear();
   pending_.clear();
   lost_.clear();

@@ -1,5 +1,5 @@
-// What the drop-in's forms of functions that wait have in common: while requests of files are under
-// way they go on with these, and ask the library in between. Otherwise they are the library's.
+// Common parts of the drop-in's versions of waiting functions: while file requests are in flight
+// they progress these, and call the library in between. Otherwise they just call the library.
 #pragma once
 
 #include "mpi/library.hpp"
@@ -15,12 +15,12 @@
 
 namespace penstock::dropin {
 
-/// A call is the library's alone.
+/// Whether a call just goes to the library.
 inline bool stays_out() {
   return Inside::any() || !has_requests();
 }
 
-/// `test` until it says that something is done, or goes wrong. `shown`: which requests that is for.
+/// Calls `test` until something is done or fails. `shown`: the requests waited for.
 template <class Test>
 int wait_with(Test&& test, WaitForRequests* shown = nullptr) {
   progress_requests();
