@@ -77,8 +77,9 @@ std::string progress_text() {
   MPI_Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) return "";
   return ". MPI runs with " + thread_level_name(level) +
-         ", where what a rank has begun progresses only while it is in a call of Penstock (by MPI-IO "
-         "also in MPI_Wait, MPI_Test, and messages that block; not in MPI_Barrier and the like): "
+         ", where what a rank has begun progresses only while it is in a call of Penstock (by "
+         "MPI-IO also in MPI_Wait, MPI_Test, and messages that block; not in MPI_Barrier and the "
+         "like): "
          "ask for MPI_THREAD_MULTIPLE (MPI_Init_thread, penstock run --progress-thread), or call "
          "MPI_Wait there before";
 }

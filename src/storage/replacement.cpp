@@ -159,8 +159,8 @@ void Replacement::find_place(bool makes_folders) {
   prefix_ = prefix_of(target_) + place_of(status.st_dev);
 }
 
-/// Only regular files have permissions that suit one. Those of another file must not include the
-/// set-id bits.
+/// Only a regular file's permissions suit a regular file. From a file other than the target, only
+/// read and write permissions are taken over.
 void Replacement::look_at_model(const std::string& path, bool is_target) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
