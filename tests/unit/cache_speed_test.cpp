@@ -41,6 +41,14 @@ TEST(CacheSpeed, QuickWritesEndIt) {
   EXPECT_FALSE(speed.is_slow(start));
 }
 
+TEST(CacheSpeed, WhatHasBeenJudgedDoesNotCountAgain) {
+  CacheSpeed speed;
+  speed.note(1024 * mebi, 0.1, 1, start);
+  EXPECT_FALSE(speed.is_slow(start));
+  speed.note(16 * mebi, 0.1, 1, start);
+  EXPECT_TRUE(speed.is_slow(start));
+}
+
 TEST(CacheSpeed, IsForgottenAfterAWhile) {
   CacheSpeed speed;
   speed.note(16 * mebi, 0.1, 1, start);

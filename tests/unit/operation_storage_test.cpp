@@ -1,9 +1,7 @@
-// Storage accesses of operations on simulated ranks: locks around what they change, memory aligned
-// for O_DIRECT, no old buffer content.
-#include <map>
-
+// What operations on simulated ranks ask of the storage: memory that suits O_DIRECT, nothing that
+// was in a buffer before.
 #include "background_gate.hpp"
-#include "operations_support.hpp"
+#include "observed_storage.hpp"
 #include "storage/fault.hpp"
 
 using namespace penstock;
@@ -11,134 +9,8 @@ using namespace penstock::test;
 
 namespace {
 
-/// A view of storage with locks that records its calls.
-class Observed final : public StorageView {
- public:
-  struct Write {
-    Extent range;
-    std::uintptr_t address;
-    std::optional<LockKind> lock;  // held around all of it
-  };
-  struct Log {
-    std::vector<Write> writes;
-    std::vector<Extent> reads_under_no_exclusive_lock;
-    std::size_t most_locks = 0, locks = 0;  // at a time, and in total
-  };
-
-  Observed(std::shared_ptr<Storage> shared, Log& log) : StorageView(std::move(shared)), log_(log) {}
-
-  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
-    const Extent range{offset, offset + size_of(memory)};
-    if (direction == Direction::write)
-      log_.writes.push_back(
-          {range, reinterpret_cast<std::uintptr_t>(memory[0].iov_base), lock_around(range)});
-    else if (lock_around(range) != LockKind::exclusive)
-      log_.reads_under_no_exclusive_lock.push_back(range);
-    return StorageView::move_some(direction, memory, offset);
-  }
-  std::unique_ptr<RangeLock> lock(Extent range, LockKind kind, int& error) override {
-    error = 0;
-    log_.most_locks = std::max(log_.most_locks, held_.size() + 1);
-    ++log_.locks;
-    return std::make_unique<Held>(held_, range, kind);
-  }
-
- private:
-  using Locks = std::multimap<std::int64_t, std::pair<Extent, LockKind>>;
-  struct Held : RangeLock {
-    Held(Locks& locks, Extent range, LockKind kind)
-        : locks(locks), at(locks.insert({range.begin, {range, kind}})) {}
-    ~Held() override { locks.erase(at); }
-    Locks& locks;
-    Locks::iterator at;
-  };
-  std::optional<LockKind> lock_around(Extent range) const {
-    for (const auto& [begin, held] : held_)
-      if (begin <= range.begin && held.first.end >= range.end) return held.second;
-    return std::nullopt;
-  }
-
-  Log& log_;
-  Locks held_;
-};
-
-/// A rank that reads, changes and writes back more than its own bytes holds an exclusive lock:
-/// other writes hold a shared one, so that they do not fall in between. No lock is held longer than
-/// needed.
-TEST_F(Simulated, WritesHoldALockAroundAllOfTheirBytes) {
-  for (const Method method : {Method::direct, Method::sieved, Method::extended})
-    for (unsigned seed = 1; seed <= 40; ++seed) {
-      Random r{std::mt19937_64(seed)};
-      Observed::Log log;
-      SimulatedRanks ranks(
-          {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, units());
-      Hints hints = unbuffered(method, r.in(16, 400));
-      hints.sieve_writes = seed % 2 == 0 ? SieveWrites::always : SieveWrites::automatic;
-      Requests requests = draw(r, 1);
-      Operations begun;
-      begin_all(ranks, requests, Direction::write, hints, begun);
-      ASSERT_TRUE(ranks.run());
-      expect_no_errors(begun);
-      for (const Observed::Write& write : log.writes) {
-        ASSERT_TRUE(write.lock) << "seed " << seed << ", no lock around offset "
-                                << write.range.begin;
-        if (method == Method::direct) {
-          ASSERT_EQ(*write.lock, LockKind::shared);
-        }
-      }
-      EXPECT_TRUE(log.reads_under_no_exclusive_lock.empty())
-          << "seed " << seed << ": holes are read, and written back, under no exclusive lock";
-      EXPECT_LE(log.most_locks, 1u) << "seed " << seed << ", windows are written one by one";
-    }
-}
-
-/// Another lock within that of an atomic access would release a part of it when it ends.
-TEST_F(Simulated, AtomicAccessesHoldOneLockFromTheirBeginToTheirEnd) {
-  for (const Method method : {Method::direct, Method::sieved})
-    for (const Direction direction : {Direction::read, Direction::write})
-      for (unsigned seed = 1; seed <= 20; ++seed) {
-        Random r{std::mt19937_64(seed)};
-        Observed::Log log;
-        SimulatedRanks ranks(
-            {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, units());
-        Requests requests = draw(r, 1);
-        Access access = requests[0].access(direction);
-        access.atomic = true;
-        const std::size_t wanted = access.file.empty() ? 0 : 1;
-        const auto operation = ranks.begin(0, std::move(access), unbuffered(method, 200), {}, {},
-                                           Company::independent);
-        ASSERT_TRUE(ranks.run());
-        expect_no_errors({operation});
-        EXPECT_EQ(log.locks, wanted) << "seed " << seed;
-        for (const Observed::Write& write : log.writes)
-          EXPECT_EQ(write.lock, LockKind::exclusive) << "offset " << write.range.begin;
-      }
-}
-
-/// Runs far from each other, each longer than the range of one lock.
-TEST_F(Simulated, DirectWritesOfManyPartsAreLockedAsFarAsTheyGo) {
-  constexpr std::int64_t run = 3 << 20, runs = 4;
-  std::vector<std::byte> bytes(run * runs, std::byte{1});
-  shared = make_shared_storage(2 * run * runs);
-  Observed::Log log;
-  FileUnits all;
-  all.all = {0, 2 * run * runs};
-  SimulatedRanks ranks(
-      {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, all);
-  Access access;
-  access.direction = Direction::write;
-  access.file = Footprint({FilePattern(Nest::repeat(Nest::run(0, run), runs, 2 * run))});
-  access.memory.emplace_back(bytes.data(), Nest::run(0, run * runs));
-  const auto operation = ranks.begin(0, std::move(access), unbuffered(Method::direct, 4096));
-  ASSERT_TRUE(ranks.run());
-  expect_no_errors({operation});
-  EXPECT_EQ(log.writes.size(), static_cast<std::size_t>(runs));
-  for (const Observed::Write& write : log.writes)
-    EXPECT_TRUE(write.lock) << "no lock around offset " << write.range.begin;
-}
-
-/// O_DIRECT moves whole blocks between the device and memory: large windows have the same alignment
-/// in memory as in the file.
+/// O_DIRECT moves whole blocks between the device and memory: large windows lie in memory as they
+/// do in the file.
 TEST_F(Simulated, LargeWindowsSuitDirectStorage) {
   constexpr std::int64_t page = 4096, bytes = 2 << 20, odd = 77;
   shared = make_shared_storage(bytes + odd);
@@ -336,7 +208,29 @@ TEST_F(Simulated, BufferedWritesCutNoElement) {
   for (const Observed::Write& write : log.writes) EXPECT_EQ((write.range.begin - begin) % grain, 0);
 }
 
-/// Requests in flight together have no order.
+/// So do windows of one rank.
+TEST_F(Simulated, SievedWritesCutNoElement) {
+  constexpr std::int64_t grain = 24, begin = 100;
+  Observed::Log log;
+  FileUnits elements;
+  elements.all = {begin, begin + 200 * grain};
+  elements.grain = grain;
+  for (const std::int64_t budget : {0, 100000}) {
+    SimulatedRanks ranks(
+        {1, 1}, [&](int) { return std::make_unique<Observed>(shared, log); }, elements);
+    Hints hints = unbuffered(Method::sieved, 100);
+    hints.active_buffer_size = budget;
+    std::vector<std::byte> memory(200 * grain, std::byte{1});
+    const auto operation = ranks.begin(0, write_of(elements.all, memory), hints);
+    ASSERT_TRUE(ranks.run());
+    expect_no_errors({operation});
+    ranks.file(0).io.buffered->drain();
+  }
+  EXPECT_GT(log.writes.size(), 50u);
+  for (const Observed::Write& write : log.writes) EXPECT_EQ((write.range.begin - begin) % grain, 0);
+}
+
+/// Requests that are under way together have no order.
 TEST_F(Simulated, PartsThatOverlapAreNotUnderWayTogether) {
   struct Later final : StorageView {
     using StorageView::StorageView;

@@ -193,7 +193,40 @@ TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
   }
 }
 
-/// Calls of one rank alone, between and during collective ones: the others do nothing for them.
+/// Short descriptors are put into the node's memory, longer ones are sent.
+TEST_F(Simulated, DescriptorsThatJustFitAndThatJustDoNotAreWhole) {
+  std::int64_t least = Team::descriptor_words, longest = least;
+  for (std::int64_t runs = Team::descriptor_words - 7; runs < Team::descriptor_words; ++runs) {
+    SimulatedRanks ranks({2, 2}, views(), units());
+    Hints hints = unbuffered(Method::extended, 4096);
+    hints.exchange = Exchange::node;
+    std::vector<std::int64_t> places;
+    for (std::int64_t i = 0; i < runs; ++i) places.push_back(i * 12 + i % 3);
+    std::vector<std::byte> bytes[2];
+    Operations begun;
+    for (int rank = 0; rank < 2; ++rank) {
+      bytes[rank].assign(static_cast<std::size_t>(runs), static_cast<std::byte>(runs + rank));
+      Access access;
+      access.direction = Direction::write;
+      access.file = Footprint({FilePattern(Nest::list(Nest::run(rank * 6, 1), places))});
+      access.memory.emplace_back(bytes[rank].data(), Nest::run(0, runs));
+      least = std::min(least, std::ssize(access.file.encode()));
+      longest = std::max(longest, std::ssize(access.file.encode()));
+      begun.push_back(ranks.begin(rank, std::move(access), hints));
+    }
+    ASSERT_TRUE(ranks.run());
+    expect_no_errors(begun);
+    std::vector<std::byte> there(file_bytes);
+    ASSERT_EQ(read_fully(*shared, there, 0).bytes, file_bytes);
+    for (int rank = 0; rank < 2; ++rank)
+      EXPECT_EQ(std::ranges::count(there, static_cast<std::byte>(runs + rank)), runs) << rank;
+    shared = make_shared_storage(file_bytes);
+  }
+  EXPECT_LT(least, Team::descriptor_words);
+  EXPECT_GT(longest, Team::descriptor_words);
+}
+
+/// Of one rank alone, between and beside collective ones: the others do nothing for it.
 TEST_F(Simulated, IndependentOperationsNeedNobody) {
   for (unsigned seed = 1; seed <= times_cases * 150; ++seed) {
     Random r{std::mt19937_64(seed)};
