@@ -162,6 +162,13 @@ static void test_bad_calls(void) {
   EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT,
               penstock_read_begin(file, all, data, "none", wrong() ? NULL : &handle));
   EXPECT(handle == NULL);
+  int threads = 0;
+  MPI_Query_thread(&threads);
+  if (threads == MPI_THREAD_MULTIPLE) { /* then the others have the error at the end */
+    const int code = penstock_read_begin(file, all, data, "all", wrong() ? NULL : &handle);
+    EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, wrong() ? code : penstock_handle_wait(&handle));
+    EXPECT_WORDS("the place for the handle");
+  }
   EXPECT_CODE(PENSTOCK_ERROR_ARGUMENT, penstock_truncate(file, wrong() ? -1 : 1000));
   if (ranks > 1) {
     EXPECT_CODE(PENSTOCK_ERROR_DISAGREEMENT, penstock_truncate(file, 1000 + wrong()));

@@ -1,83 +1,18 @@
-// Files of bytes (src/file/byte_file.hpp), on which interfaces other than arrays are built.
-// Collective and independent calls, posted ones, atomic ones, and reads across the end of the file.
-#include "file/byte_file.hpp"
-
-#include "mpi_main.hpp"
-
+// Files of bytes (src/file/byte_file.hpp): what other interfaces than arrays stand on. Collective
+// and independent calls, posted ones, atomic ones, and reads that end with the file.
 #include <atomic>
 #include <deque>
-#include <filesystem>
 #include <random>
 #include <thread>
 
-#include "file/process.hpp"
+#include "byte_files.hpp"
+#include "mpi/ballot.hpp"
 #include "support/random.hpp"
-#include "support/sync_log.hpp"
 
 namespace ps = penstock;
-using mpi_test::rank;
-using mpi_test::size;
+using namespace mpi_test;
 
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-struct OpenEnded : ps::Contents {
-  ps::FileUnits units() const override { return {.open_ended = true}; }
-};
-
-class ByteFiles : public ::testing::Test {
- protected:
-  void SetUp() override {
-    path =
-        mpi_test::folder() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    if (rank() == 0) std::filesystem::remove(path);
-    meet();
-  }
-  static void meet() { mpi_test::barrier(); }
-
-  std::unique_ptr<ps::ByteFile> open(const ps::Hints& hints = {}) const {
-    OpenEnded contents;
-    return std::make_unique<ps::ByteFile>(ps::background_of_process(),
-                                          ps::Communicator(MPI_COMM_WORLD), path,
-                                          ps::OpenFlag::create, contents, hints);
-  }
-
-  std::string path;
-};
-
-/// `bytes` as one run in memory, at each of `count` places in the file.
-ps::ByteRequest request(ps::Direction direction, Bytes& bytes, std::int64_t offset,
-                        std::int64_t run, std::int64_t step, ps::Company company) {
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  ps::ByteRequest request;
-  request.company = company;
-  request.access.direction = direction;
-  if (bytes.empty()) return request;
-  ps::Nest nest = ps::Nest::repeat(ps::Nest::run(0, run), (size + run - 1) / run, step);
-  request.access.file = ps::Footprint({ps::FilePattern(nest.cut(0, size).moved(offset))});
-  request.access.memory.emplace_back(bytes.data(), ps::Nest::run(0, size));
-  return request;
-}
-
-/// The same for the model.
-template <class Visit>
-void for_each_byte(std::int64_t count, std::int64_t offset, std::int64_t run, std::int64_t step,
-                   Visit&& visit) {
-  for (std::int64_t i = 0; i < count; ++i) visit(i, offset + i / run * step + i % run);
-}
-
-Bytes filled(std::int64_t count, int value) {
-  return Bytes(static_cast<std::size_t>(count), static_cast<std::byte>(value));
-}
-
-ps::Hints with_method(ps::Method method, std::int64_t buffered) {
-  ps::Hints hints;
-  hints.method = method;
-  hints.active_buffer_size = buffered;
-  hints.buffer_size = 4096;
-  return hints;
-}
 
 TEST_F(ByteFiles, ReadsEndWithTheFile) {
   for (const ps::Method method : {ps::Method::direct, ps::Method::sieved, ps::Method::gather,
@@ -160,7 +95,18 @@ TEST_F(ByteFiles, TheSizeNowIsThatWithWhatOthersHaveBuffered) {
   file->close();
 }
 
-/// A rank that reads, changes and writes back more than its own bytes holds an exclusive lock.
+/// Short texts travel with the ballots of the ranks, the rest of longer ones afterwards.
+TEST_F(ByteFiles, WhatTheFirstRankTellsIsWhole) {
+  const auto file = open();
+  constexpr std::size_t room = ps::most_aboard - sizeof(std::uint64_t);
+  for (const std::size_t length : {std::size_t{0}, room - 1, room, room + 1, room + 2, 3 * room}) {
+    const std::string text(length, 'x');
+    EXPECT_EQ(file->on_first_rank({{}, [&] { return text; }, false}, nullptr), text) << length;
+  }
+  file->close();
+}
+
+/// Who reads, changes and writes back more than his own bytes holds an exclusive lock.
 TEST_F(ByteFiles, SimpleWritesHoldALock) {
   const auto file = open();
   meet();
@@ -203,61 +149,8 @@ TEST_F(ByteFiles, SimpleAccessesLeaveAFailureToBeReported) {
   EXPECT_EQ(std::filesystem::file_size(path), 60u);
 }
 
-/// A crash of the machine leaves the old file or the new one.
-TEST_F(ByteFiles, AReplacementIsOnTheDeviceBeforeItIsInPlace) {
-  OpenEnded contents;
-  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
-                    ps::OpenFlag::replace, contents, {});
-  Bytes data = filled(100, 'a');
-  file.transfer(
-      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
-  ps::test::take_synced();
-  file.close();
-  const auto synced = ps::test::take_synced();
-  if (rank() == 0) {
-    const std::string all(static_cast<std::size_t>(100 * size()), 'a');
-    const auto is_new_file = [&](const ps::test::Synced& one) {
-      return one.content == all && one.with_attributes &&
-             one.path.find(".penstock-") != std::string::npos;
-    };
-    const auto found = std::ranges::find_if(synced, is_new_file);
-    ASSERT_NE(found, synced.end());
-    EXPECT_TRUE(ps::test::has_path({found, synced.end()}, mpi_test::folder()));
-  }
-}
-
-TEST_F(ByteFiles, NothingIsReplacedAfterAFailedSync) {
-  OpenEnded contents;
-  ps::Hints hints;
-  hints.device = "fault:sync@0=EIO,rank=" + std::to_string(size() - 1);
-  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
-                    ps::OpenFlag::replace, contents, hints);
-  Bytes data = filled(100, 1);
-  file.transfer(
-      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
-  EXPECT_THROW(file.sync(), ps::Error);
-  EXPECT_THROW(file.close(), ps::Error);
-  EXPECT_FALSE(std::filesystem::exists(path));
-}
-
-/// A refused write has not kept anything out of the file.
-TEST_F(ByteFiles, IsReplacedAfterAWrongArgument) {
-  OpenEnded contents;
-  ps::ByteFile file(ps::background_of_process(), ps::Communicator(MPI_COMM_WORLD), path,
-                    ps::OpenFlag::replace, contents, {});
-  Bytes data = filled(100, 1);
-  ps::ByteRequest wrong =
-      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective);
-  if (rank() == size() - 1) wrong.error.emplace(ps::ErrorClass::argument, "on purpose");
-  EXPECT_THROW(file.transfer(std::move(wrong)), ps::Error);
-  file.transfer(
-      request(ps::Direction::write, data, 100 * rank(), 100, 100, ps::Company::collective));
-  file.close();
-  EXPECT_EQ(std::filesystem::file_size(path), static_cast<std::uintmax_t>(100 * size()));
-}
-
-/// What is buffered extends the file: both one that was shortened, and one whose length was never
-/// set.
+/// What is buffered makes a file as long as it reaches: one that was shortened, and one whose
+/// length nobody has said.
 TEST_F(ByteFiles, HolesBeforeWhatIsBufferedAreZeros) {
   struct Units : ps::Contents {
     explicit Units(ps::FileUnits of_file) : of_file(std::move(of_file)) {}

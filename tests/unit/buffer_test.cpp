@@ -33,7 +33,16 @@ TEST(BufferPool, WhatFitsIsUsedAgainForTheSame) {
   EXPECT_EQ(gauge.allocations(), 1);
 }
 
-/// A rank's memory is bounded by the current call, not by all previous ones.
+TEST(BufferPool, WhatIsTooShortIsNotUsed) {
+  MemoryGauge gauge;
+  BufferPool pool;
+  for (std::int64_t bytes = 100 * KiB; bytes < 200 * KiB; bytes += bytes / 8) {
+    pool.give(Use::window, pool.take(Use::window, bytes, &gauge));
+    EXPECT_GE(pool.take(Use::window, bytes + 1, &gauge).size(), bytes + 1);
+  }
+}
+
+/// The memory of a rank is bounded by what a call needs, not by what all calls before it needed.
 TEST(BufferPool, BuffersOfOtherSizesAreNotKept) {
   MemoryGauge gauge;
   BufferPool pool;

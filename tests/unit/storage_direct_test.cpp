@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include <penstock/error.hpp>
 
@@ -53,6 +54,24 @@ TEST_F(Direct, OneCallDoesHeadMiddleAndTail) {
   Bytes into(100000);
   EXPECT_EQ(storage_->read_some(into, 1234), 100000);
   EXPECT_EQ(into, bytes);
+}
+
+/// The I/O thread and the program's own may be at it at the same time.
+TEST_F(Direct, ThreadsMoveBytesBesideEachOther) {
+  constexpr std::int64_t part = 40000, rounds = 100;  // at no alignment: through the bounce buffer
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const Bytes from = pattern(part, static_cast<unsigned>(t));
+      Bytes into(part);
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        const std::int64_t offset = t * (1 << 20) + round;
+        EXPECT_EQ(write_fully(*storage_, from, offset).bytes, part);
+        EXPECT_EQ(read_fully(*storage_, into, offset).bytes, part);
+        ASSERT_TRUE(into == from) << "thread " << t << ", round " << round;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(Direct, WritesNothingBehindTheRequest) {

@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -15,6 +17,17 @@
 
 #include "storage/storage.hpp"
 #include "storage_temp_folder.hpp"
+
+namespace {
+std::atomic<bool> cannot_allocate = false;
+}
+
+/// Takes the place of the C library's.
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t length) {
+  if (!cannot_allocate) return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, length));
+  errno = EOPNOTSUPP;
+  return -1;
+}
 
 namespace penstock {
 namespace {
@@ -63,6 +76,17 @@ TEST(PosixDrop, ReplacesTheRangeAndNoByteMore) {
   EXPECT_EQ(read_fully(*storage, there, 0).bytes, 20000);
   there.resize(20000);
   EXPECT_EQ(there, bytes);
+}
+
+TEST(PosixAllocate, WhereTheFileSystemCannotTheFileIsLongEnoughAllTheSame) {
+  const TempFolder folder;
+  const auto storage = open_posix(folder.file("f"), OpenFlag::create);
+  cannot_allocate = true;
+  EXPECT_EQ(storage->allocate(5000), 0);
+  EXPECT_EQ(storage->size(), 5000);
+  EXPECT_EQ(storage->allocate(1000), 0);
+  EXPECT_EQ(storage->size(), 5000);
+  cannot_allocate = false;
 }
 
 TEST(PosixOpen, MissingFolderSaysWhatToDo) {

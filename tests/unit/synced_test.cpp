@@ -2,6 +2,7 @@
 // the content of chunks that nobody has written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -61,7 +62,23 @@ TEST(Synced, ChunksAndTheFoldersThatNameThem) {
   EXPECT_FALSE(test::has_path(take_synced(), folder.file("c/1/1"))) << "once is enough";
 }
 
-/// What could not be synced is synced by the next sync.
+/// The new chunk takes the place of the elements that stay: it is on the device before.
+TEST(Synced, AChunkThatIsChangedInPart) {
+  const TempFolder folder;
+  const zarr::Array array = array_of({4, 8}, {2, 4});
+  const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
+  const auto storage = make_chunk_storage(make_chunk_folder(folder.path(), array), array, reach);
+  const auto bytes = test::pattern(static_cast<std::size_t>(array.grid.chunk_bytes()));
+  ASSERT_EQ(write_fully(*storage, bytes, 0).error, 0);
+  take_synced();
+  ASSERT_EQ(write_fully(*storage, std::span(bytes).first(4), 4).error, 0);
+  std::vector<std::byte> changed = bytes;
+  std::copy_n(bytes.begin(), 4, changed.begin() + 4);
+  const std::string content(reinterpret_cast<const char*>(changed.data()), changed.size());
+  EXPECT_EQ(std::ranges::count(take_synced(), content, &test::Synced::content), 1);
+}
+
+/// What could not be synced is not forgotten: the next sync brings it to the device.
 TEST(Synced, ChunksAgainAfterASyncThatFailed) {
   const TempFolder folder;
   const zarr::Array array = array_of({4, 8}, {2, 4});
