@@ -265,6 +265,12 @@ void ByteFile::extend(Extent step, const std::optional<Error>& found) {
   agree_on_change(channel, error);
 }
 
+void ByteFile::take_back(std::int64_t end) noexcept {
+  if (comm_.rank() != 0) return;
+  ++counts_.other_calls;
+  static_cast<void>(storage_->resize(end));
+}
+
 void ByteFile::set_units(FileUnits units) {
   in_flight_->await_threads();
   file_->units = std::move(units);

@@ -74,6 +74,9 @@ class ByteFile {
   /// buffered, which must lie before it. Also the agreement of a call that then writes there.
   /// `found`: an error found by the caller.
   void extend(Extent step, const std::optional<Error>& found);
+  /// Not collective, after extend(), if the call that was to write there has failed on all ranks:
+  /// cuts the file at byte `end` again, as far as that succeeds.
+  void take_back(std::int64_t end) noexcept;
   /// Not collective, but the same on every rank: the layout of the file from the next call on.
   void set_units(FileUnits units);
   /// Collective, before a call of that kind: on return the file holds what ranks have kept back.

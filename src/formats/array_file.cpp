@@ -124,6 +124,7 @@ void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
     calls_.transfer(std::move(request));
   } catch (...) {
     use_units(before);
+    file_.take_back(before.all.end);
     throw;
   }
   contents_->become(longer->shape);

@@ -101,15 +101,23 @@ def test_who_may_not_append(tmp_path):
         f.append(np.ones(2))
 
 
-def test_a_failed_append_leaves_the_shape(tmp_path):
-    hints = {"device": "fault:write@2=EIO", "active_buffer_size": 0}  # the first two: header and a step
-    with ps.open(tmp_path / "f.npy", "w", shape=(None, 4), dtype="f8", hints=hints) as f:
+@pytest.mark.parametrize("name", ["f.npy", "f.raw"])
+def test_a_failed_append_leaves_the_shape(tmp_path, name):
+    first = 2 if name == "f.npy" else 1  # behind the header and a step
+    hints = {"device": f"fault:write@{first}=EIO,write@{first + 2}=EIO", "active_buffer_size": 0}
+    array = {"shape": (None, 4), "dtype": "f8"}
+    with ps.open(tmp_path / name, "w", **array, hints=hints) as f:
         f.append(np.ones(4))
+        size = f.file_size()
         with pytest.raises(ps.StorageError):
             f.append(np.full(4, 2.0))
         assert f.shape == (1, 4) and np.array_equal(f, np.ones((1, 4)))
+        assert f.file_size() == size
         f.append(np.full(4, 3.0))
-    assert np.array_equal(np.load(tmp_path / "f.npy"), [[1] * 4, [3] * 4])
+        with pytest.raises(ps.StorageError):
+            f.append(np.full(4, 4.0))
+    with ps.open(tmp_path / name, "r", **array) as f:
+        assert np.array_equal(f, [[1] * 4, [3] * 4])
 
 
 @pytest.mark.parametrize("name", ["f.npy", "f.raw"])
