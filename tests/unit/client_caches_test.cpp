@@ -1,7 +1,7 @@
 // Ranks on hosts whose page caches do not agree: what one host has cached stays as it is, and what
 // it writes goes to the server in whole pages.
 #include "storage/client_caches.hpp"
-#include "operations_support.hpp"
+#include "observed_storage.hpp"
 #include "support/own_caches.hpp"
 
 using namespace penstock;
@@ -129,6 +129,44 @@ TEST_P(SeveralHostsThat, AgreeWithTheModel) {
     model.expect_in(*shared);
     if (HasFailure()) return;
   }
+}
+
+/// Other bytes of a page that another host has buffered are written after it: that host writes the
+/// whole page.
+TEST_F(SeveralHosts, DoNotOvertakeEachOtherWithinAPage) {
+  constexpr std::int64_t page = 64;
+  Gate gate;
+  const auto host = [&](int rank) {
+    bool exact = false;
+    std::shared_ptr<Storage> server = shared;
+    if (rank == 0) server = std::make_shared<HeldUp>(shared, gate);
+    return past_own_cache(server, {page, PastCacheAccess::none}, exact);
+  };
+  SimulatedRanks ranks({2, 2}, host, units());
+  for (int rank = 0; rank < 2; ++rank) ranks.file(rank).machine.page = page;
+  Hints hints = unbuffered(Method::extended, 1000);
+  hints.aggregators = 2;
+  hints.active_buffer_size = 10000;
+  std::vector<std::byte> first(10, std::byte{1}), second(10, std::byte{2});
+  // Two pages are a rank's each, one alone is the last aggregator's.
+  Operations begun{ranks.begin(0, write_of({page, page + 10}, first), hints),
+                   ranks.begin(1, write_of({2 * page, 2 * page + 10}, first), hints)};
+  ASSERT_TRUE(ranks.run());
+  for (int rank = 0; rank < 2; ++rank) {
+    Access access = write_of({page + 20, page + 30}, second);
+    if (rank == 0) access = Access{.direction = Direction::write};
+    begun.push_back(ranks.begin(rank, std::move(access), hints));
+  }
+  Random r{std::mt19937_64(1)};
+  int turns = 0;
+  ranks.run(r, [&] { return ++turns == 1000; });  // as far as it goes
+  if (begun.back()->has_ended()) ranks.file(1).io.buffered->drain();
+  gate.open();
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors(begun);
+  for (int rank = 0; rank < 2; ++rank) ranks.file(rank).io.buffered->drain();
+  EXPECT_EQ(byte_at(*shared, page), std::byte{1});
+  EXPECT_EQ(byte_at(*shared, page + 20), std::byte{2});
 }
 
 INSTANTIATE_TEST_SUITE_P(Accesses, SeveralHostsThat,

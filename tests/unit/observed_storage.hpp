@@ -1,9 +1,10 @@
-// A view of storage that has locks, and keeps what it is asked for.
+// Storage of simulated ranks that has locks, and keeps what it is asked for; that is held up.
 #pragma once
 
 #include <algorithm>
 #include <map>
 
+#include "background_gate.hpp"
 #include "operations_support.hpp"
 
 namespace penstock::test {
@@ -57,5 +58,29 @@ class Observed : public StorageView {
   Log& log_;
   Locks held_;
 };
+
+/// Writes nothing while the gate is closed.
+class HeldUp final : public StorageView {
+ public:
+  HeldUp(std::shared_ptr<Storage> shared, Gate& gate)
+      : StorageView(std::move(shared)), gate_(gate) {}
+
+  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
+    if (direction == Direction::write) gate_.pass();
+    return StorageView::move_some(direction, memory, offset);
+  }
+
+ private:
+  Gate& gate_;
+};
+
+/// One run in the file; `bytes` must live as long as the access.
+inline Access write_of(Extent range, std::vector<std::byte>& bytes) {
+  Access access;
+  access.direction = Direction::write;
+  access.file = Footprint({FilePattern::run(range)});
+  access.memory.emplace_back(bytes.data(), Nest::run(0, range.length()));
+  return access;
+}
 
 }  // namespace penstock::test

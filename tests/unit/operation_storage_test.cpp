@@ -1,6 +1,5 @@
 // What operations on simulated ranks ask of the storage: memory that suits O_DIRECT, nothing that
 // was in a buffer before.
-#include "background_gate.hpp"
 #include "observed_storage.hpp"
 #include "storage/fault.hpp"
 
@@ -112,31 +111,7 @@ TEST_F(Simulated, AFailedReadTellsNothingOfOtherBytes) {
   }
 }
 
-/// Blocks writes while the gate is closed.
-class HeldUp final : public StorageView {
- public:
-  HeldUp(std::shared_ptr<Storage> shared, Gate& gate)
-      : StorageView(std::move(shared)), gate_(gate) {}
-
-  std::int64_t move_some(Direction direction, Parts memory, std::int64_t offset) override {
-    if (direction == Direction::write) gate_.pass();
-    return StorageView::move_some(direction, memory, offset);
-  }
-
- private:
-  Gate& gate_;
-};
-
-/// One run in the file; `bytes` must live as long as the access.
-Access write_of(Extent range, std::vector<std::byte>& bytes) {
-  Access access;
-  access.direction = Direction::write;
-  access.file = Footprint({FilePattern::run(range)});
-  access.memory.emplace_back(bytes.data(), Nest::run(0, range.length()));
-  return access;
-}
-
-/// Chunks are changed as a whole: if a part of one is pending, all of it is.
+/// Chunks are changed as a whole: what is pending of one is all of it.
 TEST_F(Simulated, WhatIsPendingOfAChunkIsTheWholeChunk) {
   Gate gate;
   FileUnits chunks = units();
@@ -174,7 +149,7 @@ TEST_F(Simulated, OthersDoNotOvertakeWhatIsBuffered) {
   begun.push_back(ranks.begin(1, write_of({50, 100}, upper), hints));
   Random r{std::mt19937_64(1)};
   int turns = 0;
-  ASSERT_TRUE(ranks.run(r, [&] { return ++turns == 1000; }));
+  ranks.run(r, [&] { return ++turns == 1000; });  // as far as it goes
   if (begun.back()->has_ended()) ranks.file(1).io.buffered->drain();
   gate.open();
   ASSERT_TRUE(ranks.run());
@@ -265,7 +240,28 @@ TEST_F(Simulated, PartsThatOverlapAreNotUnderWayTogether) {
   }
 }
 
-/// Windows of the node exchange are in shared memory, which counts for its owner.
+/// Where nothing is queued that would give some back, a window does not wait for room.
+TEST_F(Simulated, BufferedWritesEndWhereSomethingElseHasAllTheRoom) {
+  SimulatedRanks ranks({2, 2}, views(), units());
+  Hints hints = unbuffered(Method::extended, 4096);
+  hints.exchange = Exchange::node;
+  hints.active_buffer_size = 10000;
+  std::vector<ActiveBuffer::Memory> held;
+  std::vector<std::byte> memory(1000, std::byte{1});
+  Operations begun;
+  for (int rank = 0; rank < 2; ++rank) {
+    held.push_back(ranks.file(rank).background.memory().take(10000, 10000));
+    begun.push_back(ranks.begin(rank, write_of({rank * 1000, rank * 1000 + 1000}, memory), hints));
+  }
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors(begun);
+  for (int rank = 0; rank < 2; ++rank) ranks.file(rank).io.buffered->drain();
+  std::vector<std::byte> there(2000);
+  ASSERT_EQ(read_fully(*shared, there, 0).bytes, 2000);
+  EXPECT_EQ(std::ranges::count(there, std::byte{1}), 2000);
+}
+
+/// Windows of the node exchange lie in common memory, which counts for the rank that owns them.
 TEST_F(Simulated, StagingMemoryOfANodeCounts) {
   for (const Exchange exchange : {Exchange::node, Exchange::sparse}) {
     SimulatedRanks ranks({2, 2}, views(), units());

@@ -193,6 +193,39 @@ TEST_F(Simulated, AnyRankMayWinWhereAllSaySo) {
   }
 }
 
+/// Of patterns that cannot be compared, the bytes are counted.
+TEST_F(Simulated, TheHigherRankHasTheOneByteThatTwoIrregularRequestsShare) {
+  constexpr std::int64_t runs = 100000;
+  shared = make_shared_storage(runs * 20);
+  std::vector<std::int64_t> places[2];
+  for (std::int64_t i = 0; i < runs; ++i) {
+    places[0].push_back(i * 20 + i % 3 * 2 + 1);
+    places[1].push_back(i * 20 + i % 5 * 2);
+  }
+  const std::int64_t common = places[1].back() = places[0].back();
+  FileUnits bytes;
+  bytes.all = {0, runs * 20};
+  SimulatedRanks ranks({2, 0}, views(), bytes);
+  Hints hints = unbuffered(Method::extended, 1 << 20);
+  hints.exchange = Exchange::sparse;
+  hints.aggregators = 2;  // the byte is in the domain of rank 1, which has its own bytes first
+  std::vector<std::byte> memory[2];
+  Operations begun;
+  for (int rank = 0; rank < 2; ++rank) {
+    memory[rank].assign(runs, static_cast<std::byte>(rank + 1));
+    Access access;
+    access.direction = Direction::write;
+    access.file = Footprint({FilePattern(Nest::list(Nest::run(0, 1), places[rank]))});
+    access.memory.emplace_back(memory[rank].data(), Nest::run(0, runs));
+    begun.push_back(ranks.begin(rank, std::move(access), hints));
+  }
+  ASSERT_TRUE(ranks.run());
+  expect_no_errors(begun);
+  std::byte there{};
+  ASSERT_EQ(shared->read_some({&there, 1}, common), 1);
+  EXPECT_EQ(there, std::byte{2});
+}
+
 /// Short descriptors are put into the node's memory, longer ones are sent.
 TEST_F(Simulated, DescriptorsThatJustFitAndThatJustDoNotAreWhole) {
   std::int64_t least = Team::descriptor_words, longest = least;
