@@ -294,6 +294,20 @@ TEST(OutOfCore, ABodyMayThrow) {
   }
 }
 
+/// Others find out from either array.
+TEST(OutOfCore, ABodyThatThrowsLetsGoOfTheArrayItWritesInto) {
+  fill("f");
+  fill("g");
+  auto from = open("f", ps::Mode::read, of_memory(9500));
+  auto into = open("g", ps::Mode::read_write, of_memory(9500));
+  ps::TileLoop loop = of_use(ps::TileUse::read);
+  loop.into = &into;
+  EXPECT_THROW(from.for_each_tile(loop, [](ps::Tile&) { throw std::runtime_error("body"); }),
+               std::runtime_error);
+  EXPECT_TRUE(from.file().closed());
+  EXPECT_TRUE(into.file().closed());
+}
+
 TEST(OutOfCore, OneProcessAlone) {
   if (rank() == 0) {
     const ps::ArraySpec spec{.shape = {100}, .element_size = 4, .dtype = "<i4"};

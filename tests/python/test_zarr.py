@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import stat
 
 import numpy as np
@@ -156,6 +157,20 @@ def test_a_chunk_of_the_fill_value_is_not_kept(tmp_path):
     with ps.open(path, "r+") as f:
         f.write(np.zeros(4, "i4"), slice(0, 4))
     assert sorted(p.name for p in (path / "c").iterdir()) == ["1"]
+
+
+def test_the_old_chunks_stay_where_the_new_metadata_cannot_be_written(tmp_path):
+    old, limit = np.arange(40.0).reshape(8, 5), resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ps.open(tmp_path / "a.zarr", "w", shape=(8, 5), dtype="f8", chunks=(3, 5)) as f:
+        f.write(old, ...)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        with pytest.raises(ps.StorageError, match="zarr.json"):
+            ps.open(tmp_path / "a.zarr", "w", shape=(3, 3), dtype="f4")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    with ps.open(tmp_path / "a.zarr") as f:
+        assert np.array_equal(f, old)
 
 
 def test_made_anew_the_old_chunks_go(tmp_path):

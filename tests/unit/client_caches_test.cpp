@@ -2,6 +2,7 @@
 // it writes goes to the server in whole pages.
 #include "storage/client_caches.hpp"
 #include "observed_storage.hpp"
+#include "storage/fault.hpp"
 #include "support/own_caches.hpp"
 
 using namespace penstock;
@@ -86,6 +87,19 @@ TEST_P(PastOwnCaches, RequestsThatAreUnderWayTogetherToo) {
 INSTANTIATE_TEST_SUITE_P(Kinds, PastOwnCaches,
                          testing::Values(PastCacheAccess::any, PastCacheAccess::aligned,
                                          PastCacheAccess::none, PastCacheAccess::early));
+
+/// Written is what the server has: a sync that fails is the write's failure.
+TEST(OwnCaches, AWriteThatDoesNotGetToTheServerHasFailed) {
+  bool exact = true;
+  const auto storage = go_past_cache(
+      inject_faults(with_own_cache(make_shared_storage(1000), {64, PastCacheAccess::none}),
+                    "sync@0=EIO", 0),
+      false, exact);
+  EXPECT_FALSE(exact);
+  std::byte byte{1};
+  EXPECT_EQ(storage->write_some({&byte, 1}, 5), -EIO);
+  EXPECT_EQ(storage->write_some({&byte, 1}, 5), 1);
+}
 
 struct SeveralHosts : Simulated {
   SimulatedRanks::MakeStorage hosts(const OwnCache& cache) {

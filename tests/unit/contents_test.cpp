@@ -103,5 +103,14 @@ TEST(Contents, OfFieldsAreComparedMemberByMember) {
   }
 }
 
+/// Fields have one buffer, which holds an element of each.
+TEST(Contents, OfFieldsHaveTheGrainOfTheLargestElement) {
+  for (const char* dtype : {"|i1", "<f8"}) {
+    const char* const other = dtype[0] == '|' ? "<f8" : "|i1";
+    const FieldsSpec spec{{{"a", {3}, dtype, 0}, {"b", {5}, other, 100}}, Order::c, 0};
+    EXPECT_EQ(FieldsContents("f", Mode::create, spec, {}).units().grain, 8) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace penstock

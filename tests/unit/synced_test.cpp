@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "formats/attributes.hpp"
+#include "formats/placed/store.hpp"
 #include "formats/zarr/chunk_codec.hpp"
 #include "formats/zarr/chunk_folder.hpp"
 #include "formats/zarr/chunk_storage.hpp"
@@ -34,7 +35,23 @@ TEST(Synced, ARecordOfAttributesBeforeItTakesThePlaceOfTheOldOne) {
   EXPECT_EQ(read_attributes(path), "{\"a\": 2}");
 }
 
-/// With 4-byte elements.
+/// A file without attributes that takes the place of one with some has none.
+TEST(Attributes, GoWithTheFileThatIsReplaced) {
+  const TempFolder folder;
+  const std::string path = folder.file("f.npy"), next = folder.file("next");
+  std::ofstream(path) << "old";
+  replace_attributes(path, "{\"a\": 1}");
+  std::ofstream(next) << "new";
+  prepare_attributes(path, next, "");
+  EXPECT_EQ(read_attributes(path), "{\"a\": 1}");
+  std::filesystem::rename(next, path);
+  EXPECT_EQ(read_attributes(path), "");
+  settle_attributes(path);
+  EXPECT_EQ(read_attributes(path), "");
+  EXPECT_FALSE(std::filesystem::exists(path + ".attrs.json"));
+}
+
+/// Of 4-byte elements.
 zarr::Array array_of(const Shape& shape, const Shape& chunk) {
   zarr::Array array;
   array.grid.shape = shape;
@@ -135,6 +152,23 @@ TEST(Chunks, AreReadAnewWhereTheirFileHasChanged) {
       EXPECT_EQ(there, elements) << "write " << seed;
     }
   }
+}
+
+/// A chunk that has a place keeps it: what was there before must not come back.
+TEST(Chunks, OfTheFillValueReplaceOthers) {
+  const zarr::Array array = array_of({8}, {8});
+  const auto store = std::make_shared<PlacedStore>(
+      std::shared_ptr<Storage>(make_memory_storage("f", 0)), std::vector<ChunkPlace>());
+  const auto reach = std::make_shared<std::atomic<std::int64_t>>(array.grid.total_bytes());
+  const auto storage = make_chunk_storage(store, array, reach);
+  ASSERT_EQ(write_fully(*storage, test::pattern(32), 0).error, 0);
+  store->settle({{.chunk = 0, .offset = 100, .size = 32}});
+  std::vector<std::byte> fill(32), there(32);
+  ChunkCodec(array).fill(fill, 0);
+  ASSERT_EQ(write_fully(*storage, fill, 0).error, 0);
+  EXPECT_EQ(store->held().size(), 1u);
+  EXPECT_EQ(read_fully(*storage, there, 0).bytes, 32);
+  EXPECT_EQ(there, fill);
 }
 
 TEST(Chunks, WithAnyOtherElementAreKept) {
