@@ -196,13 +196,14 @@ bool Replacement::is_held() {
 }
 
 /// Only the superuser may give files away: otherwise the new file belongs to this process's user.
+/// The mode is set last, since a change of the owner may clear bits of it.
 void Replacement::take_over_permissions() {
   const int fd = file_->number();
   const bool same_owner = made_.st_uid == model_->st_uid && made_.st_gid == model_->st_gid;
   if (!same_owner && ::fchown(fd, model_->st_uid, model_->st_gid) != 0)
     static_cast<void>(::fchown(fd, static_cast<uid_t>(-1), model_->st_gid));
   const bool same_mode = (made_.st_mode & permissions) == model_->st_mode;
-  if ((!same_mode || !same_owner) && ::fchmod(fd, model_->st_mode) != 0)
+  if (!same_mode && ::fchmod(fd, model_->st_mode) != 0)
     fail("setting the permissions of a new file for", errno);
 }
 
