@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from conftest import tell_cases
+from conftest import case_outcomes
 from scripts import CASES
 
 pytestmark = pytest.mark.ranks
@@ -160,17 +160,17 @@ DIFFERENT = CASES + """
 import h5py
 def make(name="s.nc", mode="w", **how):
     return ps.open_dataset(name, mode, **{"comm": comm, **how})
-cases["path"] = lambda: tell(lambda: make("other.nc" if last else "s.nc"))
-cases["mode"] = lambda: tell(lambda: make(mode="r+" if last else "w"))
-cases["container"] = lambda: tell(lambda: make(container="hdf5" if last else "netcdf"))
-cases["attributes"] = lambda: tell(lambda: make(attributes={"a": int(last)}))
-cases["bad attributes"] = lambda: tell(lambda: make(attributes={"a": object() if last else 1}))
-cases["bad mode"] = lambda: tell(lambda: make(mode="q" if last else "w"))
-cases["hint"] = lambda: tell(lambda: make(hints={"method": "direct"} if last else None))
+cases["path"] = lambda: record(lambda: make("other.nc" if last else "s.nc"))
+cases["mode"] = lambda: record(lambda: make(mode="r+" if last else "w"))
+cases["container"] = lambda: record(lambda: make(container="hdf5" if last else "netcdf"))
+cases["attributes"] = lambda: record(lambda: make(attributes={"a": int(last)}))
+cases["bad attributes"] = lambda: record(lambda: make(attributes={"a": object() if last else 1}))
+cases["bad mode"] = lambda: record(lambda: make(mode="q" if last else "w"))
+cases["hint"] = lambda: record(lambda: make(hints={"method": "direct"} if last else None))
 @case
 def nothing_is_left():
     comm.Barrier()
-    tell(lambda: " ".join(n for n in sorted(os.listdir()) if n.endswith(".nc")))
+    record(lambda: " ".join(n for n in sorted(os.listdir()) if n.endswith(".nc")))
 @case
 def creates():
     with make("a.nc") as ds:
@@ -179,31 +179,31 @@ def creates():
         before = open("a.nc", "rb").read()
         for by_last in ({"name": "w"}, {"shape": (5,)}, {"dtype": "f4"}, {"dims": ("z",)}, {"chunks": 2}, {"compressors": "gzip"},
                         {"attributes": {"a": 1}}, {"fill_value": 3}):
-            tell(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
-        tell(lambda: ds.create("v", (4,), object if last else "f8", ("x",)))
-        tell(lambda: ds.create("v", (4,), "f8", ("x",)) if last else ds.attrs.update(a=1))
-        tell(lambda: ds.attrs.update(a=int(last)))
+            record(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
+        record(lambda: ds.create("v", (4,), object if last else "f8", ("x",)))
+        record(lambda: ds.create("v", (4,), "f8", ("x",)) if last else ds.attrs.update(a=1))
+        record(lambda: ds.attrs.update(a=int(last)))
         comm.Barrier()
-        tell(lambda: open("a.nc", "rb").read() == before and list(ds) == ["u"])
+        record(lambda: open("a.nc", "rb").read() == before and list(ds) == ["u"])
 @case
 def variables():
     with make("b.nc") as ds:
         for name in "uv":
             ds.create(name, (None, 4), "f8", ("t", "x"))
-        tell(lambda: ds["v" if last else "u"].read(...))
-        tell(lambda: ds["u"].__setitem__(0 if last else 1, 1))
-        tell(lambda: ds["u"].__setitem__(None if last else 0, 1))
-        tell(lambda: ds["u"].__setitem__((0, slice(0, 0) if last else rank), rank))
-        tell(lambda: str(ds["u"][...].tolist()))
-        tell(lambda: ds.create("w", (1,), "f8", ("y",)) if last else ds.close())
+        record(lambda: ds["v" if last else "u"].read(...))
+        record(lambda: ds["u"].__setitem__(0 if last else 1, 1))
+        record(lambda: ds["u"].__setitem__(None if last else 0, 1))
+        record(lambda: ds["u"].__setitem__((0, slice(0, 0) if last else rank), rank))
+        record(lambda: str(ds["u"][...].tolist()))
+        record(lambda: ds.create("w", (1,), "f8", ("y",)) if last else ds.close())
 @case
 def groups():
-    tell(lambda: make("a.zarr", attributes={"a": int(last)}))
+    record(lambda: make("a.zarr", attributes={"a": int(last)}))
     with make("a.zarr") as ds:
         for by_last in ({"name": "w"}, {"shape": (5,)}, {"dims": ("z",)}, {"compressors": "gzip"}, {"dtype": object}):
-            tell(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
-        tell(lambda: ds.attrs.update(a=int(last)))
-        tell(lambda: str(sorted(os.listdir("a.zarr"))))
+            record(lambda: ds.create(**{"name": "v", "shape": (4,), "dtype": "f8", "dims": ("x",), **(by_last if last else {})}))
+        record(lambda: ds.attrs.update(a=int(last)))
+        record(lambda: str(sorted(os.listdir("a.zarr"))))
 @case
 def rights():
     if rank == 0:
@@ -215,17 +215,17 @@ def rights():
     if last:
         os.seteuid(65534)
     for mode in ("w", "r+"):
-        tell(lambda: make("old.nc", mode))
+        record(lambda: make("old.nc", mode))
     os.seteuid(0)
     comm.Barrier()
-    tell(lambda: h5py.File("old.nc")["old"][()].tolist() == [7] * 5)
+    record(lambda: h5py.File("old.nc")["old"][()].tolist() == [7] * 5)
 """
 
 
 @pytest.fixture(scope="module")
 def different(tmp_path_factory):
     script = DIFFERENT if os.geteuid() == 0 else DIFFERENT.replace("@case\ndef rights", "def rights")
-    return tell_cases(tmp_path_factory.mktemp("different"), script)[0]
+    return case_outcomes(tmp_path_factory.mktemp("different"), script)[0]
 
 
 @pytest.mark.parametrize("name,kinds", [
