@@ -147,8 +147,8 @@ def _of_sections(entries: tuple[Any, ...]) -> tuple[Any, ...]:
         if not isinstance(entry, Section):
             replaced.append(entry)
         elif entry.is_extents:
-            raise SectionError("section: extents cannot be combined with other indices; they count elements of the whole "
-                               "file")
+            raise SectionError("section: extents cannot be combined with other indices; they count elements of the "
+                               "whole file")
         else:
             replaced.extend(_Taken(indices, "slice") for indices in entry.dimensions)
     return tuple(replaced)
