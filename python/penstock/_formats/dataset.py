@@ -266,7 +266,7 @@ def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
         if given is not None and given != there:
             raise FormatError(f"'{wanted.path}': dataset {found.name} has {what} {there}, not {given}")
     for name, value in wanted.attributes.items():
-        if not np.array_equal(found.attrs.get(name), value):
+        if name not in found.attrs or not np.array_equal(found.attrs[name], value):
             raise FormatError(f"'{wanted.path}': dataset {found.name} has attribute {name} {found.attrs.get(name)!r}, "
                               f"not {value!r}; change it by attrs, once it is open")
     if wanted.grows and wanted.mode == "r+" and (found.chunks is None or dataset.maxshape[0] is not None):
