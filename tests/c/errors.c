@@ -55,7 +55,7 @@ static void test_bad_opens(void) {
   penstock_file* file = NULL;
   refuse_open(NULL, "w", &array, NULL, "path is NULL");
   refuse_open(name, NULL, &array, NULL, "mode is NULL");
-  refuse_open(name, "a", &array, NULL, "mode");
+  refuse_open(name, "c", &array, NULL, "mode");
   refuse_open(name, "w", &array, "aggregators", "name=value");
   refuse_open(name, "w", &array, "aggregator=2", "no hint 'aggregator'; did you mean aggregators?");
   refuse_open(name, "w", &array, "aggregators=many", "aggregators");

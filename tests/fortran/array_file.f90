@@ -271,7 +271,7 @@ contains
   subroutine test_refused_opens
     type(penstock_file) :: file
     integer :: code
-    call file%open(comm, name_of("never.npy"), merge("a", "w", wrong()), [4], "<f8", ierror=code, message=text)
+    call file%open(comm, name_of("never.npy"), merge("c", "w", wrong()), [4], "<f8", ierror=code, message=text)
     call expect_error(code, penstock_error_argument, "mode")
     call file%open(comm, "no/such/folder.npy", "r", ierror=code, message=text)
     call expect_error(code, penstock_error_storage, "no/such/folder")

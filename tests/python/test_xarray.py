@@ -80,7 +80,7 @@ def test_random_indices(tmp_path_factory, key):
         assert np.array_equal(seen["random"].isel(index), beside["random"].isel(index))
 
 
-@pytest.mark.parametrize("attributes,kind", [("no JSON", ps.FormatError), ("[1]", ps.FormatError),
+@pytest.mark.parametrize("attributes,kind", [("not valid JSON", ps.FormatError), ("[1]", ps.FormatError),
                                              ('{"dims": ["x"]}', ps.ArgumentError), ('{"dims": "xy"}', ps.ArgumentError)])
 def test_attributes_that_do_not_fit(tmp_path, attributes, kind):
     path = saved(tmp_path, np.zeros((2, 2)))
@@ -130,7 +130,7 @@ seen.close()
 if rank == 0:
     open("u.npy.attrs.json", "w").write("{")
 comm.Barrier()
-same(ps.FormatError, "no JSON", lambda: xarray.open_dataset("u.npy", engine=PenstockBackend, comm=comm))
+same(ps.FormatError, "not valid JSON", lambda: xarray.open_dataset("u.npy", engine=PenstockBackend, comm=comm))
 same(ps.DisagreementError, "dims", lambda: xarray.open_dataset("u.npy", engine=PenstockBackend, comm=comm,
                                                                dims=("a", "b" * (1 + rank))))
 """

@@ -124,7 +124,7 @@ CodecSettings parse_short(std::string_view text, int element_size) {
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
     if (code != std::errc() || end != digits.data() + digits.size())
       throw Error(ErrorClass::argument, "compressors: level '" + std::string(digits) + "' in '" +
-                                            std::string(text) + "' is no whole number");
+                                            std::string(text) + "' is not a whole number");
     given[name == "blosc" ? "clevel" : "level"] = level;
   }
   return settings_of(name, given, element_size);
