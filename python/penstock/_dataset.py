@@ -14,10 +14,10 @@ from ._core import ArgumentError, DisagreementError, StateError
 from ._first_rank import as_problem
 from ._formats.attributes import checked
 from ._formats.variables import StoredVariables
-from ._formats.wanted import CONTAINERS, Found
+from ._formats.wanted import CONTAINERS, MAKES_FILE, Found
 from ._formats.zarr import ZarrVariables
 from ._hints import plain_text
-from ._open import NOTHING_MORE, name_of
+from ._open import NOTHING_MORE, name_of, settled_mode
 from ._types import Comm, Path
 from ._values import comm_address, path_bytes
 from ._variable import OnFirstUse, Variable
@@ -36,13 +36,14 @@ class Dataset(Mapping[str, Variable]):
     container: str  #: "hdf5", "netcdf" or "zarr"
 
     def __init__(self, given: GivenDataset, comm: int):
-        self.path, self.mode, self.container = os.fsdecode(given.name), given.mode, given.container
+        self.path, self.container = os.fsdecode(given.name), given.container
+        self.mode = "w" if given.mode in MAKES_FILE else given.mode
         self._variables: dict[str, Variable] = {}
         self._open: list[OnFirstUse] = []  # in the order of their first calls
         self._closed = self._name_is_synced = False
         self._store: Union[StoredVariables, ZarrVariables] = (
-            ZarrVariables(comm, self.path, self.mode, given.settings) if self.container == "zarr" else
-            StoredVariables(comm, self.path, self.mode, self.container, given.settings, self._publish))
+            ZarrVariables(comm, self.path, given.mode, given.settings) if self.container == "zarr" else
+            StoredVariables(comm, self.path, given.mode, self.container, given.settings, self._publish))
         self._store.open(given.attributes, given.problem)
         self._add(self._store.found, is_new=False)
 
@@ -258,12 +259,12 @@ class GivenDataset:
     @staticmethod
     def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any) -> GivenDataset:
         given = GivenDataset(path_bytes(path), plain_text(mode, "mode"))
-        if given.mode not in ("r", "r+", "w"):
-            raise ArgumentError(f"mode {given.mode!r} is none of a file of several variables, which are r, r+, w")
+        if given.mode not in ("r", "r+", *MAKES_FILE):  # "a" is one of these by now
+            raise ArgumentError(f"mode {given.mode!r} is not known; a file of several variables has r, r+, a, w, x")
         given.container = _container_of(path, plain_text(container, "container"))
-        if attributes is not None and given.mode != "w":
-            raise ArgumentError(f"attributes= is for a file that is made (mode 'w'), not for mode {given.mode!r}: set "
-                                "them by ds.attrs")
+        if attributes is not None and given.mode not in MAKES_FILE:
+            raise ArgumentError(f"attributes= is for a file that is made (mode 'w' or 'x'), not for mode "
+                                f"{given.mode!r}: set them by ds.attrs")
         check = plain_json if given.container == "zarr" else checked
         given.attributes = {name: check(name, value) for name, value in dict(attributes or {}).items()}
         given.settings = _core._Settings(dict(hints or {}))
@@ -273,7 +274,7 @@ class GivenDataset:
 def plain_json(name: Any, value: Any) -> Any:
     """Of an attribute of a Zarr group."""
     if not isinstance(name, str):
-        raise ArgumentError(f"names of attributes are texts, not {name!r}")
+        raise ArgumentError(f"the name of an attribute is text, not {name!r}")
     return plain(value, repr(name))
 
 
@@ -300,8 +301,9 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
     Args:
         path: The file. A name that ends in .h5, .hdf5 or .he5 is that of an HDF5 file, in .nc or .nc4 of a netCDF-4
             file; one that ends in .zarr, or lies in such a folder, of a Zarr group, whose arrays are the variables.
-        mode: "r"; "r+" (read and write: the file exists, and takes more variables); or "w" (made anew, its old content
-            dropped).
+        mode: "r"; "r+" (read and write: the file exists, and takes more variables); "w" (made anew, its old content
+            dropped); "x" (made; a `FileExistsError` where there is something of that name); or "a" (as "r+" where it
+            exists when rank 0 looks, else as "x").
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         attributes: Of a new file: a dictionary of texts, numbers and arrays.
         hints: Settings by name, as of `penstock.open`, for each variable.
@@ -320,6 +322,7 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
     The same class is raised on every rank, and no file is changed then.
     """
     address = comm_address(comm)
+    mode = settled_mode(path, comm, mode)
     try:
         given = GivenDataset.of(path, mode, attributes, hints, container)
     except Exception as error:  # the other ranks must hear of it

@@ -110,3 +110,22 @@ def test_an_array_larger_than_memory_too(tmp_path):
 def test_replace_is_for_w(tmp_path):
     with pytest.raises(ps.ArgumentError, match="replace=True is for mode 'w'.*'x'.*refuses"):
         ps.open(tmp_path / "f.raw", "x", shape=3, dtype="i4", replace=True)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_file_of_several_variables(mpirun, ranks):
+    output = mpirun(START + """
+for name in ("d.h5", "d.nc", "d.zarr"):
+    for mode, found in (("x", "w"), ("a", "r+")):
+        with ps.open_dataset(name, mode, comm) as ds:
+            assert ds.mode == found
+            ds.create(mode, (3,), "i4", dims=("t",))[:] = np.arange(3)
+    same(ps.FileExistsError, name, lambda: ps.open_dataset(name, "x", comm))
+    with ps.open_dataset(name, comm=comm) as ds:
+        assert sorted(ds) == ["a", "x"] and ds["x"][...].tolist() == [0, 1, 2]
+with ps.open_dataset("new.nc", "a", comm) as ds:
+    assert ds.mode == "w"
+comm.Barrier()
+print("done") if rank == 0 else None
+""", ranks)
+    assert "done" in output, output

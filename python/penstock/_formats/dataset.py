@@ -179,8 +179,7 @@ def _look(opening: Opening, made: list[str]) -> Optional[Found]:
     hdf5.import_or_refuse("h5py")
     there = hdf5.check_regular(wanted.path)
     if wanted.mode == "x" and there:
-        raise hdf5.refused_by_system(wanted.path, errno.EEXIST, "make",
-                                     "; mode 'x' makes a new file only: choose another name, or remove it first")
+        raise hdf5.already_there(wanted.path)
     if not wanted.makes_file and not there:
         raise hdf5.refused_by_system(wanted.path, errno.ENOENT, "open")
     if not wanted.makes_file:

@@ -44,6 +44,11 @@ def refused_by_system(path: str, number: int, doing: str, advice: str = "") -> S
     return error
 
 
+def already_there(path: str) -> StorageError:
+    return refused_by_system(path, errno.EEXIST, "make",
+                             "; mode 'x' makes a new file only: choose another name, or remove it first")
+
+
 @contextmanager
 def told_in_words(path: str, doing: str) -> Iterator[None]:
     """What HDF5 raises, as one of Penstock's errors: of the system where there is an errno, else of the format."""

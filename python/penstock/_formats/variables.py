@@ -28,7 +28,7 @@ from .attributes import Attributes, Keeper
 from .dataset import Opening, kind_of, refused
 from .hdf5 import told_in_words
 from .placing import Placer, WrittenFile
-from .wanted import Found, Wanted, digest
+from .wanted import MAKES_FILE, Found, Wanted, digest
 
 
 class StoredVariables:
@@ -83,7 +83,7 @@ class StoredVariables:
         if self.container == "netcdf":
             hdf5.import_or_refuse("h5netcdf")
         there = hdf5.check_regular(self.path)
-        if self.mode != "w":
+        if self.mode not in MAKES_FILE:
             if not there:
                 raise hdf5.refused_by_system(self.path, 2, "open")
             hdf5.check_signature(self.path)
@@ -91,6 +91,8 @@ class StoredVariables:
             if self.mode == "r+":
                 self._written.lock()
             return seen
+        if there and self.mode == "x":
+            raise hdf5.already_there(self.path)
         if there:
             hdf5.check_lock(self.path)
             return None

@@ -16,6 +16,9 @@ from .chunks import Filter, StoredChunks, choose_extents
 #: By the end of a file's name.
 CONTAINERS = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf", ".nc4": "netcdf"}
 
+#: Modes that make a file.
+MAKES_FILE = ("w", "x")
+
 Coordinates = Optional[np.ndarray]
 
 
@@ -114,7 +117,7 @@ class Wanted:
 
     @property
     def makes_file(self) -> bool:
-        return self.mode in ("w", "x")
+        return self.mode in MAKES_FILE
 
     def set_dims(self, dims: Any) -> None:
         pairs = dims.items() if isinstance(dims, Mapping) else [(name, None) for name in dims]

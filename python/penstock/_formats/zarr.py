@@ -20,8 +20,8 @@ from .._open import given_for
 from .._regular import sync_folder_of
 from .._values import dtype_of
 from .chunks import StoredChunks
-from .hdf5 import refused_by_system, told_in_words
-from .wanted import Found
+from .hdf5 import already_there, refused_by_system, told_in_words
+from .wanted import MAKES_FILE, Found
 
 TOLD = "zarr.json"
 MOST_TOLD = 16 << 20  # bytes of it
@@ -143,7 +143,7 @@ class ZarrVariables:
                 shutil.rmtree(self.path)
             raise
         values, self.found = seen
-        self.must_publish = self.mode == "w"
+        self.must_publish = self.mode in MAKES_FILE
         self.attrs = Attributes(GroupAttributes(self.anchor, self.path), self.path, json.dumps(values))
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
@@ -158,7 +158,9 @@ class ZarrVariables:
         there = os.path.lexists(self.path)
         if there and not os.path.isdir(self.path):
             raise FormatError(f"'{self.path}' is no folder, and so no Zarr group")
-        if self.mode != "w":
+        if there and self.mode == "x":
+            raise already_there(self.path)
+        if self.mode not in MAKES_FILE:
             if not there:
                 raise refused_by_system(self.path, 2, "open")
             return self._described()
