@@ -33,7 +33,7 @@ from . import hdf5
 from .attributes import Attributes, Keeper
 from .chunks import StoredChunks
 from .decode import decode
-from .hdf5 import Hdf5, told_in_words
+from .hdf5 import Hdf5, in_words
 from .placing import Placer
 from .wanted import Found, Wanted
 
@@ -96,11 +96,8 @@ class Opening:
     placer: Optional[Placer] = None  #: on rank 0, of a dataset in chunks that may be written
 
     def ask(self, work: Any) -> Any:
-        def in_words() -> Any:
-            with told_in_words(self.wanted.path, "open"):
-                return work()
-
-        return ask_first_rank(self.comm, self.name, self.wanted.common(), in_words, self.wanted.mode != "r")
+        return ask_first_rank(self.comm, self.name, self.wanted.common(), in_words(self.wanted.path, work),
+                              self.wanted.mode != "r")
 
     def open_bytes(self, mode: str, shape: tuple[int, ...], dtype: np.dtype, offset: int, copy: str = "") -> Any:
         name = os.fsencode(copy) or self.name

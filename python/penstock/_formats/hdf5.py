@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -64,6 +64,15 @@ def told_in_words(path: str, doing: str) -> Iterator[None]:
         raise FormatError(f"'{path}' is damaged, or not a file of this kind: {error}") from None
     except Exception as error:  # whatever h5py makes of a damaged file
         raise FormatError(f"cannot {doing} '{path}': {type(error).__name__}: {error}") from None
+
+
+def in_words(path: str, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
+    """The same work, within `told_in_words`."""
+    def worded() -> Any:
+        with told_in_words(path, doing):
+            return work()
+
+    return worded
 
 
 def locked(path: str) -> StorageError:

@@ -8,6 +8,7 @@ in which the file tells of what they have got (placing.py).
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
 from .dataset import Opening, kind_of, refused
-from .hdf5 import told_in_words
+from .hdf5 import in_words
 from .placing import Placer, WrittenFile
 from .wanted import MAKES_FILE, Found, Wanted, digest
 
@@ -71,11 +72,7 @@ class StoredVariables:
         self.attrs = Attributes(self.anchor, self.path, values, keeper, self._settle)
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
-        def in_words() -> Any:
-            with told_in_words(self.path, doing):
-                return work()
-
-        return in_words
+        return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
         """On rank 0. None: the file is there, and has to be made anew."""
@@ -85,7 +82,7 @@ class StoredVariables:
         there = hdf5.check_regular(self.path)
         if self.mode not in MAKES_FILE:
             if not there:
-                raise hdf5.refused_by_system(self.path, 2, "open")
+                raise hdf5.refused_by_system(self.path, errno.ENOENT, "open")
             hdf5.check_signature(self.path)
             seen = self._kind.variables(self.path)
             if self.mode == "r+":

@@ -3,6 +3,7 @@ group, and its consolidated metadata, rank 0 writes."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,24 +21,25 @@ from .._open import given_for
 from .._regular import sync_folder_of
 from .._values import dtype_of
 from .chunks import StoredChunks
-from .hdf5 import already_there, refused_by_system, told_in_words
+from .hdf5 import already_there, in_words, refused_by_system
 from .wanted import MAKES_FILE, Found
 
-TOLD = "zarr.json"
-MOST_TOLD = 16 << 20  # bytes of it
+METADATA_FILE = "zarr.json"
+MOST_METADATA = 16 << 20  # bytes of it
 
 
 class GroupFile:
     """What zarr.json says of a group: on rank 0."""
 
     def __init__(self, folder: str):
-        self._folder, self._name = folder, os.path.join(folder, TOLD)
+        self._folder, self._name = folder, os.path.join(folder, METADATA_FILE)
 
     def read(self) -> dict[str, Any]:
         """Raises FormatError where it is no group of Zarr 3."""
         told = metadata_in(self._folder)
         if told is None:
-            raise FormatError(f"'{self._folder}' is no Zarr group: it has no {TOLD} (Zarr 2 has none: zarr migrate v3)")
+            raise FormatError(f"'{self._folder}' is not a Zarr group: it has no {METADATA_FILE} (Zarr 2 has none: "
+                              "zarr migrate v3)")
         if told.get("node_type") != "group":
             raise FormatError(f"'{self._folder}' is a Zarr {told.get('node_type')}, no group: open it with "
                               "penstock.open")
@@ -61,11 +63,11 @@ class GroupFile:
 
 def metadata_in(folder: str) -> Optional[dict[str, Any]]:
     """None where there is none."""
-    name = os.path.join(folder, TOLD)
-    if not os.path.isfile(name) or os.path.getsize(name) > MOST_TOLD:
+    name = os.path.join(folder, METADATA_FILE)
+    if not os.path.isfile(name) or os.path.getsize(name) > MOST_METADATA:
         return None
     with open(name, "rb") as file:
-        text = file.read(MOST_TOLD)
+        text = file.read(MOST_METADATA)
     try:
         told = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -98,11 +100,11 @@ class GroupAttributes:
     def set_attributes(self, text: str, problem: Optional[str]) -> None:
         """Collective."""
         def work() -> None:
-            with told_in_words(self._folder, "change an attribute of"):
-                file = GroupFile(self._folder)
-                file.write({**file.read(), "attributes": json.loads(text)})
+            file = GroupFile(self._folder)
+            file.write({**file.read(), "attributes": json.loads(text)})
 
-        ask_first_rank_of(self._anchor, {"the attributes": text}, work, True,
+        ask_first_rank_of(self._anchor, {"the attributes": text},
+                          in_words(self._folder, work, "change an attribute of"), True,
                           None if problem is None else ArgumentError(problem))
 
 
@@ -130,7 +132,7 @@ class ZarrVariables:
                               self._in_words(lambda: self._look(attributes)), self.mode != "r",
                               problem)
         try:
-            self.anchor = _core._open(self._comm, os.fsencode(os.path.join(self.path, TOLD)),
+            self.anchor = _core._open(self._comm, os.fsencode(os.path.join(self.path, METADATA_FILE)),
                                       "r" if self.mode == "r" else "r+", [0], "|u1", 1, "C", 0, "raw", None, NONE, None,
                                       None)
             if seen is None:
@@ -147,11 +149,7 @@ class ZarrVariables:
         self.attrs = Attributes(GroupAttributes(self.anchor, self.path), self.path, json.dumps(values))
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
-        def in_words() -> Any:
-            with told_in_words(self.path, doing):
-                return work()
-
-        return in_words
+        return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
         """On rank 0. None: a group is there, and has to be made anew."""
@@ -162,7 +160,7 @@ class ZarrVariables:
             raise already_there(self.path)
         if self.mode not in MAKES_FILE:
             if not there:
-                raise refused_by_system(self.path, 2, "open")
+                raise refused_by_system(self.path, errno.ENOENT, "open")
             return self._described()
         if there:
             GroupFile(self.path).read()
@@ -179,7 +177,7 @@ class ZarrVariables:
 
     def _check_nothing_else(self) -> None:
         nodes = {name for name, _ in nodes_in(self.path)}
-        others = sorted(name for name in os.listdir(self.path) if name != TOLD and name not in nodes)
+        others = sorted(name for name in os.listdir(self.path) if name != METADATA_FILE and name not in nodes)
         if others:
             raise FormatError(f"'{self.path}' holds {', '.join(others[:5])}, nothing of Zarr 3, which would be lost: "
                               "choose another folder, or remove that")
@@ -303,6 +301,6 @@ class ZarrVariables:
 def checked_name(name: Any) -> str:
     """Without slashes around it. Raises ArgumentError for what is no name in a group."""
     parts = name.strip("/").split("/") if isinstance(name, str) else []
-    if not parts or any(part.strip(".") == "" or part == TOLD or "\0" in part for part in parts):
+    if not parts or any(part.strip(".") == "" or part == METADATA_FILE or "\0" in part for part in parts):
         raise ArgumentError(f"a variable must have a name, with its groups as 'run/u', not {name!r}")
     return "/".join(parts)
