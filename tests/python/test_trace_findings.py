@@ -27,7 +27,7 @@ with opened(active_buffer_size=0) as f:
     for i in range(0, 1 << 20, {count}): f.write(np.zeros({count}), slice(i, i + {count}))
 """
 AGGREGATORS = """
-with opened(active_buffer_size=0, method="extended", aggregators={count}, device="paced:bandwidth=40M") as f:
+with opened(active_buffer_size=0, method="extended", aggregators={count}, device="paced:bandwidth=10M") as f:
     f.write(*block(f))
 """
 ROOM = """
