@@ -55,7 +55,6 @@ PROGRAMS = {
                       lambda ranks: [*_script("mpi_io.py"), str(build_folder()), "--ranks", ranks]),
     "nonblocking": Program("non-blocking collective writes beside a computation, with `penstock run`",
                            lambda ranks: [*_script("nonblocking.py"), str(build_folder()), "--ranks", ranks]),
-    "formats": Program("HDF5 and netCDF-4 files beside bare bytes", lambda ranks: [*_script("formats.py"), "--ranks", ranks]),
     "zarr": Program("Zarr arrays beside zarr-python", lambda ranks: [*_script("zarr_speed.py"), "--ranks", ranks]),
     "hosts": Program("every exchange between hosts, which are made on this machine, beside what auto takes",
                      lambda ranks: [*_script("hosts.py"), str(SOURCES.parents[1] / "tests/hosts/hosts.py")]),

@@ -15,6 +15,7 @@ import typer
 from . import Error, __version__, hints
 from ._bench.checkpoint import checkpoint
 from ._bench.command import bench
+from ._bench.formats import formats
 from ._commands import Commands, WithDefault, integers
 from ._trace.command import app as traces
 
@@ -163,6 +164,7 @@ def verify(
 benches = typer.Typer(cls=WithDefault, help="Measure in a folder of yours. Without a name of these: mpi-io.")
 benches.command("mpi-io")(bench)
 benches.command()(checkpoint)
+benches.command()(formats)
 app.add_typer(benches, name="bench")
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import statistics
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from .running import TIMEOUT, byte_count
+from .running import TIMEOUT, byte_count, measured, save_records
 
 
 def checkpoint(
@@ -30,28 +27,11 @@ def checkpoint(
     Beside it: a gather to rank 0, which saves with the safetensors package where that is installed, and a file of each
     rank with np.save, which leaves no standard file. A save is over when it is on the device (fsync).
     """
-    from .._launch import say_status, watched_mpirun
-
-    records: list[dict[str, Any]] = []
     total = byte_count("size", size)
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=folder, ignore_cleanup_errors=True) as place:
-        job = {"folder": str(Path(place).absolute()), "size": total, "tensors": tensors, "repeat": repeat,
-               "safetensors": importlib.util.find_spec("safetensors") is not None}
-
-        def take(line: str) -> None:
-            if line.startswith("{"):
-                records.append(json.loads(line))
-            else:
-                typer.echo(line)
-
-        program = [sys.executable, "-m", "penstock._bench.checkpoint_worker", json.dumps(job)]
-        status = watched_mpirun(program, ranks, mpiexec_timeout, take, {})
-    if status != 0:
-        say_status(f"{ranks} ranks", status)
-        raise typer.Exit(1)
-    output.mkdir(parents=True, exist_ok=True)
-    with open(output / "checkpoint.jsonl", "w", encoding="utf-8") as file:
-        file.writelines(json.dumps({**record, "ranks": ranks, "size": total, "tensors": tensors}) + "\n" for record in records)
+    job = {"size": total, "tensors": tensors, "repeat": repeat,
+           "safetensors": importlib.util.find_spec("safetensors") is not None}
+    records = measured("penstock._bench.checkpoint_worker", job, folder, ranks, mpiexec_timeout)
+    save_records(output / "checkpoint.jsonl", records, ranks=ranks, size=total, tensors=tensors)
     typer.echo(report(records, total, ranks))
 
 

@@ -139,6 +139,39 @@ class Bench:
         return good
 
 
+def measured(worker: str, job: Mapping[str, Any], folder: Path, ranks: int, seconds: float) -> list[dict[str, Any]]:
+    """What rank 0 of a worker without files of results prints, a JSON object a line, in a folder of its own that goes
+    afterwards. Other lines are shown."""
+    from .._launch import say_status, watched_mpirun
+
+    records: list[dict[str, Any]] = []
+
+    def take(line: str) -> None:
+        if line.startswith("{"):
+            records.append(json.loads(line))
+        else:
+            typer.echo(line)
+
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=folder, ignore_cleanup_errors=True) as place:
+        text = json.dumps({**job, "folder": str(Path(place).absolute())})
+        try:
+            status = watched_mpirun([sys.executable, "-m", worker, text], ranks, seconds, take, {})
+        except TimeoutError as error:
+            typer.echo(f"penstock bench: {error}; see --mpiexec-timeout", err=True)
+            raise typer.Exit(1) from None
+    if status != 0:
+        say_status(f"{ranks} ranks", status)
+        raise typer.Exit(1)
+    return records
+
+
+def save_records(path: Path, records: list[dict[str, Any]], **common: Any) -> None:
+    """As JSON lines. `common`: what is the same for all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({**record, **common}) + "\n" for record in records)
+
+
 def runs_on(on: str, folder: Optional[Path], output: Path) -> list[Run]:
     """One for each device that there is."""
     from . import devices as known
