@@ -32,7 +32,7 @@ class Share:
         side = max(1, math.isqrt(size // 8) // step) * step  # chunks of all ranks are alike
         self.comm, self.shape = comm, (side, side)
         self.distribution = ps.distribute(self.shape, comm, kind=("block", "block"))
-        self.index: tuple[slice, ...] = self.distribution.section.index
+        self.index: Any = self.distribution.section.index
         extents = self.distribution.section.shape
         self.chunks = tuple(extent // CHUNKS for extent in extents)
         self.block = np.random.default_rng(comm.rank).integers(0, 4096, extents).astype("f8")
@@ -164,9 +164,10 @@ class ZarrPython(Way):
 
     def write(self) -> None:
         import zarr
+        from zarr.codecs import ZstdCodec
 
         if self.share.comm.rank == 0:
-            codec = zarr.codecs.ZstdCodec(level=1) if self._compressed else None
+            codec = ZstdCodec(level=1) if self._compressed else None
             zarr.create_array(self.path, shape=self.share.shape, chunks=self.share.chunks, dtype="f8", compressors=codec)
         barrier(self.share.comm)
         zarr.open_array(self.path, mode="r+")[self.share.index] = self.share.block
@@ -195,7 +196,7 @@ def ways_of(job: dict[str, Any], share: Share, folder: str) -> dict[str, Way]:
         return os.path.join(folder, name)
 
     has = set(job["has"])
-    chunks = {"chunks": share.chunks}
+    chunks: dict[str, Any] = {"chunks": share.chunks}
     ways: dict[str, Way] = {".npy": Penstock(share, path("u.npy")),
                             ".npy, unbuffered": Penstock(share, path("v.npy"), active_buffer_size=0)}
     if "h5py" in has:
