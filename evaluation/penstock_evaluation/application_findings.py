@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock._bench.ratios import Record
 
 from .application_report import OPERATIONS, PAPER, WAYS, fastest, is_the_papers_size, visible
-from .findings import Finding
+from .findings import ALIKE, Finding, Interval, Outcome, decided, on_its_side
 
 SOURCE = "Thakur, Gropp and Lusk, An Experimental Evaluation of the Parallel I/O Systems of the IBM SP and Intel Paragon"
 # Time of communication over time of writes on the SP and the Paragon: Tables 2 and 7, 5 and 10.
@@ -37,18 +37,18 @@ def _counts(r: Record) -> Finding:
     differ = [f"{OPERATIONS[name].lower()} {n}" for name, n in here.items() if n != wanted[name]]
     told = "the same" if not differ else ", ".join(differ)
     return Finding(f"calls on files: {words}", f"{SOURCE}, {COUNTED[r['case']]}", _place(r), told,
-                   not differ if is_the_papers_size(r) else None)
+                   decided(not differ) if is_the_papers_size(r) else Outcome.not_comparable)
 
 
 def _exchange(r: Record) -> Finding:
     sp, paragon = EXCHANGE[r["case"]]
     source = f"{SOURCE}, {'Tables 2 and 7' if r['case'] == 'small' else 'Tables 5 and 10'}"
-    words = f"exchanging takes {sp} (SP) and {paragon} (Paragon) times as long as writing: the same order"
+    words = f"exchanging takes {sp} (SP) and {paragon} (Paragon) times as long as writing"
     seconds = r["write"]["seconds"]
     if seconds <= 0:
-        return Finding(words, source, _place(r), "not measured", None)
+        return Finding(words, source, _place(r), "not measured", Outcome.not_measured)
     ratio = r["communication"]["seconds"] / seconds
-    return Finding(words, source, _place(r), f"{ratio:.2f} times", 0.1 < ratio < 10)
+    return Finding(words, source, _place(r), f"{ratio:.2f} times", decided(min(sp, paragon) / 2 <= ratio <= 2 * max(sp, paragon)))
 
 
 def _against_rank_0(r: Record, best: list[Record]) -> list[Finding]:
@@ -57,7 +57,8 @@ def _against_rank_0(r: Record, best: list[Record]) -> list[Finding]:
         return []
     ratio = visible(r) / visible(same[0])
     return [Finding("two-phase writes replaced those through one processor, which were too slow", f"{SOURCE}, section 4.2",
-                    _place(r), f"through rank 0 reads and writes take {ratio:.2f} times as long", ratio > 1)]
+                    _place(r), f"through rank 0 reads and writes take {ratio:.2f} times as long (fastest runs)",
+                    decided(ratio > 1) if abs(ratio - 1) > ALIKE else Outcome.undecided)]
 
 
 def _background(best: list[Record]) -> list[Finding]:
@@ -70,5 +71,6 @@ def _background(best: list[Record]) -> list[Finding]:
             continue
         less = 1 - visible(r) / visible(plain[0]) if visible(plain[0]) > 0 else 0.0
         found.append(Finding(f"background mode {r['background']} makes the program wait less for its I/O", "",
-                             f"{_place(r)}, buffer {r['buffer']}", f"{100 * less:.0f} % less", less > 0))
+                             f"{_place(r)}, buffer {r['buffer']}", f"{100 * less:.0f} % less",
+                             on_its_side(Interval(less - ALIKE, less, less + ALIKE), 0, more=True)))
     return found

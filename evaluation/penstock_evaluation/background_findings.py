@@ -8,11 +8,10 @@ from typing import Optional
 from penstock._bench.patterns import size_text
 from penstock._bench.ratios import Record
 
-from .findings import Finding
+from .findings import ALIKE, Finding, Interval, Outcome, compared, decided, on_its_side
 from .report import distinct
 
 ABT = "Ma, Winslett, Lee and Yu, Improving MPI-IO Output Performance with Active Buffering Plus Threads"
-ALIKE = 0.03  #: a negligible difference in time
 INSENSITIVE = 0.1  #: between ratios that count as equal
 
 
@@ -31,18 +30,18 @@ def abt_findings(records: list[Record]) -> list[Finding]:
 
 
 def _throughput(records: Sequence[Record], place: str) -> list[Finding]:
-    speed = {r["method"]: r["gb_per_s"] for r in records}
-    rival = speed.get("unbuffered")
-    twice, half = (speed[name] / rival if name in speed and rival else None for name in ("twice", "half"))
+    times = {r["method"]: r["times"] for r in records}
+    twice, half = (Interval.between(times["unbuffered"], times[name]) if {name, "unbuffered"} <= set(times) else None
+                   for name in ("twice", "half"))
     return [
         Finding("with room for twice the data a write's apparent throughput is 6 times that of none (Origin, 64 processors)",
-                f"{ABT}, section 4.1, Figure 2", place, _times(twice), None if twice is None else twice > 1),
+                f"{ABT}, section 4.1, Figure 2", place, _times(twice), compared(twice, 6, 6)),
         Finding("with room for half, 1.35 times (Origin, not conforming) to twice (conforming, and the cluster)",
-                f"{ABT}, sections 4.1 and 4.2, Figures 2 and 4", place, _times(half), None if half is None else half > 1)]
+                f"{ABT}, sections 4.1 and 4.2, Figures 2 and 4", place, _times(half), compared(half, 1.35, 2))]
 
 
-def _times(ratio: Optional[float]) -> str:
-    return "not measured" if ratio is None else f"{ratio:.2f} times"
+def _times(ratio: Optional[Interval]) -> str:
+    return "not measured" if ratio is None else f"{ratio.text('.2f')} times"
 
 
 def _program(records: Sequence[Record], name: str, device: str) -> list[Finding]:
@@ -54,13 +53,14 @@ def _program(records: Sequence[Record], name: str, device: str) -> list[Finding]
         if not pairs:
             continue
         n, best, rival = min(pairs, key=lambda pair: pair[1]["seconds"] / pair[2]["seconds"])
-        shorter = 1 - best["seconds"] / rival["seconds"]
+        shorter = Interval.between(best["times"], rival["times"]).saved
         visible = best["visible"] / rival["visible"]
         also = "" if name == "jacobi" else "; matrix multiplication gave similar results"
         place = f"{device}, {'Jacobi' if name == 'jacobi' else 'matrix multiplication'}, {ranks} ranks"
         found.append(Finding("with room for twice the data Jacobi with snapshots runs up to 40 % (Origin) or almost 75 % (cluster) "
                              f"shorter, with 23 % of the visible I/O (Origin){also}", f"{ABT}, sections 4.1 and 4.2, Figure 3", place,
-                             f"up to {shorter:.0%} shorter ({n} snapshots), with {visible:.0%} of the visible I/O", shorter > ALIKE))
+                             f"up to {shorter.text('.0%')} shorter ({n} snapshots), with {visible:.0%} of the visible I/O",
+                             compared(shorter, 0.4, 0.75, neutral=0)))
         found += _slowed(totals, records, ranks, place)
     return found
 
@@ -73,33 +73,46 @@ def _slowed(totals: dict[tuple[int, str], Record], records: Sequence[Record], ra
         return []
     slower = totals[most, "twice"]["computation"] / alone - 1
     return [Finding("writes in the background slow the computation down, from 160 to 185 s (16 %) with 64 snapshots (Origin)",
-                    f"{ABT}, section 4.1, Figure 3(a)", place, f"{slower:+.0%} with {most} snapshots, room for twice", slower > ALIKE)]
+                    f"{ABT}, section 4.1, Figure 3(a)", place, f"{slower:+.0%} with {most} snapshots, room for twice",
+                    compared(Interval(slower, slower, slower), 0.16, 0.16, neutral=0) if abs(slower) > ALIKE else Outcome.undecided)]
 
 
 def _pretest(records: Sequence[Record], device: str) -> list[Finding]:
     found = []
     for foreground, ranks in dict.fromkeys((r["foreground"], r["ranks"]) for r in records):
-        of_serial = {size_text(r["request"]): r["of_serial"] for r in records if (r["foreground"], r["ranks"]) == (foreground, ranks)}
+        of_serial = {size_text(r["request"]): Interval.of(r["of_serial_pairs"]) for r in records
+                     if (r["foreground"], r["ranks"]) == (foreground, ranks)}
         slower = [r["slowdown"] for r in records if (r["foreground"], r["ranks"]) == (foreground, ranks)]
-        told = ", ".join(f"{ratio:.2f} ({size})" for size, ratio in of_serial.items())
-        least, most = min(of_serial.values()), max(of_serial.values())
+        told = ", ".join(f"{size}: {ratio.text('.2f')}" for size, ratio in of_serial.items())
+        middles = [ratio.middle for ratio in of_serial.values()]
+        least, most = min(middles), max(middles)
         place = f"{device}, {foreground}, {ranks} ranks"
         found.append(Finding("with a thread that writes, writes and computation or broadcasts take significantly less time together than "
                              "one after the other", f"{ABT}, section 3.1", place,
-                             f"{told} of it; the {foreground} is slower by {min(slower):.0%} to {max(slower):.0%}", most < 1 - ALIKE))
+                             f"{told} of it; the {foreground} is slower by {min(slower):.0%} to {max(slower):.0%}",
+                             on_its_side(Interval.around(list(of_serial.values())), 1 - ALIKE, more=False)))
         if len(of_serial) > 1:
             found.append(Finding("the size of a request, 128 KB to 4 MB, makes no difference to that", f"{ABT}, section 3.1", place,
-                                 f"{least:.2f} to {most:.2f}", most - least <= INSENSITIVE))
+                                 f"{least:.2f} to {most:.2f}", decided(most - least <= INSENSITIVE)))
     return found
 
 
 def _servers(records: Sequence[Record], device: str) -> list[Finding]:
     found = []
     for ranks in distinct(records, "ranks"):
-        ratios = {r["variance"]: r["of_unbuffered"] for r in records if r["ranks"] == ranks}
-        told = ", ".join(f"{ratio:.2f} (variance {v:g})" for v, ratio in ratios.items())
+        ratios = {r["variance"]: Interval.of(r["of_unbuffered_pairs"]) for r in records if r["ranks"] == ranks}
+        told = ", ".join(f"with variance {v:g} {ratio.text('.2f')}" for v, ratio in ratios.items())
         found.append(Finding("a buffer also lowers the real cost, since ranks need not wait for each other's writes, which vary (not "
                              "isolated there)", f"{ABT}, sections 3.2 and 4.2, Figure 3(b)", f"{device}, {ranks} ranks",
-                             f"write and close take {told} of those without buffer",
-                             ratios[max(ratios)] < min(1.0, ratios[min(ratios)]) - ALIKE if len(ratios) > 1 else None))
+                             f"write and close take {told} of those without buffer", _falls(ratios)))
     return found
+
+
+def _falls(ratios: dict[float, Interval]) -> Outcome:
+    """With the variance, and below 1."""
+    if len(ratios) < 2:
+        return Outcome.not_comparable
+    least, most = ratios[min(ratios)], ratios[max(ratios)]
+    if most.high < min(1.0, least.low):
+        return Outcome.reproduced
+    return Outcome.differs if most.low > min(1.0, least.high) else Outcome.undecided

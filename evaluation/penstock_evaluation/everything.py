@@ -19,6 +19,7 @@ from penstock._bench.patterns import pick
 from penstock._bench.ratios import Record
 
 from .experiments import EXPERIMENTS, Experiment
+from .findings import Finding
 from .outofcore import app
 from .page import Sheet, findings_table, machine, page, picture
 from .report import shown_on
@@ -63,19 +64,21 @@ class Book:
     def __init__(self, out: Path, small: bool, sections: dict[Experiment, Optional[str]]):
         self.path, self.failed = out / "index.html", list[str]()
         self._small, self._sections, self._facts = small, sections, machine(out)
+        self._found: dict[str, list[Finding]] = {}
         self._write()
 
     def add(self, experiment: Experiment, state: str) -> None:
         """`state`: what went wrong; "": nothing."""
         if state:
             self.failed.append(f"{experiment.name}: {state}")
-        self._sections[experiment] = section(experiment, self.path.parent / experiment.name, state, self._small)
+        self._sections[experiment], self._found[experiment.title] = section(
+            experiment, self.path.parent / experiment.name, state, self._small)
         self._write()
 
     def _write(self) -> None:
         texts = [(e.title, html or "<p class=unknown>not run yet</p>") for e, html in self._sections.items()]
         part = self.path.with_suffix(".part")  # a page is whole, or not there
-        part.write_text(page(self._facts, texts, "; ".join(self.failed)), encoding="utf-8")
+        part.write_text(page(self._facts, self._found, texts, "; ".join(self.failed)), encoding="utf-8")
         part.replace(self.path)
 
 
@@ -134,25 +137,25 @@ def _end(process: subprocess.Popen) -> None:
         process.communicate()
 
 
-def section(experiment: Experiment, place: Path, state: str, small: bool) -> str:
-    """The results of one experiment: findings next to its pictures, then its tables."""
+def section(experiment: Experiment, place: Path, state: str, small: bool) -> tuple[str, list[Finding]]:
+    """The results of one experiment: findings next to its pictures, then its tables. And the findings."""
     command = f"python -m penstock_evaluation {experiment.name} {experiment.small if small else experiment.arguments}"
     said = f"<p class=fails>{escape(state)}</p>" if state else ""
     records = _records(place / f"{experiment.name}.jsonl")
     if not records:
-        return f"{said}<p class=unknown>nothing was measured</p>"
+        return f"{said}<p class=unknown>nothing was measured</p>", []
     sheet = Sheet()
     try:
         with shown_on(sheet):
             experiment.report(records, place)
-        found = findings_table(experiment.findings(records))
+        found = experiment.findings(records)
     except (KeyError, StopIteration, ValueError, IndexError) as error:
         # Methods are compared with others of their series, which an interrupted run may not have.
         if not state:
             raise
-        return f"{said}<p class=unknown>{len(records)} measurements, too few to be compared ({escape(repr(error))})</p>"
+        return f"{said}<p class=unknown>{len(records)} measurements, too few to be compared ({escape(repr(error))})</p>", []
     pictures = "\n".join(picture(path) for path in sorted(place.glob(f"{experiment.name}*.png")))
-    return f"{said}<p><code>{escape(command)}</code></p>\n{found}\n{pictures}\n{sheet.html}"
+    return f"{said}<p><code>{escape(command)}</code></p>\n{findings_table(found)}\n{pictures}\n{sheet.html}", found
 
 
 def _records(path: Path) -> list[Record]:

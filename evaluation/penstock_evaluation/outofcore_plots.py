@@ -66,7 +66,7 @@ def _improvements(records: list[Record], path: Path) -> Path:
             points = []
             for ranks in distinct(chosen, "ranks"):
                 ways = {r["method"]: r for r in chosen if r["ranks"] == ranks}
-                points.append((ranks, improvement(ways["direct"], ways["extended"])))
+                points.append((ranks, improvement(ways["direct"], ways["extended"]).middle))
             panel.plot([n for n, _ in points], [percent for _, percent in points], "o-", label=f"here, {chosen[0]['size']} x {chosen[0]['size']}, {device}")
         panel.axhline(0, color="black", linewidth=0.8)
         panel.set_xscale("log", base=2)

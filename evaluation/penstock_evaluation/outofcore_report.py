@@ -10,7 +10,7 @@ import numpy as np
 from penstock._bench.patterns import size_text
 from penstock._bench.ratios import Record
 
-from .findings import Finding, print_findings
+from .findings import Finding, Interval, Outcome, compared, decided, print_findings
 from .report import Column, console, distinct, table
 
 OVERLAPPED = ", overlapped"  #: ends the name of a way that differs in that from the one without it
@@ -60,9 +60,9 @@ def hidden(without: Record, overlapped: Record) -> float:
     return float(np.median(shares)) if shares else 0.0
 
 
-def improvement(direct: Record, extended: Record) -> float:
+def improvement(direct: Record, extended: Record) -> Interval:
     """Percent of the I/O's time."""
-    return 100 * float(np.median([1 - b / a for a, b in zip(direct["io_times"], extended["io_times"]) if a > 0] or [0.0]))
+    return Interval.of([100 * (1 - b / a) for a, b in zip(direct["io_times"], extended["io_times"]) if a > 0] or [0.0])
 
 
 def outofcore_report(records: list[Record], folder: Path) -> None:
@@ -122,11 +122,13 @@ def _improved(device: str, records: Sequence[Record]) -> list[Finding]:
         return []
     program = records[0]["program"]
     by_ranks = {n: {r["method"]: r for r in records if r["ranks"] == n} for n in distinct(records, "ranks")}
-    gained = {n: improvement(ways["direct"], ways["extended"]) for n, ways in by_ranks.items()}
+    gained = {n: improvement(ways["direct"], ways["extended"]) for n, ways in by_ranks.items()
+              if {"direct", "extended"} <= set(ways)}
     theirs = percentages(program)
-    here = ", ".join(f"{percent:.0f} % with {n} ranks" for n, percent in gained.items())
+    here = ", ".join(f"{percent.text('.0f')} % with {n} ranks" for n, percent in gained.items())
     return [Finding(f"the extended method shortens the I/O of {TITLES[program]} by {min(theirs):.0f} to {max(theirs):.0f} %",
-                    f"{PAPER} {TABLES[program]}", device, here, min(gained.values()) > 0)]
+                    f"{PAPER} {TABLES[program]}", device, here or "not measured",
+                    compared(Interval.around(list(gained.values())) if gained else None, min(theirs), max(theirs), neutral=0))]
 
 
 def _aims(device: str, records: Sequence[Record]) -> list[Finding]:
@@ -138,10 +140,9 @@ def _aims(device: str, records: Sequence[Record]) -> list[Finding]:
         equal = equal and ABOUT_EQUAL[0] <= ratio <= ABOUT_EQUAL[1]
         shares.append((hidden(without, overlapped), without["ranks"], ratio))
     here = ", ".join(f"{100 * share:.0f} % with {n} ranks (computation {ratio:.1f} times the I/O)" for share, n, ratio in shares)
-    if device == "page cache":  # where I/O is copying, on cores that compute
-        told: Optional[bool] = None
-    else:
-        told = min(share for share, _, _ in shares) >= HIDDEN if equal else None
+    # On the page cache I/O is copying, on cores that compute.
+    comparable = equal and device != "page cache" and shares
+    told = decided(min(share for share, _, _ in shares) >= HIDDEN) if comparable else Outcome.not_comparable
     most = max(r["peak"] / r["budget"] for r in records)
     return [Finding(f"at least {100 * HIDDEN:.0f} % of the I/O is hidden behind as much computation", "", device, here, told),
-            Finding("a loop stays within its memory", "", device, f"{100 * most:.0f} % of it at most", most <= 1)]
+            Finding("a loop stays within its memory", "", device, f"{100 * most:.0f} % of it at most", decided(most <= 1))]

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 from penstock._bench.ratios import Record, quartiles
 
-from .findings import Finding, print_findings
+from .findings import Finding, Interval, Outcome, compared, decided, print_findings
 from .report import console, distinct
 
 PAPER = "Thakur and Choudhary, An Extended Two-Phase Method, Tables"
@@ -155,11 +155,21 @@ def _cite(cases: Sequence[Case]) -> str:
 
 def _beats_direct(device: str, cases: Sequence[Case]) -> Finding:
     wins = [case for case in cases if _any(case)["paper"]["direct"] > _any(case)["paper"]["dynamic"]]
-    pairs = [(case, ratio) for case in wins if (ratio := times_as_long(case, "direct", "dynamic"))]
-    lost = sorted((pair for pair in pairs if pair[1][1] <= 1), key=lambda pair: pair[1][1])
-    here = f"{len(pairs) - len(lost)} of {len(pairs)} of these" + (f"; not {_worst(lost, _lost)}" if lost else "")
+    pairs = [(case, ratio) for case in wins if (ratio := _measured(case, "direct", "dynamic"))]
+    bounds = sum(times_as_long(case, "direct", "dynamic") is not None for case in wins) - len(pairs)
+    lost = sorted((pair for pair in pairs if pair[1][2] <= 1), key=lambda pair: pair[1][1])
+    undecided = [pair for pair in pairs if pair[1][0] <= 1 < pair[1][2]]
+    here = f"{len(pairs) - len(lost) - len(undecided)} of {len(pairs)} of these" + (f"; not {_worst(lost, _lost)}" if lost else "")
+    here += f"; within the spread {_worst(undecided, _lost)}" if undecided else ""
+    here += f"; {bounds} more are bounds only" if bounds else ""
+    outcome = Outcome.differs if lost else Outcome.undecided if undecided else Outcome.reproduced
     return Finding(f"the extended two-phase method beats direct in {len(wins)} of {len(cases)} rows", _cite(cases), device,
-                   here, not lost if pairs else None)
+                   here, outcome if pairs else Outcome.bound if bounds else Outcome.not_measured)
+
+
+def _measured(case: Case, method: str, other: str) -> Optional[list[float]]:
+    """As times_as_long, without those of which only a bound is known."""
+    return times_as_long(case, method, other) if "seconds" in case.get(method, {}) else None
 
 
 def _worst(pairs: Sequence[tuple[Case, Sequence[float]]], words: Callable[[Case, Sequence[float]], str]) -> str:
@@ -174,13 +184,13 @@ def _lost(case: Case, ratio: Sequence[float]) -> str:
 
 def _ratios(device: str, cases: Sequence[Case]) -> Finding:
     pairs = [(_any(case)["paper"]["direct"] / _any(case)["paper"]["dynamic"], ratio[1])
-             for case in cases if (ratio := times_as_long(case, "direct", "dynamic"))]
+             for case in cases if (ratio := _measured(case, "direct", "dynamic"))]
     if not pairs:
-        return Finding("direct takes a multiple of the time", _cite(cases), device, "no row has both methods", None)
+        return Finding("direct takes a multiple of the time", _cite(cases), device, "no row has both methods measured", Outcome.bound)
     theirs, ours = (float(np.exp(np.mean(np.log(side)))) for side in zip(*pairs))
     order = f"; order of the rows: rank correlation {_rank_correlation(pairs):.2f}" if len(pairs) > 2 else ""
-    return Finding(f"direct takes {theirs:.1f} times as long (geometric mean of {len(pairs)} rows)", _cite(cases), device,
-                   f"{ours:.1f} times{order}", ours >= theirs / 2)
+    return Finding(f"direct takes {theirs:.1f} times as long (geometric mean of the {len(pairs)} rows measured here)",
+                   _cite(cases), device, f"{ours:.1f} times{order}", compared(Interval(ours, ours, ours), theirs, theirs))
 
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
@@ -196,7 +206,7 @@ def _beats_static(device: str, cases: Sequence[Case]) -> Finding:
     lost = sorted((pair for pair in pairs if pair[1][0] > BEHIND), key=lambda pair: -pair[1][1])
     here = f"it is in {len(lost)} of {len(pairs)} rows" + (f": {_worst(lost, _lost)}" if lost else "")
     return Finding(f"dynamic domains are slower than static ones in {len(slower)} of {len(rows)} rows", _cite(rows), device,
-                   here, not lost if pairs else None)
+                   here, decided(not lost if pairs else None))
 
 
 def _extended_behind(case: Case) -> Optional[list[float]]:
@@ -217,7 +227,7 @@ def _aim(device: str, cases: Sequence[Case], text: str, ratio_of: Callable[[Case
     here = f"in {len(pairs) - len(missed) - len(doubtful)} of {len(pairs)} rows"
     here += f"; within the spread {_worst(doubtful, _behind)}" if doubtful else ""
     here += f"; behind in {_worst(missed, _behind)}" if missed else ""
-    return Finding(text, "", device, here, not missed if pairs else None)
+    return Finding(text, "", device, here, decided(not missed if pairs else None))
 
 
 def _behind(case: Case, ratio: Sequence[float]) -> str:

@@ -14,8 +14,8 @@ from conftest import INTERRUPTIBLE
 from penstock_evaluation import everything
 from penstock_evaluation.background_findings import abt_findings
 from penstock_evaluation.experiments import EXPERIMENTS, Experiment
-from penstock_evaluation.findings import Finding
-from penstock_evaluation.page import Sheet, findings_table
+from penstock_evaluation.findings import Finding, Interval, Outcome, compared, on_its_side
+from penstock_evaluation.page import Sheet, findings_table, overview
 from penstock_evaluation.report import shown_on
 from penstock_evaluation.split_findings import split_findings
 from penstock_evaluation.steps_findings import peers_findings, steps_findings
@@ -38,7 +38,7 @@ def test_a_page_of_all(tmp_path):
         part = html[html.index(f"<h2 id='{escape(experiment.title)}'>") :].split("<h2", 2)[1]
         assert "src='data:image/png;base64," in part and part.count("<caption>") >= 2, experiment.name
         assert f"python -m penstock_evaluation {experiment.name} {experiment.small.split()[0]}" in part
-        assert re.search("holds|DOES NOT HOLD|met|MISSED", part), experiment.name
+        assert re.search("reproduced|differs|undecided|not comparable|met|MISSED", part), experiment.name
         assert f"{experiment.name}: took" in done.stdout
     # It refers to no other files.
     assert "not run yet" not in html and not re.search(r"(src|href)='(?!data:|#)", html)
@@ -104,8 +104,36 @@ def test_findings_and_tables_are_text_and_not_markup():
 
         console().print(table)
     assert "<th class='right'>x</th>" in sheet.html and "&lt;script&gt;" in sheet.html and "a &lt; b" in sheet.html
-    html = findings_table([Finding("a", "b <c>", "d", "e", None), Finding("f", "", "d", "g", False)])
+    found = [Finding("a", "b <c>", "d", "e", Outcome.not_measured), Finding("f <g>", "", "d", "h", Outcome.differs)]
+    html = findings_table(found)
     assert "not measured" in html and "MISSED" in html and "b &lt;c&gt;" in html
+    first = overview({"One": found, "Two": []})
+    assert "f &lt;g&gt;; here: h" in first and "<th class=right>MISSED</th>" in first and "Two" not in first
+
+
+def test_verdicts_have_two_sides():
+    def of(low, high):
+        return Interval(low, (low + high) / 2, high, 5)
+
+    assert compared(of(4, 9), 6, 6) is Outcome.reproduced  # half to twice
+    assert compared(of(2.1, 2.2), 6, 6) is compared(of(60, 66), 6, 6) is Outcome.order
+    assert compared(of(0.9, 1.2), 6, 6) is Outcome.undecided and compared(of(0.4, 0.9), 6, 6) is Outcome.differs
+    assert compared(of(0.3, 0.4), 0.5, 0.5) is Outcome.reproduced and compared(of(1.1, 2), 0.5, 0.5) is Outcome.differs
+    assert compared(of(0.0, 0.5), 0.4, 0.4, neutral=0) is Outcome.undecided  # nothing may be saved
+    assert compared(of(0.05, 0.1), 0.4, 0.75, neutral=0) is Outcome.order and compared(None, 1, 2) is Outcome.not_measured
+    assert on_its_side(of(2.1, 3), 2, more=True) is Outcome.reproduced and on_its_side(of(1, 2.5), 2, more=True) is Outcome.undecided
+    assert on_its_side(of(1, 1.5), 2, more=True) is Outcome.differs
+
+
+def test_intervals_hold_the_median():
+    assert Interval.of([3.0, 1.0, 2.0]) == Interval(1.0, 2.0, 3.0, 3)
+    assert Interval.of([float(n) for n in range(1, 10)]) == Interval(2.0, 5.0, 8.0, 9)  # of nine the second and the eighth
+    assert Interval.between([2.0, 9.0], [1.0, 3.0]) == Interval(2.0, 2.5, 3.0, 2)
+    assert Interval(0.25, 0.5, 0.75, 3).saved.text(".0%") == "50% (25% to 75%)" and Interval(2, 2, 2).text(".1f") == "2.0 (once)"
+
+
+def verdicts(found):
+    return [f.verdict for f in found]
 
 
 def test_findings_of_the_steps_are_computed():
@@ -116,70 +144,77 @@ def test_findings_of_the_steps_are_computed():
                 for name, t in times.items()]
 
     found = steps_findings(writes(direct=8.0, step1=4.0, step2=2.0, step3=2.5, step4=1.5, step5=1.0))
-    assert [f.holds for f in found] == [True, True, True, False, True, None, None]
-    assert found[0].here == "+100 %" and "-20 % against step 2" in found[3].here and found[5].here == "75% (16 ranks)"
-    assert [f.holds for f in steps_findings(writes(direct=1.0, step1=4.0))] == [False, None, None, None, None]
+    assert verdicts(found) == ["order reproduced", "reproduced", "reproduced", "differs", "reproduced", "not comparable", "not comparable"]
+    assert found[0].here == "+100 (+100 to +100) %" and "-20 (-20 to -20) % against step 2" in found[3].here
+    assert found[5].here == "75% (16 ranks)"
+    assert verdicts(steps_findings(writes(direct=1.0, step1=4.0))) == ["differs"] + ["not measured"] * 4
     # The paper's own set-up counts where it was measured; the other says nothing then.
     found = steps_findings(writes(step1=4.0, step2=2.0) + writes("default", step1=2.0, step2=4.0))
-    assert found[1].holds is True
+    assert found[1].outcome is Outcome.reproduced
     found = steps_findings(writes(step5=2.0) + writes(ranks=64, storage=2.25, step5=2.0) + writes(on="o-direct", ranks=64, step5=0.5))
-    assert [(f.here, f.holds) for f in found if "redistribution takes" in f.paper][0] == ("75% (16 ranks), 25% (64 ranks)", True)
-    assert [(f.here, f.holds) for f in found if "O_DIRECT makes" in f.paper] == [("step 5 4.00 times as fast", True)]
+    assert [(f.here, f.verdict) for f in found if "redistribution takes" in f.paper][0] == (
+        "75% (16 ranks), 25% (64 ranks)", "order reproduced")
+    assert [(f.here, f.verdict) for f in found if "O_DIRECT makes" in f.paper] == [("step 5 4.00 (4.00 to 4.00) times as fast", "reproduced")]
     together = {"experiment": "staggered", "operation": "write", "device": "d", "ranks": 4, "size": 1024, "method": "at once", "times": [3.0]}
     found = steps_findings([together, {**together, "method": "200 us apart", "times": [2.0]}, {**together, "method": "rod", "times": [1.0]}])
-    assert [(f.here, f.holds) for f in found] == [("1.50 times, 200 us apart", True)]
+    assert [(f.here, f.verdict) for f in found] == [("1.50 (once) times, 200 us apart", "reproduced")]
     record = {"command": "peers", "kind": "Penstock", "method": "penstock", "operation": "read", "pattern": "p", "file": "existing", "ranks": 4}
-    assert [f.holds for f in peers_findings([{**record, "of_mpi_io": 2.0}])] == [True]
+    assert verdicts(peers_findings([{**record, "of_mpi_io": 2.0}])) == ["met"]
     slower = peers_findings([{**record, "of_mpi_io": 2.0}, {**record, "pattern": "q", "of_mpi_io": 0.5}])
-    assert [f.holds for f in slower] == [False] and "slower: q, existing file (0.50)" in slower[0].here
+    assert verdicts(slower) == ["MISSED"] and "slower: q, existing file (0.50)" in slower[0].here
 
 
 def test_findings_of_split_collectives_are_computed():
     def split(experiment, method, of_none, on="page-cache", slowdown=0.0):
         mode, _, priority = method.partition(", ")
         return {"operation": "write", "device": on, "on": on, "ranks": 4, "experiment": experiment, "method": method, "mode": mode,
-                "priority": priority or "auto", "of_none": of_none, "slowdown": slowdown}
+                "priority": priority or "auto", "times": [of_none, 2 * of_none], "slowdown": slowdown}
 
+    none = [split(name, "none", 1.0) for name in ("independent", "computation", "communication")]
     tie = split_findings([split("independent", "storage", 0.6), split("computation", "storage", 0.5),
-                          split("computation", "all", 0.5), split("communication", "storage", 0.5)])
-    assert [f.holds for f in tie] == [True, True, True, False, None]
-    assert tie[0].here == "40% saved" and "whole: 50% saved; write alone: 50% saved" in tie[2].here
-    assert [f.holds for f in split_findings([split("computation", "all", 0.5)])] == [None] * 5
-    found = split_findings([split("computation", "storage", 0.99, "o-direct"), split("communication", "storage", 1.25, "o-direct", 0.4),
+                          split("computation", "all", 0.5), split("communication", "storage", 0.5), *none])
+    assert verdicts(tie) == ["reproduced", "reproduced", "reproduced", "undecided", "differs"]
+    half = "saved 50% (50% to 50%)"
+    assert tie[0].here == "saved 40% (40% to 40%)" and f"whole: {half}; write alone: {half}" in tie[2].here
+    assert verdicts(split_findings([split("computation", "all", 0.5), none[1]])) == ["not measured"] * 5
+    found = split_findings([split("computation", "storage", 0.99, "o-direct"), split("computation", "none", 1.0, "o-direct"),
+                            split("communication", "storage", 1.25, "o-direct", 0.4),
                             split("communication", "storage, idle", 0.75, "o-direct", 0.1),
                             split("communication", "none", 1.0, "o-direct", 0.0)])
-    assert [f.holds for f in found] == [None, False, None, True, True, True, True]
-    assert "25% lost" in found[4].here and "+40% time (storage)" in found[5].here
-    assert found[6].here == "storage, idle: 0.75 of none (as it is: 1.25)"
+    assert verdicts(found) == ["not measured", "order reproduced", "not measured", "reproduced", "reproduced", "reproduced", "reproduced"]
+    assert "saved -25%" in found[4].here and "+40% time (storage)" in found[5].here
+    assert found[6].here == "storage, idle: 0.60 (0.60 to 0.60) of the time as it is"
 
 
 def test_findings_of_active_buffering_are_computed():
     def write(method, gb_per_s):
-        return {"experiment": "throughput", "pattern": "block3", "device": "d", "ranks": 4, "method": method, "gb_per_s": gb_per_s}
+        return {"experiment": "throughput", "pattern": "block3", "device": "d", "ranks": 4, "method": method, "times": [1 / gb_per_s] * 3}
 
     def jacobi(method, seconds, visible):
         return {"experiment": "jacobi", "pattern": "b", "device": "d", "ranks": 4, "method": method, "snapshots": 4,
-                "seconds": seconds, "visible": visible}
+                "seconds": seconds, "times": [seconds] * 2, "visible": visible}
 
     found = abt_findings([write("unbuffered", 1.0), write("half", 0.9), write("twice", 6.0),
                           jacobi("unbuffered", 10.0, 8.0), jacobi("twice", 4.0, 2.0)])
-    assert [f.holds for f in found] == [True, False, True]
+    assert verdicts(found) == ["reproduced", "differs", "reproduced"]
 
     def pretest(request, of_serial):
         return {"experiment": "pretest", "device": "d", "ranks": 4, "foreground": "broadcast", "request": request, "method": "parallel",
-                "of_serial": of_serial, "slowdown": 0.25}
+                "of_serial_pairs": [of_serial] * 2, "slowdown": 0.25}
 
     alike = abt_findings([pretest(1024, 0.5), pretest(2048, 0.55)])
-    assert [f.holds for f in alike] == [True, True] and alike[0].here == ("0.50 (1 KiB), 0.55 (2 KiB) of it; the broadcast is slower by "
-                                                                         "25% to 25%")
-    assert [f.holds for f in abt_findings([pretest(1024, 0.5), pretest(2048, 1.0)])] == [False, False]
+    assert verdicts(alike) == ["reproduced", "reproduced"]
+    assert alike[0].here == ("1 KiB: 0.50 (0.50 to 0.50), 2 KiB: 0.55 (0.55 to 0.55) of it; the broadcast is slower by 25% to 25%")
+    assert verdicts(abt_findings([pretest(1024, 0.5), pretest(2048, 1.0)])) == ["undecided", "differs"]
 
     def servers(variance, ratio):
-        return {"experiment": "servers", "device": "d", "ranks": 4, "variance": variance, "method": "twice", "of_unbuffered": ratio}
+        return {"experiment": "servers", "device": "d", "ranks": 4, "variance": variance, "method": "twice",
+                "of_unbuffered_pairs": [ratio] * 2}
 
-    assert [f.holds for f in abt_findings([servers(0.0, 1.1), servers(1.0, 0.8)])] == [True]
-    assert [f.holds for f in abt_findings([servers(0.0, 0.8), servers(1.0, 0.8)])] == [False]
+    assert verdicts(abt_findings([servers(0.0, 1.1), servers(1.0, 0.8)])) == ["reproduced"]
+    assert verdicts(abt_findings([servers(0.0, 0.8), servers(1.0, 0.8)])) == ["undecided"]
+    assert verdicts(abt_findings([servers(0.0, 0.8), servers(1.0, 0.9)])) == ["differs"]
     slower = abt_findings([jacobi("unbuffered", 10.0, 8.0), jacobi("twice", 4.0, 2.0) | {"computation": 3.0},
                            jacobi("no snapshots", 2.0, 0.0) | {"snapshots": 0, "computation": 2.0}])
-    assert slower[1].here == "+50% with 4 snapshots, room for twice" and slower[1].holds
-    assert found[0].here == "6.00 times" and found[2].here == "up to 60% shorter (4 snapshots), with 25% of the visible I/O"
+    assert slower[1].here == "+50% with 4 snapshots, room for twice" and slower[1].outcome is Outcome.order
+    assert found[0].here == "6.00 (6.00 to 6.00) times" and found[2].here == "up to 60% (60% to 60%) shorter (4 snapshots), with 25% of the visible I/O"

@@ -82,14 +82,14 @@ def test_findings_are_made_of_the_numbers():
     assert with_and_without([overlapped, plain]) == [(plain, overlapped)]
     assert hidden(plain, overlapped) == pytest.approx(0.9)
     told = findings([plain, overlapped])
-    assert [f.holds for f in told] == [True, True] and "90 % with 4 ranks (computation 1.0 times the I/O)" in told[0].here
+    assert [f.verdict for f in told] == ["met", "met"] and "90 % with 4 ranks (computation 1.0 times the I/O)" in told[0].here
     slow = measured("loop", "auto" + OVERLAPPED, [1.5, 3.0], [0.5, 1.0], peak=101)
-    assert [f.holds for f in findings([plain, slow])] == [False, False]
+    assert [f.verdict for f in findings([plain, slow])] == ["MISSED", "MISSED"]
     short = measured("loop", "auto", [1.1, 1.1], [1.0, 1.0])  # not much to hide behind
-    assert findings([short, slow])[0].holds is None
+    assert findings([short, slow])[0].verdict == "not comparable"
     cached = [{**r, "device": "page cache"} for r in (plain, slow)]
-    assert findings(cached)[0].holds is None
+    assert findings(cached)[0].verdict == "not comparable"
     direct, extended = measured("gaxpy", "direct", [9.0], [8.0]), measured("gaxpy", "extended", [3.0], [2.0])
-    assert improvement(direct, extended) == pytest.approx(75)
-    assert "by 22 to 85 %" in str(findings([direct, extended])[0]) and findings([direct, extended])[0].holds
-    assert findings([{**direct, "method": "extended"}, {**extended, "method": "direct"}])[0].holds is False
+    assert improvement(direct, extended).middle == pytest.approx(75)
+    assert "by 22 to 85 %" in str(findings([direct, extended])[0]) and findings([direct, extended])[0].verdict == "reproduced"
+    assert findings([{**direct, "method": "extended"}, {**extended, "method": "direct"}])[0].verdict == "differs"
