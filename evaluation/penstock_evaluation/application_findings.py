@@ -72,5 +72,5 @@ def _background(best: list[Record]) -> list[Finding]:
         less = 1 - visible(r) / visible(plain[0]) if visible(plain[0]) > 0 else 0.0
         found.append(Finding(f"background mode {r['background']} makes the program wait less for its I/O", "",
                              f"{_place(r)}, buffer {r['buffer']}", f"{100 * less:.0f} % less",
-                             on_its_side(Interval(less - ALIKE, less, less + ALIKE), 0, more=True)))
+                             on_its_side(Interval(less - ALIKE, less, less + ALIKE, 2), 0, more=True)))
     return found

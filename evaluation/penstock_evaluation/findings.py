@@ -23,7 +23,7 @@ class Outcome(Enum):
     reproduced = "reproduced"  #: all of the interval is between half and twice what was found, on the same side
     order = "order reproduced"  #: it is on the same side, but of another size
     differs = "differs"
-    undecided = "undecided"  #: the interval is on both sides
+    undecided = "undecided"  #: the interval is on both sides, or was measured once only
     bound = "bound only"  #: one side was not measured: only the least that it takes is known
     not_comparable = "not comparable"
     not_measured = "not measured"
@@ -89,7 +89,7 @@ def compared(found: Optional[Interval], least: float, most: float, neutral: floa
         return Outcome.not_measured
     more = least + most > 2 * neutral
     low, high = (max(least / 2, neutral), 2 * most) if more else (least / 2, min(2 * most, neutral))
-    if low <= found.low and found.high <= high and neutral not in (found.low, found.high):
+    if found.count > 1 and low <= found.low and found.high <= high and neutral not in (found.low, found.high):
         return Outcome.reproduced
     return on_its_side(found, neutral, more, Outcome.order)
 
@@ -98,7 +98,7 @@ def on_its_side(found: Optional[Interval], limit: float, more: bool, same: Outco
     """Whether all of it is more, or less, than the limit. `same`: the outcome then."""
     if found is None:
         return Outcome.not_measured
-    if found.low > limit or found.high < limit:
+    if found.count > 1 and (found.low > limit or found.high < limit):
         return same if (found.low > limit) == more else Outcome.differs
     return Outcome.undecided
 

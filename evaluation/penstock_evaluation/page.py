@@ -18,7 +18,7 @@ from .findings import Finding, Outcome
 
 HOW_TO_READ = """<p><b>reproduced</b>: all of the interval of what was measured is between half and twice what the paper found, on
 the same side of 1. <b>order reproduced</b>: it is on the same side, with another size. <b>differs</b>: it is on the other side.
-<b>undecided</b>: the interval is on both sides. <b>bound only</b>: only the least time of one side is known, which was not run.
+<b>undecided</b>: the interval is on both sides, or there is one value only. <b>bound only</b>: only the least time of one side is known, which was not run.
 Intervals hold the median with 95 % confidence; of fewer than six rounds they hold all of them. On a <i>modelled device</i>
 (paced: ...) each request costs a fixed time, which is the effect that most of the papers study: what is reproduced there shows
 that requests are formed and overlapped as the paper's method does, not how fast a real parallel file system is. Times are in

@@ -190,7 +190,7 @@ def _ratios(device: str, cases: Sequence[Case]) -> Finding:
     theirs, ours = (float(np.exp(np.mean(np.log(side)))) for side in zip(*pairs))
     order = f"; order of the rows: rank correlation {_rank_correlation(pairs):.2f}" if len(pairs) > 2 else ""
     return Finding(f"direct takes {theirs:.1f} times as long (geometric mean of the {len(pairs)} rows measured here)",
-                   _cite(cases), device, f"{ours:.1f} times{order}", compared(Interval(ours, ours, ours), theirs, theirs))
+                   _cite(cases), device, f"{ours:.1f} times{order}", compared(Interval(ours, ours, ours, len(pairs) + 1), theirs, theirs))
 
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:

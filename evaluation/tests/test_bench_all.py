@@ -121,6 +121,7 @@ def test_verdicts_have_two_sides():
     assert compared(of(0.3, 0.4), 0.5, 0.5) is Outcome.reproduced and compared(of(1.1, 2), 0.5, 0.5) is Outcome.differs
     assert compared(of(0.0, 0.5), 0.4, 0.4, neutral=0) is Outcome.undecided  # nothing may be saved
     assert compared(of(0.05, 0.1), 0.4, 0.75, neutral=0) is Outcome.order and compared(None, 1, 2) is Outcome.not_measured
+    assert compared(Interval(6, 6, 6), 6, 6) is Outcome.undecided  # measured once
     assert on_its_side(of(2.1, 3), 2, more=True) is Outcome.reproduced and on_its_side(of(1, 2.5), 2, more=True) is Outcome.undecided
     assert on_its_side(of(1, 1.5), 2, more=True) is Outcome.differs
 
@@ -155,9 +156,9 @@ def test_findings_of_the_steps_are_computed():
     assert [(f.here, f.verdict) for f in found if "redistribution takes" in f.paper][0] == (
         "75% (16 ranks), 25% (64 ranks)", "order reproduced")
     assert [(f.here, f.verdict) for f in found if "O_DIRECT makes" in f.paper] == [("step 5 4.00 (4.00 to 4.00) times as fast", "reproduced")]
-    together = {"experiment": "staggered", "operation": "write", "device": "d", "ranks": 4, "size": 1024, "method": "at once", "times": [3.0]}
-    found = steps_findings([together, {**together, "method": "200 us apart", "times": [2.0]}, {**together, "method": "rod", "times": [1.0]}])
-    assert [(f.here, f.verdict) for f in found] == [("1.50 (once) times, 200 us apart", "reproduced")]
+    together = {"experiment": "staggered", "operation": "write", "device": "d", "ranks": 4, "size": 1024, "method": "at once", "times": [3.0] * 2}
+    found = steps_findings([together, {**together, "method": "200 us apart", "times": [2.0] * 2}, {**together, "method": "rod", "times": [1.0] * 2}])
+    assert [(f.here, f.verdict) for f in found] == [("1.50 (1.50 to 1.50) times, 200 us apart", "reproduced")]
     record = {"command": "peers", "kind": "Penstock", "method": "penstock", "operation": "read", "pattern": "p", "file": "existing", "ranks": 4}
     assert verdicts(peers_findings([{**record, "of_mpi_io": 2.0}])) == ["met"]
     slower = peers_findings([{**record, "of_mpi_io": 2.0}, {**record, "pattern": "q", "of_mpi_io": 0.5}])

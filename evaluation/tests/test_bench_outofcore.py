@@ -89,7 +89,7 @@ def test_findings_are_made_of_the_numbers():
     assert findings([short, slow])[0].verdict == "not comparable"
     cached = [{**r, "device": "page cache"} for r in (plain, slow)]
     assert findings(cached)[0].verdict == "not comparable"
-    direct, extended = measured("gaxpy", "direct", [9.0], [8.0]), measured("gaxpy", "extended", [3.0], [2.0])
+    direct, extended = measured("gaxpy", "direct", [9.0] * 2, [8.0] * 2), measured("gaxpy", "extended", [3.0] * 2, [2.0] * 2)
     assert improvement(direct, extended).middle == pytest.approx(75)
     assert "by 22 to 85 %" in str(findings([direct, extended])[0]) and findings([direct, extended])[0].verdict == "reproduced"
     assert findings([{**direct, "method": "extended"}, {**extended, "method": "direct"}])[0].verdict == "differs"
