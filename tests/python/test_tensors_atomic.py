@@ -23,14 +23,14 @@ kind, where = sys.argv[1:]
 processes = comm.gather(os.getpid())
 if rank == 0:
     print(*processes, flush=True)
-folder = ps.Checkpoints(where, comm=comm, keep=2, checksums=True)
+folder = ps.Checkpoints(where, comm=comm, keep=2, checksums=True, stage="ssd" if kind == "staged" else None)
 rows = slice(64 * rank, 64 * (rank + 1))
 for generation in itertools.count():
     shape = (64 * size, 70)
     mine = {f"t{i}": ps.Shard(np.full((64, 70), generation, "f4"), (rows, slice(None)), shape) for i in range(60)}
     mine["generation"] = np.array(generation)
     wait = generation % 3 != 2
-    if kind == "folder":
+    if kind in ("folder", "staged"):
         handle = folder.save(generation, mine, wait=wait)
     else:
         handle = ps.save_tensors(where, mine, comm=comm, checksums=True, wait=wait, max_file_size=kind == "index" and "500K" or None)
@@ -70,14 +70,15 @@ def kill_one_while_it_saves(folder, kind, where, seconds):
 
 def check_kills(folder, kinds):
     for number, kind in enumerate(kinds):
-        where = f"{number} {kind}" if kind == "folder" else kind
+        where = kind if kind in ("file", "index") else f"{number} {kind}"
         last = kill_one_while_it_saves(folder, kind, where, random.uniform(0, 0.3))
-        if kind != "folder":
+        if kind in ("file", "index"):
             # The one that was printed last, or one that was in place and not printed yet.
             assert last <= whole_generation(folder / where) <= last + 1, (number, kind)
             continue
-        steps = ps.Checkpoints(folder / where, keep=2)
+        steps = ps.Checkpoints(folder / where, keep=2, stage=folder / "ssd" if kind == "staged" else None)
         latest = steps.latest()
+        steps.load()  # brings it to its place
         assert last <= latest <= last + 1 and whole_generation(steps.path(latest)) == latest, (number, kind)
         assert 1 <= len(steps.steps()) <= 3
         steps.save(latest + 1, {"generation": np.array(1)})  # what was left over goes
@@ -85,11 +86,11 @@ def check_kills(folder, kinds):
 
 
 def test_a_killed_rank_leaves_a_whole_checkpoint(tmp_path):
-    check_kills(tmp_path, ["file", "file", "folder", "index"])
+    check_kills(tmp_path, ["file", "file", "folder", "index", "staged", "staged"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["file", "folder", "index"])
+@pytest.mark.parametrize("kind", ["file", "folder", "index", "staged"])
 def test_ranks_killed_at_a_hundred_moments(tmp_path, kind):
     check_kills(tmp_path, [kind] * 34)
 

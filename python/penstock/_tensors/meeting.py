@@ -21,6 +21,15 @@ class Meeting:
         self.rank: int = 0 if comm is None else comm.Get_rank()
         self.size: int = 1 if comm is None else comm.Get_size()
 
+    @property
+    def alone(self) -> Any:
+        """The communicator of this rank alone."""
+        if self._comm is None:
+            return None
+        from mpi4py import MPI
+
+        return MPI.COMM_SELF
+
     def agree(self, common: Mapping[str, Any], problem: Optional[Exception] = None) -> None:
         """All ranks are in the same call with the same values, and nothing is wrong; else all raise the same."""
         self._first(common, lambda: None, problem)
@@ -55,6 +64,10 @@ class Meeting:
     def broadcast(self, value: T) -> T:
         """What rank 0 has."""
         return value if self._comm is None else self._comm.bcast(value)
+
+    def everywhere(self, mine: T) -> list[T]:
+        """Of all ranks, on every one."""
+        return [mine] if self._comm is None else self._comm.allgather(mine)
 
     def alike(self, value: Any) -> bool:
         """Whether all ranks have the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -62,7 +63,7 @@ class SaveHandle:
         """
         if self._over:
             return
-        _pending[:] = [(comm, handle) for comm, handle in _pending if handle is not self]
+        remove(self)
         self._over = True
         failed: Optional[Error] = None
         for _, handle in self._files:  # all of them: every rank comes to the same end of each
@@ -77,10 +78,17 @@ class SaveHandle:
 
 
 _pending: list[tuple[Any, SaveHandle]] = []
+_lock = threading.Lock()  # a thread may bring staged checkpoints to their place meanwhile
 
 
 def add(comm: Any, handle: SaveHandle) -> None:
-    _pending.append((comm, handle))
+    with _lock:
+        _pending.append((comm, handle))
+
+
+def remove(handle: SaveHandle) -> None:
+    with _lock:
+        _pending[:] = [(comm, other) for comm, other in _pending if other is not handle]
 
 
 def settle(comm: Any) -> None:

@@ -27,7 +27,7 @@ Given = Union[Any, Shard, list[Shard]]
 
 
 @dataclass
-class _Wanted:
+class Wanted:
     """The arguments of a save as they are taken. By default what tells of a problem with them."""
 
     pieces: list[Piece] = field(default_factory=list)
@@ -56,16 +56,23 @@ def _pieces_of(tensors: Mapping[str, Given]) -> list[Piece]:
     return pieces
 
 
-def _wanted(tensors: Any, metadata: Any, max_file_size: Any, checksums: Any) -> _Wanted:
-    wanted = _Wanted(_pieces_of(tensors), dict(metadata or {}))
+def most_of(max_file_size: Any) -> Optional[int]:
+    """Bytes of a file; None: of one for all. Raises ArgumentError."""
+    if max_file_size is None:
+        return None
+    most = max_file_size if isinstance(max_file_size, int) else parse_bytes(max_file_size)
+    if most < 1:
+        raise ArgumentError(f"max_file_size={max_file_size!r} must be at least 1 byte")
+    return most
+
+
+def _wanted(tensors: Any, metadata: Any, max_file_size: Any, checksums: Any) -> Wanted:
+    wanted = Wanted(_pieces_of(tensors), dict(metadata or {}))
     for key, value in wanted.metadata.items():
         if not isinstance(key, str) or not isinstance(value, str) or key == CHECKSUMS:
             raise ArgumentError(f"metadata {key!r}: {value!r:.60}: both must be text, and {CHECKSUMS!r} is Penstock's")
         (key + value).encode()
-    if max_file_size is not None:
-        wanted.most = max_file_size if isinstance(max_file_size, int) else parse_bytes(max_file_size)
-        if wanted.most < 1:
-            raise ArgumentError(f"max_file_size={max_file_size!r} must be at least 1 byte")
+    wanted.most = most_of(max_file_size)
     if not isinstance(checksums, (bool, np.bool_)):
         raise ArgumentError(f"checksums={checksums!r} is neither True nor False")
     wanted.checksums = bool(checksums)
@@ -94,7 +101,7 @@ class _Texts:
 class _Saving:
     """One call of `save_tensors`."""
 
-    def __init__(self, meeting: Meeting, path: bytes, wanted: _Wanted):
+    def __init__(self, meeting: Meeting, path: bytes, wanted: Wanted):
         self._meeting, self._path, self._wanted = meeting, path, wanted
         self._texts = _Texts()
 
@@ -165,6 +172,19 @@ class _Saving:
                 pass  # it is nobody's any more
 
 
+def checked_tensors(meeting: Meeting, tensors: Any, metadata: Any, max_file_size: Any, checksums: Any) -> Wanted:
+    """Collective: what is given to a save, all that is wrong with it found."""
+    wanted = meeting.check(lambda: _wanted(tensors, metadata, max_file_size, checksums))
+    layout_of(meeting, Table.of(wanted.pieces), wanted.most)
+    return wanted
+
+
+def save_pieces(path: str, wanted: Wanted, comm: Any, hints: Mapping[str, Any]) -> None:
+    """Collective. Returns when they are in place."""
+    name = path_bytes(path)
+    _Saving(Meeting(comm, comm_address(comm), name), name, wanted).write(comm, hints).wait()
+
+
 @overload
 def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
                  metadata: Optional[Mapping[str, str]] = None, max_file_size: Union[str, int, None] = None,
@@ -214,7 +234,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
     """
     address = comm_address(comm)
     pending.settle(comm)
-    wanted, name, problem, settings = _Wanted(), b"", None, {}
+    wanted, name, problem, settings = Wanted(), b"", None, {}
     try:
         name = path_bytes(path)
         settings = dict(hints or {})
@@ -226,8 +246,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
     meeting = Meeting(comm, address, name)
     meeting.agree({"the call": "save_tensors", "path": name, "metadata": sorted(wanted.metadata.items()),
                    "max_file_size": wanted.most, "checksums": wanted.checksums, "wait": bool(wait)}, problem)
-    saving = _Saving(meeting, name, wanted)
-    handle = saving.write(comm, settings)
+    handle = _Saving(meeting, name, wanted).write(comm, settings)
     if not wait:
         pending.add(comm, handle)
         return handle
