@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from .._core import ArgumentError, Error, SectionError
+from .._core import ArgumentError, Error, FormatError, SectionError
 from .._file import File
 from .._first_rank import as_problem
 from .._types import Comm, Path
@@ -94,17 +94,20 @@ class _Loading:
 
     def pieces(self, found: Header, names: Iterable[str]) -> tuple[list[Piece], list[int], Optional[tuple[str, str]]]:
         """With where their tensors begin; or what is wrong with one."""
-        pieces, offsets = [], []
+        pieces, offsets = list[Piece](), list[int]()
         for name in names:
             try:
                 entry = found.tensors[name]
-                piece, self.values[name] = piece_to_load(name, entry, ... if self._wishes is None
-                                                         else self._wishes[name])
+                wish: Any = ... if self._wishes is None else self._wishes[name]
+                several = isinstance(wish, list) and len(wish) > 0 and all(isinstance(one, Shard) for one in wish)
+                got = [piece_to_load(name, entry, one) for one in (wish if several else [wish])]
+                arrays = [array for _, array in got]
+                self.values[name] = arrays if several else arrays[0]
             except (Error, TypeError, ValueError, MemoryError) as error:
                 kind = "section" if isinstance(error, SectionError) else "argument"
                 return [], [], (kind, f"tensor {name!r}: {tellable(error) or type(error).__name__}")
-            pieces.append(piece)
-            offsets.append(entry.begin)
+            pieces.extend(piece for piece, _ in got)
+            offsets.extend([entry.begin] * len(got))
         return pieces, offsets, None
 
     def missing(self, held: Mapping[str, Any], path: str) -> None:
@@ -137,6 +140,32 @@ def _load_file(path: str, comm: Any, hints: Any, loading: _Loading, names: Optio
         files.read(file, pieces, offsets, wrong)
 
 
+def _index_of(meeting: Meeting, path: str) -> Optional[dict[str, str]]:
+    """Collective: the file of each tensor of a folder; None: it is one file."""
+    index: list[Optional[dict[str, str]]] = [None]
+
+    def look() -> None:
+        if os.path.isdir(path):
+            index[0] = read_index(path)
+
+    meeting.first(look)
+    return meeting.broadcast(index[0])
+
+
+def read_entries(path: str, comm: Any, hints: Optional[Mapping[str, Any]]) -> dict[str, Entry]:
+    """Collective: all tensors of a file or a folder. Every rank has the same."""
+    pending.settle(comm)
+    by_file = _index_of(Meeting(comm, comm_address(comm), path_bytes(path)), path)
+    found: dict[str, Entry] = {}
+    for one in [path] if by_file is None else [os.path.join(path, name) for name in sorted(set(by_file.values()))]:
+        with files.open_bytes(one, comm, hints) as file:
+            found.update(read_header(file, one).tensors)
+    for name in by_file or ():
+        if name not in found:
+            raise FormatError(f"'{os.path.join(path, INDEX)}': tensor {name!r} is in none of its files")
+    return found
+
+
 def load_tensors(path: Path, wanted: Wanted = None, *, comm: Comm = None,
                  hints: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
     """Reads tensors of safetensors files, whoever wrote them, onto any sharding. Collective over ``comm``.
@@ -147,7 +176,8 @@ def load_tensors(path: Path, wanted: Wanted = None, *, comm: Comm = None,
         path: A file; or a folder with a ``model.safetensors.index.json``.
         wanted: What this rank wants, which may be something else on each: names; or a dictionary of names to what is
             wanted of the tensor: ``...`` (all of it), an array to fill with all of it, a section as `File.read` takes
-            it (an index, a Section, a Distribution), or a `Shard` with both. None: all tensors, whole. ``()``: nothing.
+            it (an index, a Section, a Distribution), a `Shard` with both, or a list of Shards, which gets a list of
+            arrays. None: all tensors, whole. ``()``: nothing.
         comm: An mpi4py communicator. None: this process alone.
         hints: As in `penstock.open`.
 
@@ -174,14 +204,7 @@ def load_tensors(path: Path, wanted: Wanted = None, *, comm: Comm = None,
     meeting.agree({"the call": "load_tensors", "path": name}, problem)
     loading = _Loading(wanted, names)
     text = os.fsdecode(name)
-    index: list[Optional[dict[str, str]]] = [None]
-
-    def look() -> None:
-        if os.path.isdir(text):
-            index[0] = read_index(text)
-
-    meeting.first(look)
-    by_file = meeting.broadcast(index[0])
+    by_file = _index_of(meeting, text)
     if by_file is None:
         _load_file(text, comm, hints, loading, None)
         return loading.result()

@@ -19,7 +19,7 @@ from .layout import CHECKSUMS, FileLayout, Layout, check_replicas, layout_of
 from .meeting import Meeting
 from .pending import SaveHandle
 from .plan import Table
-from .shard import Piece, Shard, piece_to_save
+from .shard import Piece, Shard, piece_to_save, shards_of
 
 ALL_OF_IT = 1 << 60  #: bytes that a process may buffer, where nothing shall wait for the device
 #: What `save_tensors` takes for one name.
@@ -47,6 +47,8 @@ def _pieces_of(tensors: Mapping[str, Given]) -> list[Piece]:
             name.encode()
             if type(value) is list and all(isinstance(one, Shard) for one in value):
                 pieces.extend(piece_to_save(name, one) for one in value)
+            elif type(value) is not np.ndarray and hasattr(value, "addressable_shards"):
+                pieces.extend(piece_to_save(name, one) for one in shards_of(value))
             else:
                 pieces.append(piece_to_save(name, value))
         except Error as error:
@@ -206,10 +208,10 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
 
     Args:
         path: The file; with ``max_file_size`` a folder, which is made.
-        tensors: What this rank has, by the tensors' names: an array, which is all of the tensor, a `Shard`, or a list
-            of Shards. Ranks need not have the same names. Ranks that have the same part have the same elements in it,
-            which are written once. Different parts of a tensor do not overlap, and are all of it together. 0 to 8
-            dimensions; whole ones any number.
+        tensors: What this rank has, by the tensors' names: an array, which is all of the tensor, a `Shard`, a list of
+            Shards, or a jax.Array, of which each process has its shards. Ranks need not have the same names. Ranks that
+            have the same part have the same elements in it, which are written once. Different parts of a tensor do not
+            overlap, and are all of it together. 0 to 8 dimensions; whole ones any number.
         comm: An mpi4py communicator. None: this process alone.
         metadata: Texts by name, for the file's ``__metadata__``, the same on all ranks.
         max_file_size: Bytes of tensors in a file, as "5G". Given: several files, with the names that Hugging Face

@@ -142,6 +142,12 @@ def _block_of(section: Any, shape: tuple[int, ...], array: np.ndarray) -> Option
     return tuple(lower), tuple(upper)
 
 
+def shards_of(value: Any) -> list[Shard]:
+    """Of a jax.Array: what this process has of it. Of replicas, which may be other processes', the first."""
+    return [Shard(np.asarray(one.data), None if one.data.shape == value.shape else one.index, value.shape)
+            for one in value.addressable_shards if one.replica_id == 0]
+
+
 def piece_to_save(name: str, value: Any) -> Piece:
     """Of what `save_tensors` was given. Raises ArgumentError, SectionError."""
     if type(value) is np.ndarray and 1 <= value.ndim <= MOST_DIMENSIONS and value.dtype.kind in "biufc":
