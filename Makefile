@@ -17,6 +17,7 @@
 #                           compared with the MPI library's own; installs their Debian packages
 #   make test-judges [MPI=...] [ARGS="-k pnetcdf"]  third-party test suites, unchanged, without and with Penstock's
 #                           MPI-IO: their sources are fetched; results in build/.../judges.txt
+#   make test-frameworks    checkpoints with PyTorch and JAX themselves, which are fetched (several GB)
 #   make test-wheel         the wheel in separate environments
 #   make test-setup         make setup and make demo with an active environment, another mpicc on PATH, interrupted
 #   make evaluation [MPI=...] [ARGS="peers --ranks 4,16"]  the experiments of five papers, and benchmarks of the library:
@@ -38,8 +39,8 @@ RANKS ?=
 export SAN ONLY WERROR UNITY SINCE
 with_package = . build/$(FLAVOUR)/env.sh && . scripts/mpi_env.sh && PYTHONPATH=$(CURDIR)/build/$(FLAVOUR)/python
 
-.PHONY: setup build test test-slow fuzz gate nightly test-hosts test-dropin test-judges lint soak demo evaluation test-evaluation \
-        dropin docs format clean wheel test-wheel test-setup
+.PHONY: setup build test test-slow fuzz gate nightly test-hosts test-dropin test-judges test-frameworks lint soak demo evaluation \
+        test-evaluation dropin docs format clean wheel test-wheel test-setup
 .DEFAULT_GOAL := build
 
 setup:
@@ -75,6 +76,10 @@ test-dropin: setup
 test-judges: setup
 	@scripts/build.sh $(FLAVOUR) tests_python
 	@scripts/test_judges.sh $(FLAVOUR) $(ARGS)
+
+test-frameworks: setup
+	@scripts/build.sh $(FLAVOUR) tests_python
+	@scripts/test_frameworks.sh $(FLAVOUR) $(ARGS)
 
 lint: setup
 	@scripts/lint.sh $(FLAVOUR)

@@ -33,6 +33,7 @@ myst_heading_anchors = 3  # links to sections, as in the files themselves
 myst_enable_extensions = ["deflist"]
 
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # penstock.torch is documented without it
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "undoc-members": True}

@@ -95,6 +95,7 @@ def nightly() -> list[Stage]:
         Stage("docs", f"make docs MPI={FIRST}", ("build/docs/docs.xml",)),
         Stage("setup", "make test-setup", ("build/setup/setup.xml",)),
         Stage("soak", f"make soak MPI={FIRST} MINUTES=10", (f"build/{FIRST}/soak.xml",)),
+        Stage("frameworks", f"make test-frameworks MPI={FIRST}", (f"build/{FIRST}/frameworks.xml",)),
         Stage("evaluation", f"make test-evaluation MPI={FIRST}", (f"build/{FIRST}/evaluation.xml",)),
     ]
 

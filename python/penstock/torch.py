@@ -139,7 +139,7 @@ class _Storage:
             raise ArgumentError(
                 f"torch.distributed has {count} ranks, and the MPI communicator one process: either no MPI launcher "
                 f"started the program (torchrun is none), or comm is missing. Start it with 'mpiexec -n {count} python "
-                f"program.py' or 'srun -n {count} --mpi=pmix python program.py', call init_process_group with the rank "
+                f"program.py' or 'srun -n {count} python program.py', call init_process_group with the rank "
                 "and the size of MPI.COMM_WORLD, and pass comm=MPI.COMM_WORLD")
         if size != count:
             raise ArgumentError(f"torch.distributed has {count} ranks in this call, and the MPI communicator {size}: "

@@ -1,5 +1,5 @@
 """What torch.distributed.checkpoint and JAX hand over, replayed with NumPy: frameworks_protocol.json has what they
-asked for when tests/frameworks ran with them. It is written anew by `make test-frameworks ARGS=--record`."""
+asked for, and tests/frameworks compares it with what they ask for."""
 
 import json
 from pathlib import Path
