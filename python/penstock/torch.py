@@ -147,7 +147,7 @@ class _Storage:
 
 
 class StorageWriter(_Storage, storage.StorageWriter):
-    """Writes what `torch.distributed.checkpoint.save` gives it into one safetensors file, in one collective operation.
+    """Writes what ``torch.distributed.checkpoint.save`` passes into one safetensors file, in one collective operation.
 
     The names are those of the flattened state dict. Objects that are no tensors are pickled by torch and stored as
     tensors of bytes, named ``penstock.bytes.NAME``. An old file is there as it was until the new one is whole.
@@ -159,7 +159,7 @@ class StorageWriter(_Storage, storage.StorageWriter):
         max_file_size: As in `penstock.save_tensors`.
         checksums: As in `penstock.save_tensors`.
         hints: As in `penstock.open`.
-        wait: False: ``save`` returns when the tensors may be changed again, and `pending` has the handle. The file is
+        wait: False: ``save`` returns when the tensors may be changed again, and ``pending`` has the handle. The file is
             in place after its ``wait()``, which the next save or load with this communicator makes up for.
 
     Torch raises CheckpointException on all ranks, whose ``failures`` have what each rank raised, as
@@ -232,7 +232,7 @@ def _described(entry: Entry, name: str) -> TensorStorageMetadata:
 
 
 class StorageReader(_Storage, storage.StorageReader):
-    """Reads for `torch.distributed.checkpoint.load`, in any sharding and on any number of ranks.
+    """Reads for ``torch.distributed.checkpoint.load``, in any sharding and on any number of ranks.
 
     The file may be any of safetensors, also one that no `StorageWriter` wrote: its header is all that torch needs. Each
     rank reads the parts it wants, into the tensors' own memory where they are on the CPU and of the file's dtype.
