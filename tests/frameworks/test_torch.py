@@ -113,6 +113,22 @@ for step in range(3):
 """, 2)
 
 
+def test_async_save(mpirun):
+    """Torch saves in a thread, with a communicator of its own, while the program uses MPI."""
+    mpirun(HEAD + """
+own = comm.Dup()
+for step in range(3):
+    one = {"w": distribute_tensor(torch.full((64, 64), float(step)), mesh, [Shard(0)]), "step": step}
+    future = dcp.async_save(one, storage_writer=penstock.torch.StorageWriter("x.safetensors", comm=own))
+    one["w"].to_local().fill_(-1)
+    assert comm.allreduce(step) == size * step
+    future.result()
+    got = {"w": torch.zeros(64, 64), "step": -1}
+    dcp.load(got, storage_reader=reader("x.safetensors"))
+    assert got["step"] == step and bool((got["w"] == step).all()), got
+""", 2)
+
+
 def test_what_is_wrong_is_raised_on_all_ranks(mpirun):
     mpirun(HEAD + """
 good = {"a": torch.ones(3)}
