@@ -221,11 +221,13 @@ PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const 
                       std::int64_t element_size, const std::string& order, std::int64_t offset,
                       const std::string& container, const Hints* hints,
                       const ChunkArguments& chunks, const std::optional<PlacedArguments>& placed,
-                      const std::optional<std::string>& problem) {
+                      const std::optional<std::string>& problem,
+                      std::pair<std::int64_t, std::int64_t> records) {
   return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
     ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
     spec.chunks = chunk_spec_of(chunks);
     if (placed) spec.chunks.placed = placed_of(*placed);
+    spec.records = {records.first, records.second};
     if (!order.empty()) spec.order = parse_order(order);
     return spec;
   });
@@ -388,7 +390,7 @@ nb::dict facts_of(const FileSystemFacts& facts) {
 void bind_file(nb::module_& m) {
   m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,
         "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a, "hints"_a.none(),
-        "chunks"_a, "placed"_a.none(), "problem"_a.none());
+        "chunks"_a, "placed"_a.none(), "problem"_a.none(), "records"_a = std::pair(0, 0));
   m.def("_settled_mode", &settled_mode_text, "comm"_a, "path"_a, "mode"_a);
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());

@@ -57,6 +57,13 @@ PENSTOCK_EXPORT Mode settled_mode(const std::filesystem::path& path, Mode mode);
 /// length in the file, 0 in a new one; each append() increases it.
 inline constexpr std::int64_t unlimited = -1;
 
+/// Steps of an array in a raw file that do not follow each other without gaps, as records of a
+/// classic netCDF file, which have those of other arrays between them.
+struct Records {
+  std::int64_t step = 0;   ///< bytes from one step to the next; 0: there are no gaps
+  std::int64_t count = 0;  ///< of existing steps, if the slowest dimension is `unlimited`
+};
+
 /// Description of the array in the file. If the file describes itself (.npy, Zarr), fields may be
 /// left empty, and those given must agree with it.
 struct ArraySpec {
@@ -67,6 +74,7 @@ struct ArraySpec {
   std::int64_t offset = 0;          ///< byte offset where the array (or its header) starts
   Container container = Container::automatic;  ///< by file name (create) or content (open)
   ChunkSpec chunks;                            ///< of a Zarr array
+  Records records;                             ///< of a raw file
 };
 
 /// Bytes of one element of a NumPy dtype ("<f8"); throws Error(argument).

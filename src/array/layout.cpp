@@ -1,5 +1,7 @@
 #include "array/layout.hpp"
 
+#include <algorithm>
+
 #include "base/checked.hpp"
 #include "base/names.hpp"
 
@@ -36,6 +38,14 @@ void ArrayLayout::check() const {
     // A zero elsewhere must not hide an overflow: other ranks may multiply in another order.
     bytes = checked_multiply(bytes, shape[d] == 0 ? 1 : shape[d], "size of the array");
   }
+  if (step != 0) {
+    const std::int64_t steps = std::max<std::int64_t>(shape[dimension_at(0)], 1);
+    if (step < bytes / steps)
+      throw Error(ErrorClass::argument, "steps of " + std::to_string(bytes / steps) +
+                                            " bytes cannot follow each other at " +
+                                            std::to_string(step));
+    bytes = checked_multiply(step, steps, "size of the array");
+  }
   checked_add(offset, bytes, "end of the array");
 }
 
@@ -45,8 +55,17 @@ std::int64_t ArrayLayout::element_count() const {
   return count;
 }
 
+std::int64_t ArrayLayout::byte_count() const {
+  const std::int64_t bytes = element_count() * element_size;
+  if (step == 0 || bytes == 0) return bytes;
+  const std::int64_t steps = shape[dimension_at(0)];
+  return (steps - 1) * step + bytes / steps;
+}
+
 std::vector<std::int64_t> ArrayLayout::pitches() const {
-  return dense_strides(shape, element_size, order);
+  std::vector<std::int64_t> pitches = dense_strides(shape, element_size, order);
+  if (step != 0) pitches[dimension_at(0)] = step;
+  return pitches;
 }
 
 FileUnits ArrayLayout::units() const {

@@ -16,11 +16,13 @@ struct ArrayLayout {
   std::int64_t element_size = 1;
   Order order = Order::c;
   std::int64_t offset = 0;  // of the first element, in bytes
+  std::int64_t step = 0;    // bytes from one index of the slowest dimension to the next; 0: dense
 
   /// Throws Error(argument) if a field is out of its limits or the size exceeds 64 bits.
   void check() const;
   std::int64_t element_count() const;
-  std::int64_t byte_count() const { return element_count() * element_size; }
+  /// From the first element to the end of the last one.
+  std::int64_t byte_count() const;
   Extent extent() const { return {offset, offset + byte_count()}; }
   /// The dimension that is `place`-th slowest in the file.
   std::size_t dimension_at(std::size_t place) const noexcept {

@@ -60,10 +60,23 @@ Sides lower(const Range& range, const Sides& inner, Step step) {
 Sides lower_extents(const ArrayLayout& layout, const Section& section, std::int64_t stride) {
   std::vector<std::int64_t> places, lengths;
   std::int64_t elements = 0;
+  const std::int64_t size = layout.element_size;
+  const auto add = [&](std::int64_t place, std::int64_t count) {
+    places.push_back(layout.offset + place);
+    lengths.push_back(count * size);
+    elements += count;
+  };
   for (const ElementExtent& run : section.runs()) {
-    places.push_back(layout.offset + run.begin * layout.element_size);
-    lengths.push_back((run.end - run.begin) * layout.element_size);
-    elements += run.end - run.begin;
+    if (layout.step == 0) {
+      add(run.begin * size, run.end - run.begin);
+      continue;
+    }
+    const std::int64_t in_step = layout.element_count() / layout.shape[layout.dimension_at(0)];
+    for (std::int64_t at = run.begin, end = 0; at < run.end; at = end) {
+      const std::int64_t number = at / in_step;
+      end = std::min(run.end, (number + 1) * in_step);
+      add(number * layout.step + (at - number * in_step) * size, end - at);
+    }
   }
   return {Nest::table(std::move(places), lengths),
           Nest::repeat(Nest::run(0, layout.element_size), elements, stride)};

@@ -248,7 +248,7 @@ void ByteFile::truncate(std::int64_t bytes, const std::optional<Error>& found) {
   file_->shortened = bytes < file_->units.all.end;
 }
 
-void ByteFile::extend(Extent step, const std::optional<Error>& found) {
+void ByteFile::extend(Extent step, bool shared, const std::optional<Error>& found) {
   const CallGate::Pass pass = admit_open();
   const WatchedCall watched(listener_, Phase::size_call);
   in_flight_->end_everything();
@@ -259,7 +259,8 @@ void ByteFile::extend(Extent step, const std::optional<Error>& found) {
     if (comm_.rank() != 0) return;
     ++counts_.other_calls;
     const std::int64_t size = checked_size(*storage_);
-    if (size > step.begin) resize(*storage_, path_, step.begin);  // left by a crash
+    if (shared && size >= step.end) return;
+    if (size > step.begin && !shared) resize(*storage_, path_, step.begin);  // left by a crash
     resize(*storage_, path_, step.end);
   });
   agree_on_change(channel, error);

@@ -72,8 +72,9 @@ class ByteFile {
 
   /// Makes the file end where `step` does, and fills `step` with zeros, without waiting for what is
   /// buffered, which must lie before it. Also the agreement of a call that then writes there.
-  /// `found`: an error found by the caller.
-  void extend(Extent step, const std::optional<Error>& found);
+  /// `shared`: others have bytes in between and behind, so that the file becomes long enough and is
+  /// not cut. `found`: an error found by the caller.
+  void extend(Extent step, bool shared, const std::optional<Error>& found);
   /// Not collective, after extend(), if the call that was to write there has failed on all ranks:
   /// cuts the file at byte `end` again, as far as that succeeds.
   void take_back(std::int64_t end) noexcept;

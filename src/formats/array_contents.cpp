@@ -19,6 +19,8 @@ std::vector<Common> ArrayContents::common() const {
           {"dtype", given_.dtype + " (" + std::to_string(given_.element_size) + " bytes)"},
           {"order", given_.order ? std::string(to_string(*given_.order)) : "auto"},
           {"offset", std::to_string(given_.offset)},
+          {"records (bytes from one to the next, number)",
+           std::to_string(given_.records.step) + ", " + std::to_string(given_.records.count)},
           {"container", std::string(to_string(given_.container))}};
 }
 
@@ -30,6 +32,10 @@ void ArrayContents::check(const Communicator& comm) {
     throw Error(ErrorClass::argument, "'" + path_ +
                                           "' is no Zarr array, which alone has chunks; give it a "
                                           "name that ends in .zarr, or container zarr");
+  if (given_.records.step != 0 && given_.container != Container::raw)
+    throw Error(ErrorClass::argument, "'" + path_ +
+                                          "': records are of a raw file, and the container is " +
+                                          std::string(to_string(given_.container)));
   if (mode_ != Mode::read) refuse_lone_writer(comm, path_);
   if (makes_anew(mode_)) {
     describe_new(path_, given_);
@@ -114,7 +120,7 @@ void ArrayContents::forget_replacing(std::uint64_t inode) noexcept {
 
 ArrayLayout ArrayContents::layout() const {
   const ArraySpec& s = described_.spec;
-  return {s.shape, s.element_size, *s.order, described_.data_offset};
+  return {s.shape, s.element_size, *s.order, described_.data_offset, s.records.step};
 }
 
 std::unique_ptr<Dataset> ArrayContents::dataset() const {

@@ -118,13 +118,15 @@ void ArrayFile::Impl::append(const ArrayCall<WriteView>& call) {
       DatasetCalls(file_, dataset)
           .request(Direction::write,
                    ArrayCall<WriteView>{call.parts, call.hints, problem ? &*problem : nullptr});
-  file_.extend({before.all.end, longer ? longer->units.all.end : before.all.end}, request.error);
+  const bool shared = spec().records.step != 0;
+  file_.extend({before.all.end, longer ? longer->units.all.end : before.all.end}, shared,
+               request.error);
   use_units(longer->units);  // set: the ranks have agreed that there is no error
   try {
     calls_.transfer(std::move(request));
   } catch (...) {
     use_units(before);
-    file_.take_back(before.all.end);
+    if (!shared) file_.take_back(before.all.end);
     throw;
   }
   contents_->become(longer->shape);

@@ -59,6 +59,7 @@ void check_given(const ArraySpec& spec, const std::string& path) {
 
 /// The number of complete steps in the file.
 std::int64_t steps_in(std::int64_t size, const ArraySpec& spec) {
+  if (spec.records.step != 0) return spec.records.count;
   const ArraySpec one = with_extent(spec, spec.order.value_or(Order::c), 1);
   const ArrayLayout layout{one.shape, one.element_size, Order::c, spec.offset};
   layout.check();
@@ -68,7 +69,7 @@ std::int64_t steps_in(std::int64_t size, const ArraySpec& spec) {
 
 void check_layout(const Described& d) {
   const ArraySpec& spec = d.spec;
-  ArrayLayout{spec.shape, spec.element_size, *spec.order, d.data_offset}.check();
+  ArrayLayout{spec.shape, spec.element_size, *spec.order, d.data_offset, spec.records.step}.check();
 }
 
 std::vector<std::byte> read_bytes(Storage& storage, std::int64_t offset, std::int64_t count) {
@@ -203,7 +204,9 @@ Described describe_existing(Storage& storage, const std::string& path, const Arr
   check_layout(described);
   described.growing = wants_growth(given);
   const std::int64_t end =
-      spec.offset + ArrayLayout{spec.shape, spec.element_size, Order::c, 0}.byte_count();
+      ArrayLayout{spec.shape, spec.element_size, Order::c, spec.offset, spec.records.step}
+          .extent()
+          .end;
   if (size < end && !may_extend)
     throw Error(ErrorClass::format,
                 "'" + path + "' is too short: an array of shape " + text_of(spec.shape) +
@@ -219,6 +222,7 @@ std::string Described::packed() const {
                                     changes,
                                     growing,
                                     spec.offset,
+                                    spec.records.step,
                                     spec.element_size,
                                     spec.order == Order::fortran,
                                     static_cast<std::int64_t>(spec.container),
@@ -242,6 +246,7 @@ Described Described::unpacked(std::string_view text) {
   d.changes = next() != 0;
   d.growing = next() != 0;
   d.spec.offset = next();
+  d.spec.records.step = next();
   d.spec.element_size = next();
   d.spec.order = next() != 0 ? Order::fortran : Order::c;
   d.spec.container = static_cast<Container>(next());

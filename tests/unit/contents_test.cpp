@@ -20,7 +20,8 @@ template <class Spec>
 using Change = std::function<void(Spec&)>;
 
 // `placed` is for files of another library, whose ranks compare what that library found.
-static_assert(has_members<ArraySpec, 7> && has_members<ChunkSpec, 7>);
+static_assert(has_members<ArraySpec, 8> && has_members<ChunkSpec, 7>);
+static_assert(has_members<Records, 2>);
 const std::vector<Change<ArraySpec>> changes{
     [](ArraySpec& spec) { spec.shape[1] = 9; },
     [](ArraySpec& spec) { spec.shape.push_back(1); },
@@ -29,6 +30,8 @@ const std::vector<Change<ArraySpec>> changes{
     [](ArraySpec& spec) { spec.order = Order::fortran; },
     [](ArraySpec& spec) { spec.order = Order::c; },  // given, though it is the default
     [](ArraySpec& spec) { spec.offset = 8; },
+    [](ArraySpec& spec) { spec.records.step = 8; },
+    [](ArraySpec& spec) { spec.records.count = 2; },
     [](ArraySpec& spec) { spec.container = Container::raw; },
 };
 const std::vector<Change<ArraySpec>> chunk_changes{

@@ -59,6 +59,7 @@ TEST_P(RandomSections, AreTheBytesOfTheirElements) {
   layout.element_size = r.in(1, 5);
   layout.order = r.in(0, 1) ? Order::c : Order::fortran;
   layout.offset = r.in(0, 9);
+  if (r.in(0, 2) == 0) layout.step = layout.pitches()[layout.dimension_at(0)] + r.in(0, 9);
   std::vector<Indices> dimensions;
   for (const auto n : layout.shape) dimensions.push_back(random_indices(r, n));
   const Section section(dimensions);
@@ -94,6 +95,19 @@ TEST(Lower, ContiguousSectionsAreOneRun) {
   EXPECT_EQ(lower(layout, Section::all(layout.shape)).run_count(), 1);
   EXPECT_EQ(lower(layout, Section{{5, 9}, {0, 200}, {0, 300}}).run_count(), 1);
   EXPECT_EQ(lower(layout, Section{{0, 100}, {0, 10}, {0, 300}}).run_count(), 100);
+}
+
+TEST(Lower, StepsWithOtherBytesBetween) {
+  const ArrayLayout layout{{3, 2}, 4, Order::c, 100, 20};
+  EXPECT_EQ(layout.extent(), (Extent{100, 148}));
+  EXPECT_EQ((ArrayLayout{{0, 2}, 4, Order::c, 100, 20}).extent(), (Extent{100, 100}));
+  const Section section = Section::extents({{1, 4}, {5, 6}});
+  const FilePattern file = lower(layout, section);
+  EXPECT_EQ(
+      test::places_of(file.nest(), 0, file.size()),
+      (Places{104, 105, 106, 107, 120, 121, 122, 123, 124, 125, 126, 127, 144, 145, 146, 147}));
+  EXPECT_THROW((ArrayLayout{{3, 2}, 4, Order::c, 100, 7}).check(), Error);
+  EXPECT_THROW((ArrayLayout{{1LL << 40, 2}, 4, Order::c, 0, 1LL << 30}).check(), Error);
 }
 
 TEST(Lower, StridesAndBlocksThatAreLargerThanTheArray) {
