@@ -13,8 +13,9 @@ from ._attributes import plain
 from ._core import ArgumentError, DisagreementError, StateError
 from ._first_rank import as_problem
 from ._formats.attributes import checked
+from ._formats.classic_variables import ClassicVariables
 from ._formats.variables import StoredVariables
-from ._formats.wanted import CONTAINERS, MAKES_FILE, Found
+from ._formats.wanted import CLASSIC, CONTAINERS, MAKES_FILE, Found
 from ._formats.zarr import ZarrVariables
 from ._hints import plain_text
 from ._open import NOTHING_MORE, name_of, settled_mode
@@ -33,7 +34,7 @@ class Dataset(Mapping[str, Variable]):
 
     path: str  #: as it was given to `penstock.open_dataset`
     mode: str  #: "r", "r+" or "w"
-    container: str  #: "hdf5", "netcdf" or "zarr"
+    container: str  #: "hdf5", "netcdf", "cdf1", "cdf2", "cdf5" or "zarr"
 
     def __init__(self, given: GivenDataset, comm: int):
         self.path, self.container = os.fsdecode(given.name), given.container
@@ -41,11 +42,18 @@ class Dataset(Mapping[str, Variable]):
         self._variables: dict[str, Variable] = {}
         self._open: list[OnFirstUse] = []  # in the order of their first calls
         self._closed = self._name_is_synced = False
-        self._store: Union[StoredVariables, ZarrVariables] = (
-            ZarrVariables(comm, self.path, given.mode, given.settings) if self.container == "zarr" else
-            StoredVariables(comm, self.path, given.mode, self.container, given.settings, self._publish))
-        self._store.open(given.attributes, given.problem)
+        self._store = self._store_of(given, comm)
+        if classic := self._store.open(given.attributes, given.problem):
+            self.container = classic
+            self._store = self._store_of(given, comm)
+            self._store.open(given.attributes, given.problem)
         self._add(self._store.found, is_new=False)
+
+    def _store_of(self, given: GivenDataset, comm: int) -> Union[StoredVariables, ZarrVariables]:
+        if self.container == "zarr":
+            return ZarrVariables(comm, self.path, given.mode, given.settings)
+        kind = ClassicVariables if self.container in CLASSIC else StoredVariables
+        return kind(comm, self.path, given.mode, self.container, given.settings, self._publish)
 
     def _add(self, found: Mapping[str, Found], is_new: bool) -> None:
         for name, one in found.items():
@@ -148,6 +156,8 @@ class Dataset(Mapping[str, Variable]):
                "fill_value": fill_value, "attributes": attributes}
         self._require_open()
         self._add(self._store.create(name, shape, dtype, how, self.dims), is_new=True)
+        for key, variable in self._variables.items():
+            variable._is_at(self._store.found[key])
         return self[name]
 
     def sync(self) -> None:
@@ -198,9 +208,14 @@ class Dataset(Mapping[str, Variable]):
     def _calls_to_close(self) -> Iterator[Callable[[], Any]]:
         if self.container == "zarr" and self.mode != "r":
             yield from self._steps_that_are_missing()
+        classic = self._store if isinstance(self._store, ClassicVariables) else None
+        if self.mode != "r" and classic is not None:  # which tells of what is on the device
+            yield classic.begin
+            yield self._publish
         for variable in self._open:
             yield variable.opened.close
-        if self.mode != "r" and (self._store.must_publish or any(variable.is_changed for variable in self._open)):
+        if self.mode != "r" and classic is None and (
+                self._store.must_publish or any(variable.is_changed for variable in self._open)):
             yield self._store.publish
         yield self._store.anchor.close
 
@@ -280,11 +295,13 @@ def plain_json(name: Any, value: Any) -> Any:
 
 def _container_of(path: Any, container: str) -> str:
     known = {**CONTAINERS, ".zarr": "zarr"}
+    if container in CLASSIC:
+        return container
     if container == "auto":
         name = os.fsdecode(path).rstrip("/")
         container = known.get(os.path.splitext(name)[1].lower(), "zarr" if ".zarr/" in name else "")
     if container not in known.values():
-        named = " or ".join(map(repr, sorted(set(known.values()))))
+        named = " or ".join(map(repr, sorted({*known.values(), *CLASSIC})))
         raise ArgumentError(f"'{os.fsdecode(path)}' is no file of several variables: its name would end in "
                             f"{', '.join(known)}, or container= say {named}")
     return container

@@ -15,8 +15,9 @@ from ._fields import FieldsFile, GivenFields, open_fields
 from ._file import File
 from ._formats.attributes import checked
 from ._formats.chunks import filters_of
+from ._formats.classic import Classic
 from ._formats.dataset import open_dataset
-from ._formats.wanted import Wanted, container_of
+from ._formats.wanted import CLASSIC, Wanted, container_of
 from ._hints import plain_text
 from ._types import Comm, Path
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
@@ -101,16 +102,19 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
     if given.offset != 0:
         raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
     if given.replace:
-        raise ArgumentError("replace=True is for raw, .npy and fields files: the library of HDF5 or netCDF-4 opens its "
-                            "file under one name; write another file, and rename it")
+        raise ArgumentError("replace=True is for raw, .npy and fields files, not for those of HDF5 and netCDF: write "
+                            "another file, and rename it")
     if how["shards"] is not None:
         raise ArgumentError("shards= is for Zarr arrays; datasets of HDF5 and netCDF-4 have chunks=")
-    return Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
-                  how["dims"], how["decode"],
-                  tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents))),
-                  filters_of(how["compressors"], given.element_size),
-                  _chunks.fill_of(how["fill_value"], given.dtype) or None,
-                  {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
+    wanted = Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
+                    how["dims"], how["decode"],
+                    tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents))),
+                    filters_of(how["compressors"], given.element_size),
+                    _chunks.fill_of(how["fill_value"], given.dtype) or None,
+                    {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
+    if container in CLASSIC and wanted.makes_file:
+        Classic(container).check_new(wanted)
+    return wanted
 
 
 def _is_zarr(given: Given) -> bool:

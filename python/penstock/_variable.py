@@ -49,9 +49,14 @@ class Variable(Growing):
         self.name, self.dims, self.shape, self.dtype, self.order = name, found.dims, found.shape, found.dtype, "C"
         self.chunks = None if found.chunks is None else found.chunks.extents
         self.fill_value = None if found.chunks is None else np.frombuffer(found.chunks.fill, self.dtype)[0]
-        self.data_offset, self.end_offset = found.offset, found.offset + self.nbytes
+        self._is_at(found)
         self._inner, self._attrs, self._grows, self._first_shape = inner, attrs, found.grows, found.shape
         self._requests = Requests(self.shape, self.dtype, self.order)
+
+    def _is_at(self, found: Found) -> None:
+        steps = self.shape[0] if found.step else 0
+        size = (steps - 1) * found.step + self.nbytes // steps if steps else self.nbytes
+        self.data_offset, self.end_offset = found.offset, found.offset + size
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:

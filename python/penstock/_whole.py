@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ._core import ArgumentError
 from ._distribution import Distribution
-from ._formats.wanted import container_of
+from ._formats.wanted import CLASSIC, container_of
 from ._open import NOTHING_MORE, Given, given_for, open, opened
 from ._types import Comm, Index, Path
 from ._values import path_bytes
@@ -60,7 +60,7 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
         kind = container_of(path_bytes(path), container, dataset)
         how = {**NOTHING_MORE, "dataset": "data" if kind is not None and dataset is None else dataset, "dims": dims,
                "replace": replace}
-        if kind == "netcdf" and dims is None:
+        if kind in ("netcdf", *CLASSIC) and dims is None:
             how["dims"] = tuple(f"dim_{d}" for d in range(len(shape)))
         return given_for(path, "w", shape, array.dtype, order, 0, hints, container, how)
 

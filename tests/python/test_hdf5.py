@@ -163,7 +163,7 @@ def test_foreign_and_damaged_files(tmp_path, kind, mode):
         ps.open(path, mode, dataset="u", shape=(1000,), dtype="f8")
     assert path.read_bytes() == content
     if kind == "classic netCDF":
-        assert "nccopy" in str(caught.value)
+        assert "pass container='netcdf'" in str(caught.value)
 
 
 def others(path):

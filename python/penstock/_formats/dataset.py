@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -32,10 +32,12 @@ from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
 from .chunks import StoredChunks
+from .classic import Classic
+from .classic_header import kind_in
 from .decode import decode
 from .hdf5 import Hdf5, in_words
 from .placing import Placer
-from .wanted import Found, Wanted
+from .wanted import CLASSIC, Found, Wanted
 
 
 class DatasetFile(File):
@@ -50,8 +52,8 @@ class DatasetFile(File):
         self.container, self.dataset, self.dims = wanted.container, found.name, found.dims
         self._placer = opening.placer
         sync = inner.sync if found.chunks is not None and wanted.mode != "r" else None
-        self._attrs = Attributes(inner, wanted.path, dict(found.attrs),
-                                 Keeper(opening.kind, wanted.path, found.name, self._placer), sync)
+        self._attrs: MutableMapping[str, Any] = Attributes(
+            inner, wanted.path, dict(found.attrs), Keeper(opening.kind, wanted.path, found.name, self._placer), sync)
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:
@@ -137,7 +139,9 @@ class Opening:
         self.placer.lock()
 
 
-def kind_of(container: str) -> Hdf5:
+def kind_of(container: str) -> Any:
+    if container in CLASSIC:
+        return Classic(container)
     if container == "netcdf":
         from .netcdf import NetCdf
 
@@ -149,13 +153,17 @@ def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted
     """Collective. The arguments have been looked at; whether all ranks have the same is found out here."""
     opening = Opening(comm, os.fsencode(wanted.path), hints, wanted, kind_of(wanted.container))
     with _core._OpeningSteps(opening.name):
-        inner, found = open_in_steps(opening)
-    return DatasetFile(inner, ranks, opening, found)
+        made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
+        looked = opening.ask(lambda: wanted.container if wanted.container in CLASSIC else _look(opening, made))
+        if not isinstance(looked, str):
+            inner, found = open_in_steps(opening, looked, made)
+            return DatasetFile(inner, ranks, opening, found)
+    from .classic_file import open_alone
+
+    return open_alone(comm, ranks, hints, wanted, looked)
 
 
-def open_in_steps(opening: Opening) -> tuple[Any, Found]:
-    made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
-    found: Optional[Found] = opening.ask(lambda: _look(opening, made))
+def open_in_steps(opening: Opening, found: Optional[Found], made: list[str]) -> tuple[Any, Found]:
     if found is None:
         opening.try_file()
         found = opening.ask(lambda: _make_in_file(opening, made))
@@ -170,11 +178,13 @@ def open_in_steps(opening: Opening) -> tuple[Any, Found]:
     return inner, found
 
 
-def _look(opening: Opening, made: list[str]) -> Optional[Found]:
-    """On rank 0. None: the dataset has to be made, in a file that is there."""
+def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
+    """On rank 0. None: the dataset has to be made, in a file that is there. The container of a classic netCDF file."""
     wanted, kind = opening.wanted, opening.kind
-    hdf5.import_or_refuse("h5py")
     there = hdf5.check_regular(wanted.path)
+    if wanted.container == "netcdf" and there and not wanted.makes_file and (classic := kind_in(wanted.path)):
+        return classic
+    hdf5.import_or_refuse("h5py")
     if wanted.mode == "x" and there:
         raise hdf5.already_there(wanted.path)
     if not wanted.makes_file and not there:
@@ -244,18 +254,19 @@ def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
         if dataset is None:
             raise hdf5.missing(file, name, wanted.path)
         found = hdf5.found_in(dataset, opening.kind.dims_of(dataset))
-        _check_against(wanted, found, dataset)
+        check_against(wanted, found, np.dtype(dataset.dtype), dataset.chunks)
+        if wanted.mode == "r+":
+            check_growth(wanted, found, found.chunks is not None and dataset.maxshape[0] is None)
         if found.refused and wanted.decode:
             found = decode(dataset, wanted.path, found, wanted.decode)
             made[:] = ["copy", found.copy]
         return found
 
 
-def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
+def check_against(wanted: Wanted, found: Found, dtype: np.dtype, stored_chunks: Any = None) -> None:
     """What the program gave must be what the file says."""
-    dtype = np.dtype(dataset.dtype)
     shape = (found.shape[:1] + wanted.shape[1:]) if wanted.grows else wanted.shape or None
-    chunks = found.chunks.extents if found.chunks is not None else dataset.chunks
+    chunks = found.chunks.extents if found.chunks is not None else stored_chunks
     pairs = [("shape", shape, found.shape), ("dtype", wanted.dtype, dtype),
              ("dims", wanted.dim_names, found.dims), ("chunks", wanted.given_chunks or None, chunks)]
     for what, given, there in pairs:
@@ -265,7 +276,10 @@ def _check_against(wanted: Wanted, found: Found, dataset: Any) -> None:
         if name not in found.attrs or not np.array_equal(found.attrs[name], value):
             raise FormatError(f"'{wanted.path}': dataset {found.name} has attribute {name} {found.attrs.get(name)!r}, "
                               f"not {value!r}; change it by attrs, once it is open")
-    if wanted.grows and wanted.mode == "r+" and (found.chunks is None or dataset.maxshape[0] is not None):
+
+
+def check_growth(wanted: Wanted, found: Found, can_grow: bool) -> None:
+    if wanted.grows and not can_grow:
         raise FormatError(f"'{wanted.path}': dataset {found.name} was made with {found.shape[0]} steps along its first "
                           "dimension, and cannot grow: make another one with shape=(None, ...)")
 

@@ -127,8 +127,7 @@ def check_signature(path: str) -> None:
     if h5py.is_hdf5(path):
         return
     if begin[:3] == b"CDF":
-        raise FormatError(f"'{path}' is a netCDF-3 (classic) file, which is not HDF5: convert it "
-                          "(nccopy -k nc4), or read it with another library")
+        raise FormatError(f"'{path}' is a classic netCDF file, which is not HDF5: pass container='netcdf'")
     what = "is empty" if not begin else f"is none: it begins with {begin!r}"
     raise FormatError(f"'{path}' should be an HDF5 or netCDF-4 file, but {what}")
 
@@ -342,6 +341,12 @@ def check_type(dtype: np.dtype) -> None:
 
 class Hdf5:
     """Datasets of HDF5 files. All of it runs on rank 0, and leaves the file closed."""
+
+    needs: tuple[str, ...] = ("h5py",)  #: packages
+
+    def check_signature(self, path: str) -> None:
+        """Raises for a file of another kind."""
+        check_signature(path)
 
     def check_new(self, wanted: Wanted) -> None:
         """Raises for a dataset that no file can have."""

@@ -43,6 +43,8 @@ def check_element_type(dtype: np.dtype) -> None:
 class NetCdf(Hdf5):
     """Variables of netCDF-4 files. All of it runs on rank 0, and leaves the file closed."""
 
+    needs = ("h5py", "h5netcdf")
+
     def check_new(self, wanted: Wanted) -> None:
         """Raises for a variable that no file can have."""
         super().check_new(wanted)

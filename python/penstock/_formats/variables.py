@@ -26,6 +26,7 @@ from .._regular import sync_folder_of
 from .._values import descr_of
 from . import hdf5
 from .attributes import Attributes, Keeper
+from .classic_header import kind_in
 from .dataset import Opening, kind_of, refused
 from .hdf5 import in_words
 from .placing import Placer, WrittenFile
@@ -44,18 +45,21 @@ class StoredVariables:
         self.anchor: Any = None  #: the open file itself, by which the ranks meet
         self.must_publish = False  #: also where no variable is changed
         self._comm, self._name, self._hints, self._settle = comm, os.fsencode(path), hints, settle
-        self._kind = kind_of(container)
+        self._kind: Any = kind_of(container)
         self._written = WrittenFile(path)  # of use on rank 0 alone
         self._made = False  # on rank 0: whether the file was not there before
 
     # ---- opening
 
-    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> None:
-        """Collective. `problem`: what this rank has found wrong with the arguments."""
+    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> str:
+        """Collective. `problem`: what this rank has found wrong with the arguments. Returns the container, and has
+        opened nothing, where the file is one of classic netCDF, and that was not known."""
         common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
                   "attributes": str({name: digest(np.asarray(value)) for name, value in attributes.items()})}
         seen = ask_first_rank(self._comm, self._name, common, self._in_words(lambda: self._look(attributes)),
                               self.mode != "r", problem)
+        if isinstance(seen, str):
+            return seen
         try:
             self.anchor = _core._open(self._comm, self._name, "r" if self.mode == "r" else "r+", [0], "|u1", 1, "C", 0,
                                       "raw", self._hints, NONE, None, None)
@@ -70,20 +74,22 @@ class StoredVariables:
         values, self.found = seen
         keeper = Keeper(self._kind, self.path, "/", self._written)
         self.attrs = Attributes(self.anchor, self.path, values, keeper, self._settle)
+        return ""
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
         return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
         """On rank 0. None: the file is there, and has to be made anew."""
-        hdf5.import_or_refuse("h5py")
-        if self.container == "netcdf":
-            hdf5.import_or_refuse("h5netcdf")
         there = hdf5.check_regular(self.path)
+        if self.container == "netcdf" and there and self.mode not in MAKES_FILE and (kind := kind_in(self.path)):
+            return kind
+        for package in self._kind.needs:
+            hdf5.import_or_refuse(package)
         if self.mode not in MAKES_FILE:
             if not there:
                 raise hdf5.refused_by_system(self.path, errno.ENOENT, "open")
-            hdf5.check_signature(self.path)
+            self._kind.check_signature(self.path)
             seen = self._kind.variables(self.path)
             if self.mode == "r+":
                 self._written.lock()
@@ -129,6 +135,7 @@ class StoredVariables:
         problem, common = None, {"the call": "create"}
         wanted: Any = None
         try:
+            self._check_may_create()
             wanted = given_for(self.path, "r+", shape, dtype, None, 0, None, self.container,
                                {**how, "dataset": name}).wanted
             wanted.check_new()
@@ -143,6 +150,9 @@ class StoredVariables:
                                  True, problem)
         self.found.update(made)
         return made
+
+    def _check_may_create(self) -> None:
+        """Raises where the file takes no more variables."""
 
     def _try_chunks(self, wanted: Wanted) -> None:
         """Raises where the library has no such chunks or filters."""

@@ -16,6 +16,9 @@ from .chunks import Filter, StoredChunks, choose_extents
 #: By the end of a file's name.
 CONTAINERS = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf", ".nc4": "netcdf"}
 
+#: Of classic netCDF, with the version that its files begin with.
+CLASSIC = {"cdf1": 1, "cdf2": 2, "cdf5": 5}
+
 #: Modes that make a file.
 MAKES_FILE = ("w", "x")
 
@@ -39,12 +42,13 @@ def check_bare(path: Any) -> None:
 
 
 def container_of(path: Any, container: str, dataset: Any) -> Optional[str]:
-    """ "hdf5" or "netcdf"; None: another container."""
-    if container in ("hdf5", "netcdf"):
+    """Of a file of datasets; None: another container."""
+    if container in ("hdf5", "netcdf", *CLASSIC):
         return container
     if container != "auto":
         if dataset is not None:
-            raise ArgumentError(f"dataset={dataset!r} is for container 'hdf5' or 'netcdf', not {container!r}")
+            raise ArgumentError(f"dataset={dataset!r} is for container 'hdf5', 'netcdf', {str([*CLASSIC])[1:-1]}, not "
+                                f"{container!r}")
         return None
     ending = _ending(path)
     if ending == ".npz":
@@ -157,7 +161,15 @@ class Wanted:
     @property
     def told_shape(self) -> str:
         """As the program gave it."""
-        return str(tuple(None if n == unlimited else n for n in self.shape))
+        return str(self.told_extents)
+
+    @property
+    def told_extents(self) -> tuple[Optional[int], ...]:
+        return tuple(None if n == unlimited else n for n in self.shape)
+
+    @property
+    def fill_element(self) -> Any:
+        return None if self.fill is None else np.frombuffer(self.fill, self.dtype)[0]
 
     @property
     def new_shape(self) -> tuple[int, ...]:
@@ -204,6 +216,7 @@ class Found:
     copy: str = ""  #: a temporary file that has them decoded
     chunks: Optional[StoredChunks] = None  #: where its chunks are; None: it has none
     grows: bool = False  #: whether its first dimension can become longer
+    step: int = 0  #: bytes from one of its steps to the next, where others lie in between
 
 
 def digest(array: np.ndarray) -> str:

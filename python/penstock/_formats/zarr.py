@@ -124,8 +124,8 @@ class ZarrVariables:
 
     # ---- opening
 
-    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> None:
-        """Collective. `problem`: what this rank has found wrong with the arguments."""
+    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> str:
+        """As StoredVariables.open."""
         common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
                   "attributes": json.dumps(attributes, sort_keys=True)}
         seen = ask_first_rank(self._comm, os.fsencode(self.path), common,
@@ -147,6 +147,7 @@ class ZarrVariables:
         values, self.found = seen
         self.must_publish = self.mode in MAKES_FILE
         self.attrs = Attributes(GroupAttributes(self.anchor, self.path), self.path, json.dumps(values))
+        return ""
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
         return in_words(self.path, work, doing)
