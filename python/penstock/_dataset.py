@@ -137,7 +137,7 @@ class Dataset(Mapping[str, Variable]):
             chunks: As in `penstock.open`.
             shards: As in `penstock.open`, of Zarr.
             compressors: As in `penstock.open`.
-            fill_value: Elements that nobody has written. Default: zeros.
+            fill_value: Elements that nobody has written; of netCDF also the attribute _FillValue. Default: zeros.
             attributes: As in `penstock.open`, e.g. {"units": "K"}.
 
         Returns:
@@ -147,7 +147,8 @@ class Dataset(Mapping[str, Variable]):
             ArgumentError: For a name that is there already, and for what no variable can be.
             FormatError: If a dimension of that name is there already, and has another extent or other coordinates.
             DisagreementError: If ranks passed different arguments.
-            StateError: If the file is closed, or open for reading only.
+            StateError: If the file is closed, or open for reading only; of classic netCDF also if a variable was read
+                or written, or with "r+".
             StorageError: If the operating system refuses.
 
         The same class is raised on every rank, and the file is as it was.
@@ -210,7 +211,8 @@ class Dataset(Mapping[str, Variable]):
             yield from self._steps_that_are_missing()
         classic = self._store if isinstance(self._store, ClassicVariables) else None
         if self.mode != "r" and classic is not None:  # which tells of what is on the device
-            yield classic.begin
+            if self.mode == "w":
+                yield classic.begin
             yield self._publish
         for variable in self._open:
             yield variable.opened.close
@@ -324,7 +326,8 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         attributes: Of a new file: a dictionary of texts, numbers and arrays.
         hints: Settings by name, as of `penstock.open`, for each variable.
-        container: "hdf5", "netcdf", "zarr", or "auto": by the name.
+        container: "hdf5", "netcdf" (netCDF-4; with "r" and "r+" also classic netCDF), "cdf1", "cdf2", "cdf5" (the kinds
+            of classic netCDF), "zarr", or "auto": by the name.
 
     Returns:
         The open file. Close it, or use it as a context manager.

@@ -172,8 +172,8 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         comm: An mpi4py communicator. None: this process alone; MPI need not be there.
         hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
             are.
-        container: "raw" (bare elements), "npy", "hdf5", "netcdf", "zarr" (a folder of chunks, Zarr 3), or "auto": by
-            the name of a new file and by the content of others.
+        container: "raw" (bare elements), "npy", "hdf5", "netcdf", "cdf1", "cdf2", "cdf5" (classic netCDF), "zarr" (a
+            folder of chunks, Zarr 3), or "auto": by the name of a new file and by the content of others.
         dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
             name that is not there it is made beside the others. May be left out where a file has one only. It is in
             chunks where ``chunks``, ``compressors``, ``fill_value`` or a shape that grows ask for that.

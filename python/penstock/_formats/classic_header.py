@@ -77,7 +77,7 @@ class Header:
     @property
     def end(self) -> int:
         """Of the header, and the bytes that it tells of."""
-        ends = [entry.begin + self.size(entry) for entry in self.entries if not self.grows(entry)]
+        ends = [entry.begin + padded(self.size(entry)) for entry in self.entries if not self.grows(entry)]
         if self.records and (growing := self.growing):
             ends.append(min(entry.begin for entry in growing) + self.records * self.record_size)
         return max([len(encoded(self)), *ends])
