@@ -13,6 +13,7 @@
 #include <optional>
 
 #include <penstock/placed_chunks.hpp>
+#include <penstock/replacement_place.hpp>
 
 #include "arguments.hpp"
 #include "gil.hpp"
@@ -216,15 +217,22 @@ Released<File>* opened(std::uintptr_t comm_address, const nb::bytes& name, const
   return new Released<File>(File::open(comm, path, parsed_mode, spec, parsed, found));
 }
 
+/// `shape`: nothing where the file tells it; empty for a single element.
 PythonFile* open_file(std::uintptr_t comm_address, const nb::bytes& name, const std::string& mode,
-                      const std::vector<std::int64_t>& shape, const std::string& dtype,
-                      std::int64_t element_size, const std::string& order, std::int64_t offset,
-                      const std::string& container, const Hints* hints,
+                      const std::optional<std::vector<std::int64_t>>& shape,
+                      const std::string& dtype, std::int64_t element_size, const std::string& order,
+                      std::int64_t offset, const std::string& container, const Hints* hints,
                       const ChunkArguments& chunks, const std::optional<PlacedArguments>& placed,
                       const std::optional<std::string>& problem,
                       std::pair<std::int64_t, std::int64_t> records) {
   return opened<ArrayFile, ArraySpec>(comm_address, name, mode, hints, problem, [&] {
-    ArraySpec spec{shape, element_size, dtype, std::nullopt, offset, parse_container(container)};
+    ArraySpec spec;
+    spec.is_scalar = shape && shape->empty();
+    if (shape) spec.shape = spec.is_scalar ? std::vector<std::int64_t>{1} : *shape;
+    spec.element_size = element_size;
+    spec.dtype = dtype;
+    spec.offset = offset;
+    spec.container = parse_container(container);
     spec.chunks = chunk_spec_of(chunks);
     if (placed) spec.chunks.placed = placed_of(*placed);
     spec.records = {records.first, records.second};
@@ -388,9 +396,10 @@ nb::dict facts_of(const FileSystemFacts& facts) {
 }
 
 void bind_file(nb::module_& m) {
-  m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a, "shape"_a,
-        "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a, "hints"_a.none(),
-        "chunks"_a, "placed"_a.none(), "problem"_a.none(), "records"_a = std::pair(0, 0));
+  m.def("_open", &open_file, nb::rv_policy::take_ownership, "comm"_a, "path"_a, "mode"_a,
+        "shape"_a.none(), "dtype"_a, "element_size"_a, "order"_a, "offset"_a, "container"_a,
+        "hints"_a.none(), "chunks"_a, "placed"_a.none(), "problem"_a.none(),
+        "records"_a = std::pair(0, 0));
   m.def("_settled_mode", &settled_mode_text, "comm"_a, "path"_a, "mode"_a);
   m.def("_on_first_rank", &ask_first_rank, "comm"_a, "path"_a, "common"_a, "work"_a, "writes"_a,
         "problem"_a.none());
@@ -404,6 +413,18 @@ void bind_file(nb::module_& m) {
   m.def("_remove_unfinished", [](const nb::bytes& folder) {
     remove_unfinished(std::filesystem::path(std::string(folder.c_str(), folder.size())));
   });
+  nb::class_<ReplacementPlace>(m, "_ReplacementPlace")
+      .def("__init__",
+           [](ReplacementPlace* self, const nb::bytes& path, bool is_folder) {
+             new (self) ReplacementPlace(
+                 std::string(path.c_str(), path.size()),
+                 is_folder ? ReplacementPlace::Kind::folder : ReplacementPlace::Kind::file);
+           })
+      .def_prop_ro("path",
+                   [](const ReplacementPlace& place) {
+                     return nb::bytes(place.path().data(), place.path().size());
+                   })
+      .def("commit", &ReplacementPlace::commit, nb::call_guard<WithoutGil>());
   m.def("_crc32c_share", &checksum_share, "array"_a, "section"_a, "shape"_a);
   m.def("_crc32c_of_shares", &crc32c_of_shares, "shares"_a, "bytes"_a);
   nb::class_<PinnedHandle>(m, "_Handle")
@@ -432,6 +453,7 @@ void bind_file(nb::module_& m) {
            })
       .def("on_first_rank", &ask_first_rank_of, "common"_a, "work"_a, "writes"_a,
            "problem"_a.none())
+      .def("check_whole", &PythonFile::check_whole, nb::call_guard<WithoutGil>())
       .def("write_placed", &transfer_placed<WriteView>, "arrays"_a, "sections"_a, "shapes"_a,
            "offsets"_a, "problem"_a.none())
       .def("read_placed", &transfer_placed<ReadView>, "arrays"_a, "sections"_a, "shapes"_a,
@@ -445,7 +467,12 @@ void bind_file(nb::module_& m) {
             const Error error(ErrorClass::argument, problem.value_or(""));
             file.set_attributes(json, problem ? &error : nullptr);
           })
-      .def_prop_ro("shape", [](const PythonFile& f) { return nb::tuple(nb::cast(f.spec().shape)); })
+      .def_prop_ro(
+          "shape",
+          [](const PythonFile& f) {
+            const ArraySpec& spec = f.spec();
+            return nb::tuple(nb::cast(spec.is_scalar ? std::vector<std::int64_t>() : spec.shape));
+          })
       .def_prop_ro("dtype", [](const PythonFile& f) { return f.spec().dtype; })
       .def_prop_ro("element_size", [](const PythonFile& f) { return f.spec().element_size; })
       .def_prop_ro("order",

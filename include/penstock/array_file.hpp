@@ -69,12 +69,14 @@ struct Records {
 struct ArraySpec {
   std::vector<std::int64_t> shape;  ///< 1 to 8 dimensions
   std::int64_t element_size = 0;    ///< bytes, 1 to 65536
-  std::string dtype;                ///< NumPy descr ("<f8"), needed to create .npy files
-  std::optional<Order> order;       ///< default: C
-  std::int64_t offset = 0;          ///< byte offset where the array (or its header) starts
+  std::string dtype;  ///< NumPy descr ("<f8"), needed to create .npy files; of a Zarr array also
+                      ///< the name of a type that NumPy lacks ("bfloat16")
+  std::optional<Order> order;  ///< default: C
+  std::int64_t offset = 0;     ///< byte offset where the array (or its header) starts
   Container container = Container::automatic;  ///< by file name (create) or content (open)
   ChunkSpec chunks;                            ///< of a Zarr array
   Records records;                             ///< of a raw file
+  bool is_scalar = false;  ///< one element, without dimensions in the file's description: shape {1}
 };
 
 /// Bytes of one element of a NumPy dtype ("<f8"); throws Error(argument).
@@ -229,6 +231,9 @@ class PENSTOCK_EXPORT ArrayFile {
   /// The same for the ranks of an open file. Pending data stays pending.
   std::string on_first_rank(const FirstRankTask& task, const Error* found = nullptr);
 
+  /// For bindings: throws the first error that kept bytes of this rank out of the file, also where a
+  /// call has reported it before. Not collective.
+  void check_whole() const;
   void sync();   ///< collective: the bytes are on the device
   void close();  ///< collective; the bytes are in the file. A second call does nothing
   /// Collective. The file counts as closed at once; its data is in the file after the handle's

@@ -14,6 +14,7 @@
 #include <penstock/hints.hpp>
 #include <penstock/out_of_core.hpp>
 #include <penstock/placed_chunks.hpp>
+#include <penstock/replacement_place.hpp>
 #include <penstock/section.hpp>
 #include <penstock/statistics.hpp>
 #include <penstock/tile_budget.hpp>

@@ -166,7 +166,7 @@ class Array:
         result = self.read((index,) if isinstance(index, list) else index)
         if not isinstance(result, np.ndarray) or result.ndim > 0:
             return result
-        has_dots = isinstance(index, tuple) and any(entry is Ellipsis for entry in index)
+        has_dots = any(entry is Ellipsis for entry in (index if isinstance(index, tuple) else (index,)))
         return result if has_dots else result[()]  # as NumPy does it
 
     def __setitem__(self, index: Union[Index, list[Any], None], value: Any) -> None:
@@ -190,6 +190,8 @@ class Array:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single element, which has no dimension")
         return self.shape[0]
 
     @property

@@ -14,11 +14,12 @@ from ._core import ArgumentError, DisagreementError, StateError
 from ._first_rank import as_problem
 from ._formats.attributes import checked
 from ._formats.classic_variables import ClassicVariables
+from ._formats.replacing import raised_by
 from ._formats.variables import StoredVariables
 from ._formats.wanted import CLASSIC, CONTAINERS, MAKES_FILE, Found
 from ._formats.zarr import ZarrVariables
 from ._hints import plain_text
-from ._open import NOTHING_MORE, name_of, settled_mode
+from ._open import NOTHING_MORE, name_of, replaces, settled_mode
 from ._types import Comm, Path
 from ._values import comm_address, path_bytes
 from ._variable import OnFirstUse, Variable
@@ -43,10 +44,16 @@ class Dataset(Mapping[str, Variable]):
         self._open: list[OnFirstUse] = []  # in the order of their first calls
         self._closed = self._name_is_synced = False
         self._store = self._store_of(given, comm)
-        if classic := self._store.open(given.attributes, given.problem):
-            self.container = classic
-            self._store = self._store_of(given, comm)
-            self._store.open(given.attributes, given.problem)
+        try:
+            if classic := self._store.open(given.attributes, given.replace, given.problem):
+                self.container = classic
+                self._store = self._store_of(given, comm)
+                self._store.open(given.attributes, given.replace, given.problem)
+        except Exception:
+            if self._store.replacing is not None:
+                self._store.replacing.abandon()
+            raise
+        self._replacing = self._store.replacing
         self._add(self._store.found, is_new=False)
 
     def _store_of(self, given: GivenDataset, comm: int) -> Union[StoredVariables, ZarrVariables]:
@@ -177,7 +184,7 @@ class Dataset(Mapping[str, Variable]):
     def _publish(self) -> None:
         """Collective. The file tells of all that was written to variables in chunks."""
         changed = [variable for variable in self._open if variable.is_changed and self.mode != "r"]
-        errors = [error for variable in changed if (error := _raised_by(variable.opened.sync)) is not None]
+        errors = [error for variable in changed if (error := raised_by(variable.opened.sync)) is not None]
         if errors:
             raise errors[0]
         if changed or self._store.must_publish:
@@ -196,15 +203,17 @@ class Dataset(Mapping[str, Variable]):
             return
         errors = []
         for call in self._calls_to_close():
-            error = _raised_by(call)
+            error = raised_by(call)
             if isinstance(error, DisagreementError):  # other ranks are in another call
                 raise error
             errors.append(error)
         self._closed = True
         self._store.leave()
-        for error in errors:
-            if error is not None:
-                raise error
+        first = next((error for error in errors if error is not None), None)
+        if self._replacing is not None:
+            self._replacing.finish(first)
+        elif first is not None:
+            raise first
 
     def _calls_to_close(self) -> Iterator[Callable[[], Any]]:
         if self.container == "zarr" and self.mode != "r":
@@ -214,6 +223,10 @@ class Dataset(Mapping[str, Variable]):
             if self.mode == "w":
                 yield classic.begin
             yield self._publish
+        if self._replacing is not None:
+            yield self.sync
+            for variable in self._open:
+                yield variable.opened.check_whole
         for variable in self._open:
             yield variable.opened.close
         if self.mode != "r" and classic is None and (
@@ -247,19 +260,12 @@ class Dataset(Mapping[str, Variable]):
         for file in (*(variable.opened for variable in self._open), self._store.anchor):
             file.abandon()
         self._store.leave()
+        if self._replacing is not None:
+            self._replacing.abandon(value)
 
     def __repr__(self) -> str:
         return (f"<penstock.Dataset {self.path!r}: {', '.join(self) or 'no variables'}, "
                 f"{'closed' if self.closed else f'open for {self.mode!r}'}>")
-
-
-def _raised_by(call: Callable[[], Any]) -> Optional[Exception]:
-    """The other files are closed all the same."""
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None
 
 
 @dataclass
@@ -271,10 +277,11 @@ class GivenDataset:
     container: str = "hdf5"
     attributes: Mapping[str, Any] = field(default_factory=dict)
     settings: Optional[_core._Settings] = None
+    replace: bool = False
     problem: Optional[Exception] = None
 
     @staticmethod
-    def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any) -> GivenDataset:
+    def of(path: Any, mode: Any, attributes: Any, hints: Any, container: Any, replace: Any) -> GivenDataset:
         given = GivenDataset(path_bytes(path), plain_text(mode, "mode"))
         if given.mode not in ("r", "r+", *MAKES_FILE):  # "a" is one of these by now
             raise ArgumentError(f"mode {given.mode!r} is not known; a file of several variables has r, r+, a, w, x")
@@ -285,6 +292,7 @@ class GivenDataset:
         check = plain_json if given.container == "zarr" else checked
         given.attributes = {name: check(name, value) for name, value in dict(attributes or {}).items()}
         given.settings = _core._Settings(dict(hints or {}))
+        given.replace = replaces(replace, given.mode)
         return given
 
 
@@ -310,7 +318,7 @@ def _container_of(path: Any, container: str) -> str:
 
 
 def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: Optional[Mapping[str, Any]] = None,
-                 hints: Optional[Mapping[str, Any]] = None, container: str = "auto") -> Dataset:
+                 hints: Optional[Mapping[str, Any]] = None, container: str = "auto", replace: bool = False) -> Dataset:
     """Opens a file of several variables, which may share dimensions. Collective over ``comm``.
 
     >>> with ps.open_dataset("run.nc", "w", comm=comm, attributes={"title": "heat"}) as ds:
@@ -328,6 +336,7 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
         hints: Settings by name, as of `penstock.open`, for each variable.
         container: "hdf5", "netcdf" (netCDF-4; with "r" and "r+" also classic netCDF), "cdf1", "cdf2", "cdf5" (the kinds
             of classic netCDF), "zarr", or "auto": by the name.
+        replace: With "w", as of `penstock.open`.
 
     Returns:
         The open file. Close it, or use it as a context manager.
@@ -344,7 +353,7 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
     address = comm_address(comm)
     mode = settled_mode(path, comm, mode)
     try:
-        given = GivenDataset.of(path, mode, attributes, hints, container)
+        given = GivenDataset.of(path, mode, attributes, hints, container, replace)
     except Exception as error:  # the other ranks must hear of it
         given = GivenDataset(name_of(path), problem=as_problem(error))
     return Dataset(given, address)

@@ -128,6 +128,6 @@ def open_fields(comm: Any, give: Callable[[], GivenFields]) -> FieldsFile:
         given, problem = give(), None
     except Exception as error:  # the other ranks must hear of it
         given, problem = GivenFields(), tellable(error)
-    inner = _core._open_fields(address, given.name, given.mode, given.fields, given.order, given.offset, given.hints,
-                               problem)
+    fields = [(name, extents or [1], descr, offset) for name, extents, descr, offset in given.fields]
+    inner = _core._open_fields(address, given.name, given.mode, fields, given.order, given.offset, given.hints, problem)
     return FieldsFile(inner, given, 1 if comm is None else comm.Get_size())

@@ -13,6 +13,7 @@ from ._core import ArgumentError, Statistics
 from ._growing import Growing
 from ._handle import Handle, closing
 from ._request import Requests
+from ._small_floats import is_foreign
 from ._values import dtype_of, tellable, whole_number
 
 Open = TypeVar("Open", bound="OpenFile")
@@ -25,6 +26,7 @@ class OpenFile:
     mode: str  #: "r", "r+" or "w"; of "a" what it came to, and "w" of "x"
     replace: bool  #: whether it takes the place of an old file when it is closed
     _inner: Any
+    _replacing: Any = None  #: of a file whose replacement is not the library's
 
     def _named(self, path: str, mode: str) -> None:
         """`mode`: as the library has it."""
@@ -63,6 +65,8 @@ class OpenFile:
                 ``replace=True`` has then replaced nothing.
             DisagreementError: If ranks are in different calls; the file is then as open as before.
         """
+        if self._replacing is not None and not self.closed:
+            return self._replacing.close_file(self._inner, wait)
         if not wait:
             return closing(self._inner.close_begin())
         self._inner.close()
@@ -127,7 +131,9 @@ class OpenFile:
             self.close()
         else:
             self._inner.abandon()
-            if self.replace and hasattr(value, "add_note"):
+            if self._replacing is not None:
+                self._replacing.abandon(value)
+            elif self.replace and hasattr(value, "add_note"):
                 value.add_note(f"penstock: {self.path!r} is left as it was before it was opened, since its with block "
                                "was left by this exception")
 
@@ -151,7 +157,8 @@ class File(OpenFile, Growing):
         self._named(path, mode)
         self.shape, self.order, self.container = inner.shape, inner.order, inner.container
         self.data_offset, self.end_offset = inner.data_offset, inner.end_offset
-        self.dtype = dtype if dtype is not None and inner.container == "raw" else dtype_of(inner, path)
+        known = dtype is not None and (inner.container == "raw" or is_foreign(dtype))
+        self.dtype = dtype if dtype is not None and known else dtype_of(inner, path)
         chunked = Chunks(inner.chunks, self.dtype)
         self.chunks, self.shards, self.fill_value = chunked.chunks, chunked.shards, chunked.fill_value
         self.dims = chunked.dims

@@ -226,6 +226,8 @@ def normalize(entries: Any, shape: Sequence[int], order: str = "C") -> Normalize
     if mask is not None:
         return _by_mask(mask, shape, order)
     filled, dots = _filled_up(_of_sections(entries), len(shape))
+    if not shape:  # a single element, which the library has as a row of one
+        return Normalized(Section._of([(0, 1, 1, 1)]), (), dropped=(0,))
     taken = _take(filled, shape)
     kinds = [t.kind for t in taken]
     _check_lists(kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Optional, Union, overload
 
 import numpy as np
@@ -17,8 +17,10 @@ from ._formats.attributes import checked
 from ._formats.chunks import filters_of
 from ._formats.classic import Classic
 from ._formats.dataset import open_dataset
+from ._formats.replacing import Replacing, check_array
 from ._formats.wanted import CLASSIC, Wanted, container_of
 from ._hints import plain_text
+from ._small_floats import is_foreign
 from ._types import Comm, Path
 from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
@@ -30,7 +32,7 @@ class Given:
     name: bytes = b""
     mode: str = "r"
     replace: bool = False
-    extents: list[int] = field(default_factory=list)
+    extents: Optional[list[int]] = None  #: None: as many as are in the file; []: of a single element
     dtype: Optional[np.dtype] = None
     descr: str = ""
     element_size: int = 0
@@ -48,14 +50,12 @@ NOTHING_MORE: Mapping[str, Any] = {"dataset": None, "dims": None, "decode": Fals
                                    "attributes": None, "replace": False}
 
 
-def extents_of(shape: Any) -> list[int]:
+def extents_of(shape: Any) -> Optional[list[int]]:
     """Of an array's shape; `_core.unlimited` where it can grow."""
     if shape is None:
-        return []
+        return None
     extents = [_core.unlimited if n is None else whole_number(n, f"shape {shape!r}: extent")
                for n in (shape if np.iterable(shape) else (shape,))]
-    if not extents:
-        raise ArgumentError("shape must have 1 to 8 dimensions, not 0")
     if any(n is not None and n < 0 for n in (shape if np.iterable(shape) else (shape,))):
         raise ArgumentError(f"shape {shape!r}: an extent must not be negative; one that can grow is None")
     return extents
@@ -89,10 +89,12 @@ def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str]
         given.descr, given.element_size = plain_text(descr_of(given.dtype), "dtype"), given.dtype.itemsize
         if given.element_size == 0:
             raise ArgumentError(f"dtype {given.dtype} has elements of 0 bytes; give them a size, as in 'S8'")
+        if is_foreign(given.dtype) and _is_zarr(given):
+            given.descr = given.dtype.name
     given.hints = _core._Settings(dict(hints or {}))
     given.wanted = _dataset_or_array(given, how)
     if given.wanted is None:
-        given.chunks = _chunks.members(how, len(given.extents), given.dtype)
+        given.chunks = _chunks.members(how, len(given.extents or ()), given.dtype)
     return given
 
 
@@ -101,17 +103,15 @@ def _wanted_dataset(given: Given, container: str, how: Mapping[str, Any]) -> Wan
         raise ArgumentError(f"order {given.order!r}: datasets lie in order 'C'; turn the dimensions around for 'F'")
     if given.offset != 0:
         raise ArgumentError(f"offset {given.offset}: the file itself says where a dataset is")
-    if given.replace:
-        raise ArgumentError("replace=True is for raw, .npy and fields files, not for those of HDF5 and netCDF: write "
-                            "another file, and rename it")
     if how["shards"] is not None:
         raise ArgumentError("shards= is for Zarr arrays; datasets of HDF5 and netCDF-4 have chunks=")
-    wanted = Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"], tuple(given.extents), given.dtype,
-                    how["dims"], how["decode"],
-                    tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents))),
+    wanted = Wanted(os.fsdecode(given.name), given.mode, container, how["dataset"],
+                    None if given.extents is None else tuple(given.extents), given.dtype, how["dims"], how["decode"],
+                    tuple(_chunks.extents_of_chunks(how["chunks"], "chunks", len(given.extents or ()))),
                     filters_of(how["compressors"], given.element_size),
                     _chunks.fill_of(how["fill_value"], given.dtype) or None,
-                    {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()})
+                    {name: checked(name, value) for name, value in dict(how["attributes"] or {}).items()},
+                    replace=given.replace)
     if container in CLASSIC and wanted.makes_file:
         Classic(container).check_new(wanted)
     return wanted
@@ -162,9 +162,10 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); "w" (made anew, its
             old content dropped); "x" (made; a `FileExistsError` where there is something of that name); or "a" (as "r+"
             where it exists when rank 0 looks, else as "x").
-        shape: Extents of the array, 1 to 8, in elements. None for the slowest (the first; with order "F" the last):
-            as many as are in the file, 0 in a new one, and one more with each `File.append`.
-        dtype: Type of its elements, which have 1 to 65536 bytes.
+        shape: Extents of the array, up to 8, in elements; () is a single element. None for the slowest (the first;
+            with order "F" the last): as many as are in the file, 0 in a new one, and one more with each `File.append`.
+        dtype: Type of its elements, which have 1 to 65536 bytes. Of those of ml_dtypes (bfloat16, float8_*) an .npy
+            file tells that they are raw bytes: then their type is to be given at each open.
         order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
             must then agree.
         offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the
@@ -194,7 +195,7 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
             of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
-        replace: With "w" and raw, .npy and fields files. True: a new file is written beside the old one, and takes its
+        replace: With "w". True: a new file is written beside the old one, and takes its
             place when all ranks have closed it. Until then, after an exception in the ``with``, after a call that could
             not write, and after a crash at any moment, the old file and its attributes are there as they were.
 
@@ -222,6 +223,22 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     return opened(path, comm, lambda: given_for(path, mode, shape, dtype, order, offset, hints, container, how))
 
 
+def open_replacing(comm: int, given: Given, ranks: int) -> File:
+    """A Zarr array."""
+    path = os.fsdecode(given.name)
+    replacing = Replacing(comm, path.rstrip("/"), is_folder=True)
+    place = replacing.begin({"mode": "replace"}, lambda: check_array(path))
+    try:
+        inner = _core._open(comm, os.fsencode(place), "w", given.extents, given.descr, given.element_size, given.order,
+                            given.offset, "zarr", given.hints, given.chunks, None, None)
+    except Exception:
+        replacing.abandon()
+        raise
+    file = File(inner, path, "replace", given.dtype, ranks)
+    file._replacing = replacing
+    return file
+
+
 def name_of(path: Any) -> bytes:
     """For a message; up to a byte 0, and empty where it is no path."""
     try:
@@ -246,6 +263,8 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     if given.wanted is not None:
         return open_dataset(address, ranks, given.hints, given.wanted)
     mode = "replace" if given.replace else given.mode
+    if given.replace and problem is None and _is_zarr(given):
+        return open_replacing(address, given, ranks)
     inner = _core._open(address, given.name, mode, given.extents, given.descr, given.element_size, given.order,
                         given.offset, given.container, given.hints, given.chunks, None,
                         problem)

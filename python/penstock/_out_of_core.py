@@ -76,7 +76,7 @@ class OutOfCoreArray:
         ranks = self._ranks_here()
         budget, problem = _tried(lambda: wanted.budget(ranks))
         if problem is None and mode in ("w", "x") and shape is not None:
-            _, problem = _tried(lambda: self._share_of(distribution, tuple(extents_of(shape))))
+            _, problem = _tried(lambda: self._share_of(distribution, tuple(extents_of(shape) or ())))
         common = [("memory", str(memory)), ("background", str(background))]
         _core._on_first_rank(address, name, common, lambda: b"", mode != "r", problem)
         assert budget is not None

@@ -68,8 +68,8 @@ class Requests:
 
     def in_last_step(self, section: Any) -> Any:
         """The index of what ``section`` is in the last step along the slowest dimension."""
-        if section is None:
-            return None
+        if section is None or not self.shape:
+            return section
         entries = section if isinstance(section, tuple) else (section,)
         return (self.shape[0] - 1, *entries) if self.order == "C" else (*entries, self.shape[-1] - 1)
 
@@ -128,7 +128,7 @@ class Requests:
         if last is not None and last[0] is entry:
             return last[1]
         normal = normalize(entry, self.shape, self.order)
-        normal.section.check(list(self.shape))
+        normal.section.check(list(self.shape) or [1])
         if isinstance(entry, Section):  # does not change
             self._last = entry, normal
         return normal

@@ -10,9 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._core import ArgumentError, FormatError
-
-#: Numbers of types that other packages give to NumPy, NPY_USERDEF of its C interface.
-USER_DEFINED = 256
+from ._small_floats import is_foreign, named
 
 
 def comm_address(comm: Any) -> int:
@@ -63,11 +61,7 @@ def _converted(value: Any, dtype: np.dtype) -> np.ndarray:
     if not fits:
         raise ArgumentError(f"a value of dtype {array.dtype} cannot be assigned to elements of {dtype}; "
                             f"convert it first: value.astype({dtype.str!r})")
-    with np.errstate(over="ignore"):  # a float of more digits may be infinite in fewer, as in NumPy
-        converted = array.astype(dtype)
-    if dtype.kind in "ui" and not np.array_equal(converted, array):
-        raise ArgumentError(f"a value is out of the range of {dtype}, the dtype of the file")
-    return converted
+    return _in_range(array, dtype, "value")
 
 
 def assigned(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
@@ -84,7 +78,7 @@ def assigned(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
 
 def is_number(dtype: np.dtype) -> bool:
     """Also those of ml_dtypes (bfloat16, float8), which NumPy knows by their casts."""
-    return dtype.kind in "biufc" or dtype.kind == "V" and dtype.num >= USER_DEFINED
+    return dtype.kind in "biufc" or is_foreign(dtype)
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -95,7 +89,8 @@ def check_conversion(given: np.dtype, wanted: np.dtype, what: str, casting: Lite
     """Raises where elements of `given` do not become elements of `wanted` by that casting of NumPy's. What is no
     number stays of its kind: NumPy would make text or raw bytes of any number."""
     numbers = is_number(given) and is_number(wanted)
-    if not (numbers or given.kind == wanted.kind) or not np.can_cast(given, wanted, casting if numbers else "safe"):
+    alike = numbers or given.kind == wanted.kind and is_number(given) == is_number(wanted)
+    if not alike or not np.can_cast(given, wanted, casting if numbers else "safe"):
         raise ArgumentError(f"{what}: elements of {given} cannot become {wanted} ({casting} casting); "
                             + _advice(given, wanted, reads=what == "out"))
 
@@ -113,27 +108,35 @@ def _advice(given: np.dtype, wanted: np.dtype, reads: bool) -> str:
 def converted_to_file(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """What a write into elements of another type than the array's puts there."""
     check_conversion(array.dtype, dtype, "array", "same_kind")
+    return _in_range(array, dtype, "array")
+
+
+def _in_range(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
+    """The elements as others. Raises where one is beyond their range."""
     safe = np.can_cast(array.dtype, dtype, "safe") or array.size == 0
     if not safe and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            raise ArgumentError(f"array: a number of {array.dtype} is out of the range of elements of {dtype}")
+            raise ArgumentError(f"{what}: a number of {array.dtype} is out of the range of elements of {dtype}")
     with np.errstate(over="ignore", invalid="ignore"):
         converted = array.astype(dtype)
     if not safe and is_float(dtype) and \
             np.count_nonzero(np.isfinite(converted)) != np.count_nonzero(np.isfinite(array)):
-        raise ArgumentError(f"array: a number of {array.dtype} is too large for elements of {dtype}")
+        raise ArgumentError(f"{what}: a number of {array.dtype} is too large for elements of {dtype}")
     return converted
 
 
 def spelled(dtype: np.dtype) -> str:
     """As a program writes it."""
-    if dtype.kind == "V" and is_number(dtype):
+    if is_foreign(dtype):
         return f"{dtype.type.__module__}.{dtype.name}"
     return repr(dtype.descr if dtype.names is not None else dtype.str)
 
 
 def descr_of(dtype: np.dtype) -> str:
+    """As an .npy file tells it: NumPy reads elements of other packages' types as raw bytes."""
+    if is_foreign(dtype):
+        return f"|V{dtype.itemsize}"
     descr = np.lib.format.dtype_to_descr(dtype)
     return descr if isinstance(descr, str) else repr(descr)
 
@@ -144,11 +147,16 @@ def dtype_of(inner: Any, path: str) -> np.dtype:
     if not descr:
         return np.dtype((np.void, size))
     try:
+        if descr[0] not in "[<>|=" or descr.startswith(">bf"):  # of a Zarr array
+            return named(descr, path)
         value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
         dtype = np.lib.format.descr_to_dtype(value)
         if dtype.itemsize == size:
             return dtype
         problem = f"it has elements of {dtype.itemsize} bytes for NumPy, {size} for Penstock"
+    except FormatError:
+        inner.close()
+        raise
     except (TypeError, ValueError) as error:
         problem = str(error)
     inner.close()  # collective, as this is: every rank has the same header

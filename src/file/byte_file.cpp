@@ -327,6 +327,11 @@ std::optional<std::int64_t> ByteFile::move_now(Direction direction, std::span<st
   return moved.bytes;
 }
 
+void ByteFile::check_whole() const {
+  const CallGate::Pass pass = admit();
+  if (file_ && file_->damage) throw Error(*file_->damage);
+}
+
 Statistics ByteFile::last_call() const {
   const CallGate::Pass pass = look();
   return last_;

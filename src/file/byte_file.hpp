@@ -144,6 +144,8 @@ class ByteFile {
   /// Of this rank, since the file was opened.
   Statistics statistics() const;
   /// Of its last read or write, without the work of I/O threads.
+  /// Throws the first error that kept bytes of this rank out of the file.
+  void check_whole() const;
   Statistics last_call() const;
 
  private:

@@ -15,7 +15,7 @@ namespace penstock {
 
 std::vector<Common> ArrayContents::common() const {
   return {{"mode", std::string(to_string(mode_))},
-          {"shape", shape_text(given_.shape)},
+          {"shape", given_.is_scalar ? "()" : shape_text(given_.shape)},
           {"dtype", given_.dtype + " (" + std::to_string(given_.element_size) + " bytes)"},
           {"order", given_.order ? std::string(to_string(*given_.order)) : "auto"},
           {"offset", std::to_string(given_.offset)},

@@ -328,6 +328,9 @@ std::vector<int> ArrayFile::aggregator_ranks() const {
 Statistics ArrayFile::statistics() const {
   return impl_->bytes().statistics();
 }
+void ArrayFile::check_whole() const {
+  impl_->bytes().check_whole();
+}
 Statistics ArrayFile::last_call() const {
   return impl_->bytes().last_call();
 }

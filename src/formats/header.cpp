@@ -48,10 +48,22 @@ Described described_raw(const ArraySpec& spec) {
   return described;
 }
 
+/// The shape in a file that describes itself.
+std::vector<std::int64_t> told_shape(const ArraySpec& spec) {
+  return spec.is_scalar ? std::vector<std::int64_t>() : spec.shape;
+}
+
+npy::Header npy_header(const ArraySpec& spec, Order order) {
+  return {spec.dtype, spec.element_size, order, told_shape(spec), 0};
+}
+
 void check_given(const ArraySpec& spec, const std::string& path) {
   if (spec.shape.empty())
     throw Error(ErrorClass::argument,
                 "'" + path + "': shape is needed, since the file does not contain it");
+  if (spec.is_scalar && spec.shape != std::vector<std::int64_t>{1})
+    throw Error(ErrorClass::argument, "'" + path + "': the shape of a single element is {1}, not " +
+                                          shape_text(spec.shape));
   if (spec.element_size == 0)
     throw Error(ErrorClass::argument,
                 "'" + path + "': dtype is needed, since the file does not contain it");
@@ -91,10 +103,10 @@ void check_against(const npy::Header& header, const ArraySpec& given, const std:
   const auto agrees = [](std::int64_t wanted, std::int64_t there) {
     return wanted == there || wanted == unlimited;
   };
-  if (!given.shape.empty() && !std::equal(given.shape.begin(), given.shape.end(),
-                                          header.shape.begin(), header.shape.end(), agrees))
-    differ("shape", text_of(header.shape), shape_text(given.shape));
-  if (!given.dtype.empty() && npy::canonical(given.dtype) != header.descr)
+  const std::vector<std::int64_t> wanted = told_shape(given);
+  if (!given.shape.empty() && !std::ranges::equal(wanted, header.shape, agrees))
+    differ("shape", text_of(header.shape), shape_text(wanted));
+  if (!given.dtype.empty() && npy::canonical(given.dtype) != npy::canonical(header.descr))
     differ("dtype", header.descr, given.dtype);
   if (given.element_size != 0 && given.element_size != header.element_size)
     differ("element size", std::to_string(header.element_size), std::to_string(given.element_size));
@@ -108,7 +120,8 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
   try {
     const auto preamble = read_bytes(storage, given.offset, npy::preamble_size);
     header = npy::parse(read_bytes(storage, given.offset, npy::header_size(preamble)));
-    ArrayLayout{header.shape, header.element_size, header.order, 0}.check();
+    if (!header.shape.empty())
+      ArrayLayout{header.shape, header.element_size, header.order, 0}.check();
   } catch (const Error& error) {
     if (error.error_class() == ErrorClass::storage) throw;
     throw Error(ErrorClass::format, "'" + path + "': " + error.what());
@@ -116,7 +129,8 @@ Described existing_npy(Storage& storage, const std::string& path, const ArraySpe
   check_against(header, given, path);
   with_extent(given, header.order, 0);
   Described described{given, given.offset + header.header_size, {}, false, wants_growth(given)};
-  described.spec.shape = header.shape;
+  described.spec.is_scalar = header.shape.empty();
+  described.spec.shape = described.spec.is_scalar ? std::vector<std::int64_t>{1} : header.shape;
   described.spec.element_size = header.element_size;
   described.spec.dtype = header.descr;
   described.spec.order = header.order;
@@ -140,8 +154,7 @@ Described describe_new(const std::string& path, const ArraySpec& given) {
                                             std::to_string(npy::element_size_of(spec.dtype)) +
                                             " bytes, not " + std::to_string(spec.element_size));
     described.spec.container = Container::npy;
-    described.new_header =
-        npy::format({spec.dtype, spec.element_size, *described.spec.order, spec.shape, 0});
+    described.new_header = npy::format(npy_header(spec, *described.spec.order));
     described.data_offset =
         checked_add(spec.offset, static_cast<std::int64_t>(described.new_header.size()), "offset");
   }
@@ -154,8 +167,7 @@ Described describe_new(const std::string& path, const ArraySpec& given) {
 std::vector<std::byte> header_of(const Described& described, const std::string& path) {
   const ArraySpec& spec = described.spec;
   try {
-    return npy::format({spec.dtype, spec.element_size, *spec.order, spec.shape, 0},
-                       described.data_offset - spec.offset);
+    return npy::format(npy_header(spec, *spec.order), described.data_offset - spec.offset);
   } catch (const Error&) {
     throw Error(ErrorClass::state,
                 "'" + path + "': the .npy header has no room for the longer shape " +
@@ -221,6 +233,7 @@ std::string Described::packed() const {
   std::vector<std::int64_t> numbers{data_offset,
                                     changes,
                                     growing,
+                                    spec.is_scalar,
                                     spec.offset,
                                     spec.records.step,
                                     spec.element_size,
@@ -245,6 +258,7 @@ Described Described::unpacked(std::string_view text) {
   d.data_offset = next();
   d.changes = next() != 0;
   d.growing = next() != 0;
+  d.spec.is_scalar = next() != 0;
   d.spec.offset = next();
   d.spec.records.step = next();
   d.spec.element_size = next();

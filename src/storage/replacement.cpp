@@ -106,13 +106,25 @@ bool is_left_over(const std::string& path, int fd, const struct stat& status) {
          named.st_dev == status.st_dev && named.st_ino == status.st_ino;
 }
 
+/// A rank may still have written into it when rank 0 had given up: the file that has its lock is
+/// made before it, and removed after it.
+bool is_abandoned_folder(const std::string& path, std::string_view name, std::string_view prefix) {
+  const std::string_view suffix = folder_of_replacement;
+  struct stat status {};
+  return name.ends_with(suffix) &&
+         is_name_of_new(name.substr(0, name.size() - suffix.size()), prefix) &&
+         ::lstat(path.substr(0, path.size() - suffix.size()).c_str(), &status) != 0 &&
+         errno == ENOENT;
+}
+
 void remove_all(const std::string& folder, std::string_view prefix, const Forget& forget) {
   struct stat place {};
   if (::stat(folder.c_str(), &place) != 0) return;
-  std::error_code error;
+  std::error_code error, ignored;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string path = entry->path().string(), name = entry->path().filename().string();
+    if (is_abandoned_folder(path, name, prefix)) fs::remove_all(path, ignored);
     if (!is_name_of_new(name, prefix)) continue;
     const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status {};
@@ -122,6 +134,7 @@ void remove_all(const std::string& folder, std::string_view prefix, const Forget
     if (!lock_is_conclusive(name, place.st_dev, !shared)) continue;
     if (!is_left_over(path, file.number(), status)) continue;
     if (forget) forget(status.st_ino);
+    fs::remove_all(path + folder_of_replacement, ignored);
     ::unlink(path.c_str());
   }
 }
@@ -249,7 +262,7 @@ void replace_file(const std::string& path, std::span<const std::byte> content,
   file.commit();
 }
 
-std::string find_replaceable(const std::string& path) {
+std::string behind_links(const std::string& path) {
   fs::path target = path;
   std::error_code error;
   for (int i = 0; i < most_links && fs::is_symlink(target, error); ++i) {
@@ -257,6 +270,11 @@ std::string find_replaceable(const std::string& path) {
     if (error) break;
     target = next.is_absolute() ? next : target.parent_path() / next;
   }
+  return target.string();
+}
+
+std::string find_replaceable(const std::string& path) {
+  const fs::path target = behind_links(path);
   struct stat status {};
   if (::stat(target.c_str(), &status) != 0) {
     if (errno != ENOENT) throw_open_error(target.string(), OpenFlag::replace, errno);

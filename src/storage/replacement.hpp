@@ -77,10 +77,16 @@ class Replacement {
 void replace_file(const std::string& path, std::span<const std::byte> content,
                   const ReplacementOptions& options = {});
 
+/// What symbolic links at `path` lead to, which may not exist.
+std::string behind_links(const std::string& path);
 /// Follows symbolic links at `path` to the file that a program wants replaced, which may not exist.
 /// Throws Error(storage) for what could not be written in place either, such as a folder or a
 /// protected file.
 std::string find_replaceable(const std::string& path);
+
+/// Behind the name of a replacement: a folder that is to replace another one, while it is made
+/// (replacement_place.hpp). It is removed with its leftover.
+inline constexpr const char* folder_of_replacement = ".folder";
 
 /// Called with the inode of a leftover before it is removed.
 using Forget = std::function<void(std::uint64_t inode)>;

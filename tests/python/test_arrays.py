@@ -98,7 +98,7 @@ def test_whole_arrays_in_one_call(tmp_path):
     assert np.array_equal(ps.load(tmp_path / "u.npy", (slice(None), 2)), u[:, 2])
     with pytest.raises(ps.ArgumentError, match="one of 4 ranks.*pass comm="):
         ps.save(tmp_path / "u.npy", u, ps.distribute((8, 5), rank=1, ranks=4))
-    with pytest.raises(ps.ArgumentError, match="1 to 8 dimensions"):
+    with pytest.raises(ps.ArgumentError, match="Python objects"):
         ps.save(tmp_path / "u.npy", None)
     assert np.array_equal(ps.load(tmp_path / "u.npy"), u)
 

@@ -239,7 +239,7 @@ def test_a_large_dataset_is_decoded_piece_by_piece(tmp_path, monkeypatch):
         ps.open(path, dataset="chunked", decode=tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name,words", [("scalar", "single value"), ("text", "no fixed size"), ("group", "no dataset"),
+@pytest.mark.parametrize("name,words", [("text", "no fixed size"), ("group", "no dataset"),
                                         ("dangling", "target does not exist"), ("elsewhere", "other"), ("plain/x", "is a dataset"),
                                         ("nothing", "/chunked, /compact, .*/group/x, .*/virtual")])
 def test_names_that_lead_to_no_array(tmp_path, name, words):
@@ -272,7 +272,7 @@ def test_arguments_that_do_not_fit(tmp_path, how, kind, words):
 
 @pytest.mark.parametrize("how,words", [
     ({"dataset": None}, "dataset= is needed"), ({"shape": None}, "shape= is needed"), ({"dtype": None}, "dtype= is needed"),
-    ({"shape": (1,) * 9, "dims": None}, "1 to 8"), ({"dims": "xy"}, "one text"), ({"dims": ("x",)}, "1 names for 2"),
+    ({"shape": (1,) * 9, "dims": None}, "up to 8"), ({"dims": "xy"}, "one text"), ({"dims": ("x",)}, "1 names for 2"),
     ({"dims": ("x", "x")}, "twice"), ({"dims": {"x": [1, 2], "y": None}}, "2 coordinates and 3"),
     ({"dims": {"x": [[1]], "y": None}}, "one dimension"), ({"dataset": "a\0b"}, "name"),
     ({"dataset": "\udc80"}, "not valid text"),

@@ -14,7 +14,7 @@ import penstock as ps
     ("a.npy", "w", {"dims": ("x",)}, "pass dataset= if"),
     ("a.npy", "c", {}, "known are r, r\\+, a, w, x$"),
     ("a.npy", "replace", {}, "pass mode 'w' and replace=True"),
-    ("a.h5", "w", {"dataset": "x", "shape": (None, *[1] * 8)}, "has 9 dimensions; a dataset has 1 to 8"),
+    ("a.h5", "w", {"dataset": "x", "shape": (None, *[1] * 8)}, "has 9 dimensions; a dataset has up to 8"),
 ])
 def test_arguments_of_open(tmp_path: Path, name: str, mode: str, how: dict[str, Any], words: str) -> None:
     if "dataset" in how:

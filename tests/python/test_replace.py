@@ -362,8 +362,6 @@ put(1)
 for mode in ("r", "r+", "a", "replace"):
     same(ps.ArgumentError, "replace|mode 'a'", lambda: ps.open("f.npy", mode, shape=(12, 8), dtype="f8", comm=comm, replace=True))
 same(ps.ArgumentError, "neither True nor False", lambda: opened(replace="yes"))
-same(ps.ArgumentError, "Zarr array.*cannot be replaced in one step", lambda: opened("f.zarr"))
-same(ps.ArgumentError, "replace=True is for raw, .npy and fields", lambda: opened("f.h5"))
 same(ps.ArgumentError, "replace=True is for mode 'w'",
      lambda: ps.open("f.dat", "r+", fields=[("a", 3, "f8")], comm=comm, replace=True))
 same(ps.StorageError, "make its folder first", lambda: opened("nowhere/f.npy"))

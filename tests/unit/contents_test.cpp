@@ -20,7 +20,7 @@ template <class Spec>
 using Change = std::function<void(Spec&)>;
 
 // `placed` is for files of another library, whose ranks compare what that library found.
-static_assert(has_members<ArraySpec, 8> && has_members<ChunkSpec, 7>);
+static_assert(has_members<ArraySpec, 9> && has_members<ChunkSpec, 7>);
 static_assert(has_members<Records, 2>);
 const std::vector<Change<ArraySpec>> changes{
     [](ArraySpec& spec) { spec.shape[1] = 9; },
@@ -33,6 +33,7 @@ const std::vector<Change<ArraySpec>> changes{
     [](ArraySpec& spec) { spec.records.step = 8; },
     [](ArraySpec& spec) { spec.records.count = 2; },
     [](ArraySpec& spec) { spec.container = Container::raw; },
+    [](ArraySpec& spec) { spec.is_scalar = true; },
 };
 const std::vector<Change<ArraySpec>> chunk_changes{
     [](ArraySpec& spec) {

@@ -131,14 +131,15 @@ def _level(values: tuple[int, ...]) -> int:
     return level - (1 << 32) if level >= 1 << 31 else level
 
 
-def fill_in(dataset: h5py.Dataset) -> bytes:
+def fill_in(dataset: h5py.Dataset, dtype: np.dtype) -> bytes:
+    """As an element of that type."""
     from h5py import h5d
 
     properties = dataset.id.get_create_plist()
     element = np.zeros((), dataset.dtype)
     if properties.fill_value_defined() != h5d.FILL_VALUE_UNDEFINED:
         properties.get_fill_value(element)
-    return element.tobytes()
+    return element.astype(dtype).tobytes()
 
 
 def places_in(dataset: h5py.Dataset) -> bytes:
@@ -170,7 +171,7 @@ def places_in(dataset: h5py.Dataset) -> bytes:
     return places[inside].tobytes()
 
 
-def chunks_in(dataset: h5py.Dataset, placed: bool = True) -> StoredChunks:
-    """`placed`: with their places."""
-    return StoredChunks(tuple(dataset.chunks), filters_in(dataset), fill_in(dataset),
+def chunks_in(dataset: h5py.Dataset, dtype: np.dtype, placed: bool = True) -> StoredChunks:
+    """`dtype`: of the elements. `placed`: with their places."""
+    return StoredChunks(tuple(dataset.chunks), filters_in(dataset), fill_in(dataset, dtype),
                         places_in(dataset) if placed else b"")

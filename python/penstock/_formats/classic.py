@@ -100,7 +100,7 @@ class Classic:
         if wanted.dims is None:
             raise ArgumentError(f"'{path}': dims= is needed for a netCDF variable: a name for each dimension")
         checked_name(wanted.dataset, "variable")
-        for (name, values), extent in zip(wanted.dims, wanted.shape):
+        for (name, values), extent in zip(wanted.dims, wanted.shape or ()):
             checked_name(name, "dimension")
             if values is not None:
                 raise ArgumentError(f"dimension {name!r}: coordinates are a variable of their own in a classic file: "
@@ -137,7 +137,7 @@ class Classic:
             raise ArgumentError(f"'{path}' has a variable {name} already; choose another name")
         assert wanted.dtype is not None
         dims = [self._dimension(header, path, checked_name(dim, "dimension"), extent)
-                for (dim, _), extent in zip(wanted.dims or (), wanted.shape)]
+                for (dim, _), extent in zip(wanted.dims or (), wanted.shape or ())]
         entry = Entry(name, tuple(dims), wanted.dtype.newbyteorder(">"))
         given = dict(wanted.attributes)
         if wanted.fill is not None:

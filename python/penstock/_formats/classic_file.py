@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Optional
 
 from .. import _core
@@ -29,8 +30,8 @@ class ClassicFile(DatasetFile):
 
     def close(self, wait: bool = True) -> Any:
         """As `File.close`. The steps that were appended are on the device when it returns, also without waiting."""
-        if wait or self.closed:
-            return self._whole.close()
+        if wait or self.closed or self._whole._replacing is not None:
+            return self._whole.close() if wait else closing(_Over(self._whole.close))
         self._whole._publish()
         handle = closing(self._inner.close_begin())
         self._whole.close()
@@ -40,9 +41,26 @@ class ClassicFile(DatasetFile):
         self._whole.__exit__(kind, value, traceback)
 
 
+class _Over:
+    """A close that is over when it has begun."""
+
+    def __init__(self, close: Callable[[], None]):
+        close()
+
+    def copied(self, wait: bool) -> bool:
+        return True
+
+    def test(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        pass
+
+
 def open_alone(comm: int, ranks: int, hints: Optional[_core._Settings], wanted: Wanted, container: str) -> File:
     """Collective. The ranks have passed the same."""
-    file = Dataset(GivenDataset(os.fsencode(wanted.path), wanted.mode, container, settings=hints), comm)
+    given = GivenDataset(os.fsencode(wanted.path), wanted.mode, container, settings=hints, replace=wanted.replace)
+    file = Dataset(given, comm)
     try:
         name = (wanted.dataset or _only_one(file)).strip("/")
         if wanted.makes_file or (wanted.mode == "r+" and wanted.can_make and name not in file):

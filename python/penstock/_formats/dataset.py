@@ -37,6 +37,7 @@ from .classic_header import kind_in
 from .decode import decode
 from .hdf5 import Hdf5, in_words
 from .placing import Placer
+from .replacing import Replacing
 from .wanted import CLASSIC, Found, Wanted
 
 
@@ -48,7 +49,8 @@ class DatasetFile(File):
 
     def __init__(self, inner: Any, ranks: int, opening: Opening, found: Found):
         wanted = opening.wanted
-        super().__init__(inner, wanted.path, wanted.mode, found.dtype, ranks)
+        super().__init__(inner, opening.path, "replace" if opening.replacing else wanted.mode, found.dtype, ranks)
+        self._replacing = opening.replacing
         self.container, self.dataset, self.dims = wanted.container, found.name, found.dims
         self._placer = opening.placer
         sync = inner.sync if found.chunks is not None and wanted.mode != "r" else None
@@ -67,9 +69,9 @@ class DatasetFile(File):
     def close(self, wait: bool = True) -> Any:
         """As `File.close`."""
         try:
-            if not wait:
+            if not wait and self._replacing is None:
                 return closing(self._inner.close_begin(), self._leave)
-            return super().close()
+            return super().close() if wait else super().close(wait=False)
         finally:
             if wait and self.closed:
                 self._leave()
@@ -96,6 +98,17 @@ class Opening:
     wanted: Wanted
     kind: Hdf5
     placer: Optional[Placer] = None  #: on rank 0, of a dataset in chunks that may be written
+    replacing: Optional[Replacing] = None
+
+    def __post_init__(self) -> None:
+        self.path = self.wanted.path  #: as the program gave it
+
+    def begin_replacing(self) -> None:
+        """Collective: from here on the file is the new one."""
+        wanted = self.wanted
+        self.replacing = Replacing(self.comm, wanted.path, is_folder=False)
+        place = self.replacing.begin(wanted.common(), lambda: check_new(self.kind, wanted))
+        wanted.path, wanted.replace, self.name = place, False, os.fsencode(place)
 
     def ask(self, work: Any) -> Any:
         return ask_first_rank(self.comm, self.name, self.wanted.common(), in_words(self.wanted.path, work),
@@ -153,11 +166,18 @@ def open_dataset(comm: int, ranks: int, hints: Optional[_core._Settings], wanted
     """Collective. The arguments have been looked at; whether all ranks have the same is found out here."""
     opening = Opening(comm, os.fsencode(wanted.path), hints, wanted, kind_of(wanted.container))
     with _core._OpeningSteps(opening.name):
+        if wanted.replace and wanted.container not in CLASSIC:
+            opening.begin_replacing()
         made: list[str] = []  # on rank 0: what it has made, to be taken away if not all ranks can open it
-        looked = opening.ask(lambda: wanted.container if wanted.container in CLASSIC else _look(opening, made))
-        if not isinstance(looked, str):
-            inner, found = open_in_steps(opening, looked, made)
-            return DatasetFile(inner, ranks, opening, found)
+        try:
+            looked = opening.ask(lambda: wanted.container if wanted.container in CLASSIC else _look(opening, made))
+            if not isinstance(looked, str):
+                inner, found = open_in_steps(opening, looked, made)
+                return DatasetFile(inner, ranks, opening, found)
+        except Exception:
+            if opening.replacing is not None:
+                opening.replacing.abandon()
+            raise
     from .classic_file import open_alone
 
     return open_alone(comm, ranks, hints, wanted, looked)
@@ -204,6 +224,15 @@ def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
     if wanted.mode == "r+":
         kind.check_beside(wanted.path, wanted)
     return None
+
+
+def check_new(kind: Hdf5, wanted: Wanted) -> None:
+    """On rank 0: raises for a dataset that no file can have."""
+    hdf5.import_or_refuse("h5py")
+    hdf5.check_regular(wanted.path)
+    kind.check_new(wanted)
+    with refused(wanted):
+        kind.make(wanted.path, "w", wanted, dry=True)
 
 
 @contextmanager
@@ -265,7 +294,7 @@ def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
 
 def check_against(wanted: Wanted, found: Found, dtype: np.dtype, stored_chunks: Any = None) -> None:
     """What the program gave must be what the file says."""
-    shape = (found.shape[:1] + wanted.shape[1:]) if wanted.grows else wanted.shape or None
+    shape = found.shape[:1] + (wanted.shape or ())[1:] if wanted.grows else wanted.shape
     chunks = found.chunks.extents if found.chunks is not None else stored_chunks
     pairs = [("shape", shape, found.shape), ("dtype", wanted.dtype, dtype),
              ("dims", wanted.dim_names, found.dims), ("chunks", wanted.given_chunks or None, chunks)]
@@ -296,6 +325,8 @@ def _make(opening: Opening, mode: str, what: str, made: list[str]) -> Found:
         with h5py.File(wanted.path, "r") as file:
             dataset = file[opening.kind.name_in_file(file, wanted.dataset)]
             found = hdf5.found_in(dataset, wanted.dim_names)
+        if found.refused:
+            raise FormatError(f"'{wanted.path}': dataset {found.name} {found.refused}")
         opening.ready_to_write(found)
     except FileExistsError:  # somebody else has made it since it was looked for
         made.clear()

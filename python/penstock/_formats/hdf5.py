@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import ArgumentError, Error, FormatError, StorageError
 from .._regular import kind_of
+from .._small_floats import IEEE, WHO_HAS_THEM, is_foreign, named
 from .chunks import Unreadable, chunks_in, set_filters
 from .wanted import Found, Wanted
 
@@ -206,8 +207,8 @@ def _refusal_of_type(dataset: h5py.Dataset) -> str:
 
     in_file = dataset.id.get_type()
     try:
-        dtype = dataset.dtype
-        in_memory = h5py.h5t.py_create(dtype, logical=True)
+        dtype = element_type(dataset)
+        in_memory = stored_type(dtype).id if is_foreign(dtype) else h5py.h5t.py_create(dtype, logical=True)
     except TypeError as error:
         return f"has elements that NumPy does not know ({error})"
     if dtype.hasobject or dtype.subdtype is not None or not in_file.equal(in_memory):
@@ -243,7 +244,35 @@ def scale_names(dataset: h5py.Dataset) -> Optional[tuple[str, ...]]:
         scales = dataset.dims[d].keys() if len(dataset.dims[d]) else []
         scale = dataset.dims[d][0].name.rpartition("/")[2] if scales else ""
         names.append(dataset.dims[d].label or scale)
-    return tuple(names) if names and all(names) else None
+    return tuple(names) if all(names) else None
+
+
+def stored_type(dtype: np.dtype) -> Any:
+    """What h5py makes a dataset of: of floats that NumPy lacks a float with the same bits, which HDF5 converts."""
+    if not is_foreign(dtype):
+        return dtype
+    import h5py
+
+    exponent, mantissa, bias = IEEE[dtype.name]
+    made = h5py.h5t.IEEE_F32LE.copy()
+    made.set_fields(exponent + mantissa, mantissa, exponent, 0, mantissa)
+    made.set_ebias(bias)
+    made.set_precision(8 * dtype.itemsize)
+    made.set_size(dtype.itemsize)
+    return h5py.Datatype(made)
+
+
+def element_type(dataset: h5py.Dataset) -> np.dtype:
+    """Of its bytes. h5py tells of the floats that NumPy lacks as larger ones."""
+    import h5py
+
+    found = dataset.id.get_type()
+    if isinstance(found, h5py.h5t.TypeFloatID) and found.get_order() == h5py.h5t.ORDER_LE:
+        _, at, exponent, _, mantissa = found.get_fields()
+        for name, layout in IEEE.items():
+            if layout == (exponent, mantissa, found.get_ebias()) and 8 * found.get_size() == 1 + exponent + mantissa:
+                return named(name, dataset.file.filename)
+    return dataset.dtype
 
 
 def plain_type(dtype: np.dtype) -> np.dtype:
@@ -258,14 +287,14 @@ def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]], placed: boo
     chunks = None
     if not refused and dataset.chunks is not None:
         try:
-            chunks = chunks_in(dataset, placed)
+            chunks = chunks_in(dataset, element_type(dataset), placed)
         except Unreadable as error:
             refused = str(error)
-    if not refused and not dataset.shape:
-        refused = "is a single value, with no dimension"
+    if not refused and dataset.shape is None:
+        refused = "is empty, without a shape"
     if not refused and offset is None and dataset.size and chunks is None:
         refused = NO_SPACE
-    dtype = np.dtype(object) if refused not in ("", NO_SPACE) else plain_type(dataset.dtype)
+    dtype = np.dtype(object) if refused not in ("", NO_SPACE) else plain_type(element_type(dataset))
     return Found(dataset.name, tuple(dataset.shape or ()), dtype, offset or 0, dims,
                  plain_attributes(dataset.attrs), refused, chunks=chunks,
                  grows=chunks is not None and dataset.maxshape[0] is None)
@@ -304,9 +333,20 @@ def layout_of(wanted: Wanted, dry: bool) -> dict[str, Any]:
     """For h5py's `create_dataset`."""
     if not wanted.chunks:
         return {"dcpl": contiguous(not dry)}
-    fill = {} if wanted.fill is None else {"fillvalue": np.frombuffer(wanted.fill, wanted.dtype)[0]}
-    limits = (None, *wanted.shape[1:]) if wanted.grows else wanted.shape
+    fill = {} if wanted.fill is None else {"fillvalue": _fill_of(wanted)}
+    limits = (None, *(n or 1 for n in wanted.new_shape[1:])) if wanted.grows else wanted.new_shape
     return {"dcpl": chunked(wanted), "chunks": wanted.chunks, "maxshape": limits, **fill}
+
+
+def _fill_of(wanted: Wanted) -> Any:
+    fill = np.frombuffer(wanted.fill or b"", wanted.dtype)[0]
+    return np.float32(fill) if wanted.dtype is not None and is_foreign(wanted.dtype) else fill
+
+
+def allocate(dataset: h5py.Dataset, dtype: Optional[np.dtype]) -> None:
+    """A single element gets its space when it is written, whatever its properties say."""
+    if dataset.shape == () and dtype is not None:
+        dataset[()] = np.zeros((), "f4" if is_foreign(dtype) else dtype)
 
 
 def versions(wanted: Wanted) -> dict[str, Any]:
@@ -328,6 +368,11 @@ def give_space(path: str, name: str) -> None:
 def check_type(dtype: np.dtype) -> None:
     from h5py import h5t
 
+    if is_foreign(dtype):
+        if dtype.name not in IEEE:
+            raise ArgumentError(f"dtype {dtype} has no HDF5 type, whose floats are as IEEE 754 has them: "
+                                f"{WHO_HAS_THEM}; HDF5 has bfloat16, float8_e5m2, float8_e4m3 and float8_e3m4")
+        return
     try:
         made = h5t.py_create(dtype, logical=True)
     except TypeError:
@@ -352,8 +397,9 @@ class Hdf5:
         """Raises for a dataset that no file can have."""
         assert wanted.dtype is not None
         check_type(wanted.dtype)
-        if not 1 <= len(wanted.shape) <= 8:
-            raise ArgumentError(f"shape {wanted.told_shape} has {len(wanted.shape)} dimensions; a dataset has 1 to 8")
+        if len(wanted.new_shape) > 8:
+            raise ArgumentError(f"shape {wanted.told_shape} has {len(wanted.new_shape)} dimensions; a dataset has up "
+                                "to 8")
         if any(extent < 0 for extent in wanted.new_shape):
             raise ArgumentError(f"shape {wanted.told_shape}: an extent must not be negative; one that can grow is None")
 
@@ -366,7 +412,9 @@ class Hdf5:
             h5py.File(path, mode).close()
             mode = "r+"
         with h5py.File(path, mode, **how, **versions(wanted)) as file:
-            dataset = file.create_dataset(wanted.dataset, wanted.new_shape, wanted.dtype, **layout_of(wanted, dry))
+            dataset = file.create_dataset(wanted.dataset, wanted.new_shape, stored_type(wanted.dtype),
+                                          **layout_of(wanted, dry))
+            allocate(dataset, wanted.dtype)
             for name, value in wanted.attributes.items():
                 dataset.attrs[name] = value
             for d, (name, values) in enumerate(wanted.dims or ()):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from .._core import ArgumentError, FormatError, unlimited
-from .hdf5 import Hdf5, found_in, import_or_refuse, layout_of, plain_attributes, versions
+from .._small_floats import WHO_HAS_THEM, is_foreign
+from .hdf5 import Hdf5, allocate, found_in, import_or_refuse, layout_of, plain_attributes, versions
 from .wanted import Found, Wanted
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def check_names(wanted: Wanted) -> None:
     names = wanted.dim_names
     if names is None:
         raise ArgumentError(f"'{wanted.path}': dims= is needed for a netCDF variable: a name for each dimension, "
-                            f"as dims=({', '.join(repr(n) for n in 'tzyx'[-len(wanted.shape):])},)")
+                            f"as dims=({', '.join(repr(n) for n in 'tzyx'[-len(wanted.new_shape):])},)")
     for name, values in wanted.dims or ():
         if values is not None and values.dtype.kind not in "iuf":
             raise ArgumentError(f"dimension {name!r}: coordinates of netCDF must be numbers, not {values.dtype}")
@@ -47,9 +48,12 @@ class NetCdf(Hdf5):
 
     def check_new(self, wanted: Wanted) -> None:
         """Raises for a variable that no file can have."""
+        assert wanted.dtype is not None
+        if is_foreign(wanted.dtype):
+            raise ArgumentError(f"dtype {wanted.dtype} is not one of netCDF's (integers, 'f4', 'f8'): {WHO_HAS_THEM}; "
+                                "or convert: array.astype('f4')")
         super().check_new(wanted)
         check_names(wanted)
-        assert wanted.dtype is not None
         check_element_type(wanted.dtype)
         import_or_refuse("h5netcdf")
 
@@ -67,6 +71,7 @@ class NetCdf(Hdf5):
             layout = layout_of(wanted, dry)
             layout.pop("maxshape", None)  # as the dimensions say
             variable = group.create_variable(name, wanted.dim_names, wanted.dtype, **layout)
+            allocate(variable._h5ds, wanted.dtype)
             if wanted.grows:  # others may have more along that dimension
                 variable._h5ds.resize(wanted.new_shape)
             for attribute, value in wanted.attributes.items():
@@ -81,7 +86,7 @@ class NetCdf(Hdf5):
 
     @staticmethod
     def _make_dimensions(group: h5netcdf.Group, wanted: Wanted) -> None:
-        for (name, values), extent in zip(wanted.dims or (), wanted.shape):
+        for (name, values), extent in zip(wanted.dims or (), wanted.shape or ()):
             if name not in group.dimensions:
                 group.dimensions[name] = None if extent == unlimited else extent
                 if values is not None:
@@ -95,7 +100,7 @@ class NetCdf(Hdf5):
                 group = group.groups[name] if name in group.groups else {}
                 if not group:
                     return
-            for (name, values), extent in zip(wanted.dims or (), wanted.shape):
+            for (name, values), extent in zip(wanted.dims or (), wanted.shape or ()):
                 self._check_dimension(group, path, name, extent, values)
 
     @staticmethod
@@ -121,7 +126,7 @@ class NetCdf(Hdf5):
         h5netcdf = import_or_refuse("h5netcdf")
         with h5netcdf.File(dataset.file.filename, "r", phony_dims="access") as file:
             names = self._variable(file, dataset.name).dimensions
-        return tuple(names) if names else None
+        return tuple(names) if names or dataset.shape == () else None
 
     def variables(self, path: str) -> tuple[dict[str, Any], dict[str, Found]]:
         h5netcdf = import_or_refuse("h5netcdf")
@@ -129,7 +134,7 @@ class NetCdf(Hdf5):
 
         def look(group: Any) -> None:
             for name, variable in group.variables.items():
-                dims = tuple(variable.dimensions) or None
+                dims = tuple(variable.dimensions) if variable.dimensions or variable.shape == () else None
                 found[f"{group.name}/{name}".lstrip("/")] = found_in(variable._h5ds, dims, placed=False)
             for below in group.groups.values():
                 look(below)

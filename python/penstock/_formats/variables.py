@@ -30,6 +30,7 @@ from .classic_header import kind_in
 from .dataset import Opening, kind_of, refused
 from .hdf5 import in_words
 from .placing import Placer, WrittenFile
+from .replacing import Replacing
 from .wanted import MAKES_FILE, Found, Wanted, digest
 
 
@@ -48,14 +49,17 @@ class StoredVariables:
         self._kind: Any = kind_of(container)
         self._written = WrittenFile(path)  # of use on rank 0 alone
         self._made = False  # on rank 0: whether the file was not there before
+        self.replacing: Optional[Replacing] = None
 
     # ---- opening
 
-    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> str:
+    def open(self, attributes: Mapping[str, Any], replace: bool, problem: Optional[Exception]) -> str:
         """Collective. `problem`: what this rank has found wrong with the arguments. Returns the container, and has
         opened nothing, where the file is one of classic netCDF, and that was not known."""
         common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
                   "attributes": str({name: digest(np.asarray(value)) for name, value in attributes.items()})}
+        if replace:
+            self._begin_replacing(common, problem)
         seen = ask_first_rank(self._comm, self._name, common, self._in_words(lambda: self._look(attributes)),
                               self.mode != "r", problem)
         if isinstance(seen, str):
@@ -76,6 +80,20 @@ class StoredVariables:
         self.attrs = Attributes(self.anchor, self.path, values, keeper, self._settle)
         return ""
 
+    def _begin_replacing(self, common: Mapping[str, Any], problem: Optional[Exception]) -> None:
+        """From here on the file is the new one."""
+        def check() -> None:
+            self._check_packages()
+            hdf5.check_regular(self.path)
+
+        self.replacing = Replacing(self._comm, self.path, is_folder=False)
+        self.path = self.replacing.begin({**common, "mode": "replace"}, check, problem)
+        self._name, self._written = os.fsencode(self.path), WrittenFile(self.path)
+
+    def _check_packages(self) -> None:
+        for package in self._kind.needs:
+            hdf5.import_or_refuse(package)
+
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
         return in_words(self.path, work, doing)
 
@@ -84,8 +102,7 @@ class StoredVariables:
         there = hdf5.check_regular(self.path)
         if self.container == "netcdf" and there and self.mode not in MAKES_FILE and (kind := kind_in(self.path)):
             return kind
-        for package in self._kind.needs:
-            hdf5.import_or_refuse(package)
+        self._check_packages()
         if self.mode not in MAKES_FILE:
             if not there:
                 raise hdf5.refused_by_system(self.path, errno.ENOENT, "open")

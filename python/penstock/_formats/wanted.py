@@ -89,7 +89,7 @@ class Wanted:
     mode: str
     container: str
     dataset: Optional[str]  # None: the only one
-    shape: tuple[int, ...]  # (): whatever it has
+    shape: Optional[tuple[int, ...]]  # None: whatever it has
     dtype: Optional[np.dtype]
     dims: Optional[tuple[tuple[str, Coordinates], ...]] = None
     decode: Any = False  # or True, or the folder of the temporary file
@@ -99,16 +99,19 @@ class Wanted:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     chunks: tuple[int, ...] = ()  # as given, or chosen
     steps: int = 0  # of one that grows, when it is made
+    replace: bool = False  # at close, with mode "w"
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
             self.dataset = "/" + _checked_name(self.dataset, "dataset").strip("/")
+        if self.shape == () and self.dims is None:
+            self.dims = ()
         if self.dims is not None:
             self.set_dims(self.dims)
         if self.dtype is not None and self.dtype.subdtype is not None:
             raise ArgumentError(f"dtype {self.dtype} is an array: append its extents to shape, and give the type "
                                 f"of its elements, {self.dtype.base}")
-        if unlimited in self.shape[1:]:
+        if unlimited in (self.shape or ())[1:]:
             raise ArgumentError(f"shape {self.told_shape}: only the first dimension of a dataset can grow")
         if self.makes_file:
             self.check_new()
@@ -131,7 +134,7 @@ class Wanted:
         names = [name for name, _ in self.dims]
         if len(set(names)) < len(names):
             raise ArgumentError(f"dims {tuple(names)} has a name twice; each dimension has a name of its own")
-        if not self.shape:
+        if self.shape is None:
             return
         if len(names) != len(self.shape):
             raise ArgumentError(f"dims has {len(names)} names for {len(self.shape)} dimensions of shape {self.shape}")
@@ -144,7 +147,10 @@ class Wanted:
 
     def set_chunks(self) -> None:
         """Of a dataset that may have to be made."""
-        if not self.shape or self.dtype is None:
+        if self.shape == ():
+            raise ArgumentError("chunks, compressors and fill_value are for datasets with dimensions, not for a single "
+                                "element")
+        if self.shape is None or self.dtype is None:
             if self.filters:
                 raise ArgumentError("compressors are of a dataset that is made: give shape= and dtype=, too")
             return
@@ -156,16 +162,16 @@ class Wanted:
     @property
     def grows(self) -> bool:
         """Whether its first dimension can become longer."""
-        return self.shape[:1] == (unlimited,)
+        return (self.shape or ())[:1] == (unlimited,)
 
     @property
     def told_shape(self) -> str:
         """As the program gave it."""
-        return str(self.told_extents)
+        return "" if self.shape is None else str(self.told_extents)
 
     @property
     def told_extents(self) -> tuple[Optional[int], ...]:
-        return tuple(None if n == unlimited else n for n in self.shape)
+        return tuple(None if n == unlimited else n for n in self.shape or ())
 
     @property
     def fill_element(self) -> Any:
@@ -174,18 +180,19 @@ class Wanted:
     @property
     def new_shape(self) -> tuple[int, ...]:
         """Of a dataset that is made."""
-        return (self.steps, *self.shape[1:]) if self.grows else self.shape
+        shape = self.shape or ()
+        return (self.steps, *shape[1:]) if self.grows else shape
 
     def check_new(self) -> None:
         """What is needed to make a dataset."""
-        for name, given in (("dataset", self.dataset), ("shape", self.shape or None), ("dtype", self.dtype)):
+        for name, given in (("dataset", self.dataset), ("shape", self.shape), ("dtype", self.dtype)):
             if given is None:
                 raise ArgumentError(f"'{self.path}': {name}= is needed to make a dataset in a file of container "
                                     f"{self.container!r} (for bare bytes say container='raw')")
 
     @property
     def can_make(self) -> bool:
-        return self.dataset is not None and bool(self.shape) and self.dtype is not None
+        return self.dataset is not None and self.shape is not None and self.dtype is not None
 
     @property
     def dim_names(self) -> Optional[tuple[str, ...]]:
@@ -196,7 +203,8 @@ class Wanted:
         dtype = "" if self.dtype is None else str(self.dtype)
         sums = [(name, None if values is None else digest(values)) for name, values in self.dims or ()]
         given = {name: digest(np.asarray(value)) for name, value in self.attributes.items()}
-        return {"path": f"'{self.path}'", "mode": self.mode, "shape": self.told_shape, "dtype": dtype,
+        mode = "replace" if self.replace else self.mode
+        return {"path": f"'{self.path}'", "mode": mode, "shape": self.told_shape, "dtype": dtype,
                 "container": self.container, "dataset": str(self.dataset), "dims": str(sums),
                 "decode": str(self.decode), "chunks": str(self.chunks),
                 "compressors": str(self.filters), "fill_value (bytes)": str(self.fill), "attributes": str(given)}

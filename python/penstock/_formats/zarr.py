@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Optional
 
 import numpy as np
@@ -22,73 +22,9 @@ from .._regular import sync_folder_of
 from .._values import dtype_of
 from .chunks import StoredChunks
 from .hdf5 import already_there, in_words, refused_by_system
+from .replacing import Replacing
 from .wanted import MAKES_FILE, Found
-
-METADATA_FILE = "zarr.json"
-MOST_METADATA = 16 << 20  # bytes of it
-
-
-class GroupFile:
-    """What zarr.json says of a group: on rank 0."""
-
-    def __init__(self, folder: str):
-        self._folder, self._name = folder, os.path.join(folder, METADATA_FILE)
-
-    def read(self) -> dict[str, Any]:
-        """Raises FormatError where it is no group of Zarr 3."""
-        told = metadata_in(self._folder)
-        if told is None:
-            raise FormatError(f"'{self._folder}' is not a Zarr group: it has no {METADATA_FILE} (Zarr 2 has none: "
-                              "zarr migrate v3)")
-        if told.get("node_type") != "group":
-            raise FormatError(f"'{self._folder}' is a Zarr {told.get('node_type')}, no group: open it with "
-                              "penstock.open")
-        return told
-
-    def write(self, told: Mapping[str, Any]) -> None:
-        """The old one, or the new one, is there at any moment."""
-        new = f"{self._name}.{os.getpid()}.new"
-        try:
-            with open(new, "w", encoding="utf-8") as file:
-                json.dump(told, file, indent=1, ensure_ascii=False, allow_nan=False)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, self._name)
-            sync_folder_of(self._name)
-        except BaseException:
-            if os.path.exists(new):
-                os.unlink(new)
-            raise
-
-
-def metadata_in(folder: str) -> Optional[dict[str, Any]]:
-    """None where there is none."""
-    name = os.path.join(folder, METADATA_FILE)
-    if not os.path.isfile(name) or os.path.getsize(name) > MOST_METADATA:
-        return None
-    with open(name, "rb") as file:
-        text = file.read(MOST_METADATA)
-    try:
-        told = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"'{name}' is no JSON: {error}") from None
-    if not isinstance(told, dict):
-        raise FormatError(f"'{name}' holds no JSON object, but {type(told).__name__}")
-    return told
-
-
-def nodes_in(folder: str, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Arrays and groups below a group, by name, with their metadata."""
-    with os.scandir(folder) as entries:
-        folders = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    for name in folders:
-        below = os.path.join(folder, name)
-        told = metadata_in(below)
-        if told is None:
-            continue
-        yield prefix + name, told
-        if told.get("node_type") == "group":
-            yield from nodes_in(below, f"{prefix}{name}/")
+from .zarr_metadata import METADATA_FILE, GroupFile, nodes_in
 
 
 class GroupAttributes:
@@ -121,13 +57,17 @@ class ZarrVariables:
         self.must_publish = False
         self._comm, self._hints = comm, hints
         self._made = False  # on rank 0: whether the folder was not there before
+        self.replacing: Optional[Replacing] = None
 
     # ---- opening
 
-    def open(self, attributes: Mapping[str, Any], problem: Optional[Exception]) -> str:
+    def open(self, attributes: Mapping[str, Any], replace: bool, problem: Optional[Exception]) -> str:
         """As StoredVariables.open."""
         common = {"path": f"'{self.path}'", "mode": self.mode, "container": self.container,
                   "attributes": json.dumps(attributes, sort_keys=True)}
+        if replace:  # from here on the folder is the new one
+            self.replacing = Replacing(self._comm, self.path.rstrip("/"), is_folder=True)
+            self.path = self.replacing.begin({**common, "mode": "replace"}, self._check_old, problem)
         seen = ask_first_rank(self._comm, os.fsencode(self.path), common,
                               self._in_words(lambda: self._look(attributes)), self.mode != "r",
                               problem)
@@ -163,18 +103,28 @@ class ZarrVariables:
             if not there:
                 raise refused_by_system(self.path, errno.ENOENT, "open")
             return self._described()
-        if there:
-            GroupFile(self.path).read()
-            self._check_nothing_else()
+        if there and self.replacing is None:
+            self._check_old()
             return None
-        os.mkdir(self.path)
-        self._made = True
+        if not there:
+            os.mkdir(self.path)
+            self._made = True
         try:
             return self._make(attributes)
         except Exception:
-            self._made = False
-            shutil.rmtree(self.path)
+            if self._made:
+                self._made = False
+                shutil.rmtree(self.path)
             raise
+
+    def _check_old(self) -> None:
+        """Raises where there is something else than a group, which would be lost."""
+        if not os.path.lexists(self.path):
+            return
+        if not os.path.isdir(self.path):
+            raise FormatError(f"'{self.path}' is no folder, and so no Zarr group")
+        GroupFile(self.path).read()
+        self._check_nothing_else()
 
     def _check_nothing_else(self) -> None:
         nodes = {name for name, _ in nodes_in(self.path)}
@@ -207,7 +157,7 @@ class ZarrVariables:
         return found
 
     def _open_alone(self, name: str) -> Any:
-        return _core._open(0, self._path_of(name), "r", [], "", 0, "", 0, "zarr", None, NONE, None, None)
+        return _core._open(0, self._path_of(name), "r", None, "", 0, "", 0, "zarr", None, NONE, None, None)
 
     def _path_of(self, name: str) -> bytes:
         return os.fsencode(os.path.join(self.path, name))
@@ -235,7 +185,7 @@ class ZarrVariables:
             if isinstance(how["dims"], Mapping) and any(values is not None for values in how["dims"].values()):
                 raise ArgumentError("dims: coordinates are a variable of their own in a Zarr group: create one with "
                                     "the name of the dimension")
-            self._check_dims(key, dims, given.extents, lengths)
+            self._check_dims(key, dims, given.extents or [], lengths)
         except Exception as error:  # the other ranks must hear of it
             problem, key = as_problem(error), ""
         ask_first_rank_of(self.anchor, {"the call": "create", "name": repr(name)}, lambda: self._check_new(key), True,
@@ -243,7 +193,7 @@ class ZarrVariables:
         assert given is not None
         inner = _core._open(self._comm, given.name, "w", given.extents, given.descr, given.element_size, given.order, 0,
                             "zarr", self._hints, given.chunks, None, None)
-        found = {key: self._found_in(key, inner, given.extents[:1] == [_core.unlimited])}
+        found = {key: self._found_in(key, inner, (given.extents or [])[:1] == [_core.unlimited])}
         inner.close()
         self.must_publish = True
         self.found.update(found)
@@ -272,7 +222,7 @@ class ZarrVariables:
         ask_first_rank_of(self.anchor, {"variable": found.name}, lambda: None)
         if found.refused:
             raise FormatError(found.refused)
-        extents = [] if self.mode == "r" else [_core.unlimited, *found.shape[1:]]
+        extents = None if self.mode == "r" else [_core.unlimited, *found.shape[1:]] if found.shape else []
         return _core._open(self._comm, self._path_of(found.name), "r" if self.mode == "r" else "r+", extents, "", 0, "",
                            0, "zarr", self._hints, NONE, None, None)
 

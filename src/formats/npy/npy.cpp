@@ -199,7 +199,7 @@ std::string dictionary(const Header& header) {
   std::string shape;
   for (const std::int64_t extent : header.shape) shape += std::to_string(extent) + ", ";
   if (header.shape.size() > 1) shape.resize(shape.size() - 2);
-  else shape.resize(shape.size() - 1);  // a tuple of one element keeps its comma
+  else if (!shape.empty()) shape.pop_back();  // a tuple of one element keeps its comma
   const std::string descr = is_structured(header.descr) ? header.descr : "'" + header.descr + "'";
   return "{'descr': " + descr +
          ", 'fortran_order': " + (header.order == Order::fortran ? "True" : "False") +
@@ -254,9 +254,12 @@ Header parse(std::span<const std::byte> bytes) {
 std::vector<std::byte> format(const Header& header) {
   int version = 1;
   const std::string text = encode(dictionary(header), version);
-  const std::int64_t slowest =
-      header.order == Order::fortran ? header.shape.back() : header.shape.front();
-  const std::size_t room = most_digits - std::to_string(slowest).size();
+  std::size_t room = 0;
+  if (!header.shape.empty()) {
+    const std::int64_t slowest =
+        header.order == Order::fortran ? header.shape.back() : header.shape.front();
+    room = most_digits - std::to_string(slowest).size();
+  }
   const std::size_t needed = 8 + length_field(version) + text.size() + room + 1;
   return format(header,
                 static_cast<std::int64_t>((needed + alignment - 1) / alignment * alignment));
@@ -288,7 +291,9 @@ std::int64_t element_size_of(const std::string& descr) {
 }
 
 std::string canonical(const std::string& descr) {
-  return is_structured(descr) ? literal::repr(literal::read(descr, /*longs=*/false)) : descr;
+  if (is_structured(descr)) return literal::repr(literal::read(descr, /*longs=*/false));
+  // NumPy gives elements of other packages' types, which it has as raw bytes, a byte order.
+  return descr.size() > 1 && descr[1] == 'V' ? "|" + descr.substr(1) : descr;
 }
 
 }  // namespace penstock::npy

@@ -4,6 +4,7 @@ namespace penstock::zarr {
 
 std::string Array::key_of(std::int64_t shard_number) const {
   std::string key = named_by_prefix ? "c" : "";
+  if (is_scalar) return named_by_prefix ? key : "0";
   for (const std::int64_t at : grid.coordinates(shard_number)) {
     if (!key.empty()) key += separator;
     key += std::to_string(at);
@@ -13,7 +14,7 @@ std::string Array::key_of(std::int64_t shard_number) const {
 
 bool Array::names_chunks(std::string_view entry) const {
   const std::string_view digits = "0123456789";
-  if (named_by_prefix && separator == '/') return entry == "c";
+  if (named_by_prefix && (separator == '/' || is_scalar)) return entry == "c";
   if (named_by_prefix && !entry.starts_with("c.")) return false;
   const std::string_view rest = named_by_prefix ? entry.substr(2) : entry;
   return !rest.empty() && digits.find(rest.front()) != std::string_view::npos &&
@@ -23,6 +24,7 @@ bool Array::names_chunks(std::string_view entry) const {
 ArraySpec Array::spec() const {
   ArraySpec spec;
   spec.shape = grid.shape;
+  spec.is_scalar = is_scalar;
   spec.element_size = grid.element_size;
   spec.dtype = dtype;
   spec.order = Order::c;

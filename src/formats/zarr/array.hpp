@@ -13,7 +13,8 @@ namespace penstock::zarr {
 
 struct Array {
   ChunkGrid grid;
-  std::string dtype;  // in NumPy's notation, with the byte order of the chunks
+  bool is_scalar = false;  // one element, without dimensions in the metadata; the grid has one
+  std::string dtype;  // in NumPy's notation, with the byte order of the chunks; or a type's name
   std::vector<std::byte> fill;
   std::vector<CodecSettings> codecs;  // of chunks, from bytes to bytes
   bool sharded = false;

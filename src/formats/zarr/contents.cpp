@@ -164,8 +164,11 @@ void ZarrContents::check_given() const {
   const auto agrees = [](std::int64_t wanted, std::int64_t there) {
     return wanted == there || wanted == unlimited;
   };
-  if (!std::ranges::equal(asked.shape, found.shape, agrees) && !asked.shape.empty())
-    differ("shape", text_of(found.shape), shape_text(asked.shape));
+  const bool same =
+      std::ranges::equal(asked.shape, found.shape, agrees) && asked.is_scalar == found.is_scalar;
+  if (!same && !asked.shape.empty())
+    differ("shape", found.is_scalar ? "()" : text_of(found.shape),
+           asked.is_scalar ? "()" : shape_text(asked.shape));
   if (!asked.dtype.empty() && asked.dtype != found.dtype) differ("dtype", found.dtype, asked.dtype);
   if (asked.order == Order::fortran) differ("order", "C", "F");
   if (!asked.chunks.chunks.empty() && asked.chunks.chunks != found.chunks.chunks)

@@ -74,9 +74,10 @@ void parse_names(const Json& json, Array& array) {
   if (attributes != json.end() && !attributes->empty()) array.attributes = attributes->dump();
   const auto names = json.find("dimension_names");
   if (names == json.end() || names->is_null()) return;
-  if (!names->is_array() || names->size() != array.grid.shape.size())
+  const std::size_t dimensions = array.is_scalar ? 0 : array.grid.shape.size();
+  if (!names->is_array() || names->size() != dimensions)
     refuse_metadata("dimension_names are " + shown(*names) + ", no list of one for each of the " +
-                    std::to_string(array.grid.shape.size()) + " dimensions");
+                    std::to_string(dimensions) + " dimensions");
   for (const Json& name : *names) {
     if (!name.is_null() && !name.is_string())
       refuse_metadata("dimension_names have " + shown(name) + ", which is neither a text nor null");
@@ -93,13 +94,13 @@ Array parse_members(std::string_view text) {
   const Type& type = type_named(named.is_string() ? named.get<std::string>() : shown(named));
   array.grid.shape = shape_of(member(json, "shape"), "shape");
   array.grid.element_size = type.size;
-  array.grid.shard = array.grid.chunk = parse_grid(member(json, "chunk_grid"));
+  array.grid.shard = parse_grid(member(json, "chunk_grid"));
+  array.is_scalar = array.grid.shape.empty() && array.grid.shard.empty();
+  if (array.is_scalar) array.grid.shape = array.grid.shard = {1};
+  array.grid.chunk = array.grid.shard;
   parse_keys(member(json, "chunk_key_encoding"), array);
   const bool little = parse_codecs(member(json, "codecs"), array);
-  array.dtype = (type.size == 1 ? "|"
-                 : little       ? "<"
-                                : ">") +
-                std::string(1, type.kind) + std::to_string(type.size);
+  array.dtype = dtype_of(type, little);
   array.fill = fill_of(member(json, "fill_value"), type, little);
   parse_names(json, array);
   array.grid.check();
@@ -126,9 +127,12 @@ void check_given(const ArraySpec& spec) {
   if (!given.fill_value.empty() && given.fill_value.size() != elements)
     fail("fill_value must be an element of " + std::to_string(elements) + " bytes, not " +
          std::to_string(given.fill_value.size()));
-  if (!given.dimension_names.empty() && given.dimension_names.size() != spec.shape.size())
+  const std::size_t dimensions = spec.is_scalar ? 0 : spec.shape.size();
+  if (!given.dimension_names.empty() && given.dimension_names.size() != dimensions)
     fail("dimension_names has " + std::to_string(given.dimension_names.size()) + " names for " +
-         std::to_string(spec.shape.size()) + " dimensions");
+         std::to_string(dimensions) + " dimensions");
+  if (spec.is_scalar && !(given.chunks.empty() && given.shards.empty()))
+    fail("chunks and shards are for arrays with dimensions, not for a single element");
   if (!given.attributes.empty()) check_attributes(given.attributes);
 }
 
@@ -149,8 +153,9 @@ Array make(const ArraySpec& spec) {
   const ChunkSpec& given = spec.chunks;
   const Type& type = type_of(spec.dtype);
   Array array;
-  array.dtype = type.size == 1 ? "|" + spec.dtype.substr(1) : spec.dtype;
+  array.dtype = dtype_of(type, spec.dtype[0] != '>');
   array.grid.shape = spec.shape;
+  array.is_scalar = spec.is_scalar;
   array.grid.element_size = type.size;
   array.grid.chunk = given.chunks.empty() ? choose_chunk(spec.shape, type.size) : given.chunks;
   array.sharded = !given.shards.empty();
@@ -170,10 +175,11 @@ std::string document_of(const Array& array) {
   Json json;
   json["zarr_format"] = 3;
   json["node_type"] = "array";
-  json["shape"] = array.grid.shape;
+  json["shape"] = array.is_scalar ? Shape() : array.grid.shape;
   json["data_type"] = type.name;
-  json["chunk_grid"] = {{"name", "regular"},
-                        {"configuration", {{"chunk_shape", array.grid.shard}}}};
+  json["chunk_grid"] = {
+      {"name", "regular"},
+      {"configuration", {{"chunk_shape", array.is_scalar ? Shape() : array.grid.shard}}}};
   json["chunk_key_encoding"] = {
       {"name", array.named_by_prefix ? "default" : "v2"},
       {"configuration", {{"separator", std::string(1, array.separator)}}}};

@@ -157,7 +157,7 @@ TEST(ViewChanges, BetweenBeginAndEndOfASplitCall) {
 /// Hints that come with the view are those of calls that begin afterwards, and the shared file
 /// pointer is at the beginning.
 TEST(ViewChanges, OfTheSharedPointerAndHints) {
-  File file("shared");
+  File file("shared views");
   EXPECT_MPI(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   int mine = 100 + rank();
   MPI_Request request = MPI_REQUEST_NULL;
