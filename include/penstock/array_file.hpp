@@ -231,8 +231,8 @@ class PENSTOCK_EXPORT ArrayFile {
   /// The same for the ranks of an open file. Pending data stays pending.
   std::string on_first_rank(const FirstRankTask& task, const Error* found = nullptr);
 
-  /// For bindings: throws the first error that kept bytes of this rank out of the file, also where a
-  /// call has reported it before. Not collective.
+  /// For bindings: throws the first error that kept bytes of this rank out of the file, also where
+  /// a call has reported it before. Not collective.
   void check_whole() const;
   void sync();   ///< collective: the bytes are on the device
   void close();  ///< collective; the bytes are in the file. A second call does nothing
