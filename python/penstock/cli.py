@@ -36,7 +36,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
-                                       help="Print the version and the MPI library, and leave.")) -> None:
+                                       help="Print the version and the MPI library, and exit.")) -> None:
     pass
 
 
@@ -47,7 +47,7 @@ def demo(
     input: Optional[Path] = typer.Option(None, exists=True, dir_okay=False,
                                          help="Your own volume to start from: a 3-D .npy file of numbers."),
     steps: int = typer.Option(60, min=1, help="Time steps."),
-    snapshots: int = typer.Option(6, min=1, help="Snapshots written on the way."),
+    snapshots: int = typer.Option(6, min=1, help="Snapshots to write."),
     output: Path = typer.Option(Path("penstock-demo"), help="Folder for the .npy files and the picture."),
 ) -> None:
     """Solve a 3-D heat problem in parallel, with snapshots written through Penstock."""
@@ -101,27 +101,27 @@ def with_hint_options(command: Callable[..., None]) -> Callable[..., None]:
 @app.command()
 @with_hint_options
 def explain(
-    path: Optional[Path] = typer.Argument(None, help="A file or folder: what is found of its file system, and what "
-                                                     "follows for calls. With --shape the plan goes by it."),
+    path: Optional[Path] = typer.Argument(None, help="A file or folder: describe its file system, and what follows "
+                                                     "for calls. With --shape: plan for that file system."),
     shape: Optional[str] = typer.Option(None, help="Shape of the array: 4096,4096."),
-    dtype: str = typer.Option("f8", help="Type of its elements, as NumPy names it."),
+    dtype: str = typer.Option("f8", help="NumPy dtype of its elements."),
     order: str = typer.Option("C", help="C or F."),
-    offset: int = typer.Option(0, help="Byte where the array starts in the file."),
+    offset: int = typer.Option(0, help="Byte of the file at which the array starts."),
     ranks: int = typer.Option(4, min=1, help="Number of ranks."),
     section: Optional[list[str]] = typer.Option(
-        None, help="What each rank asks for, in the papers' form: '(1:4096:1, 1+8p:16+8p:1)', 1-based and "
+        None, help="What each rank requests, in the papers' form: '(1:4096:1, 1+8p:16+8p:1)', 1-based and "
                    "inclusive, with p for the rank and nprocs. Repeat it for several sections."),
     kind: Optional[str] = typer.Option(None, help="Instead of --section: a distribution, block,block or "
                                                   "'*,cyclic' or 'block-cyclic(4),block'."),
     grid: Optional[str] = typer.Option(None, help="With --kind: processes per dimension, 2,2."),
     read: bool = typer.Option(False, "--read", help="Explain a read; default: a write."),
     cores: Optional[int] = typer.Option(None, help="Processors of a node; default: this machine's."),
-    nodes: int = typer.Option(1, min=1, help="Nodes that the ranks are spread over."),
-    no_measure: bool = typer.Option(False, "--no-measure", help="Take what is assumed of a machine, and do not "
-                                                                "measure how quickly this one copies."),
+    nodes: int = typer.Option(1, min=1, help="Number of nodes."),
+    no_measure: bool = typer.Option(False, "--no-measure", help="Use assumed constants instead of measuring "
+                                                                "how fast this machine copies."),
     **hints: str,
 ) -> None:
-    """Print the plan for a described request without running it, and what is found of a file system."""
+    """Print the plan of a request without running it, or describe the file system of PATH."""
     from . import ArgumentError, Section, distribute
     from . import explain as explain_request
     from ._explain import explain_file_system
@@ -149,9 +149,9 @@ def explain(
 def verify(
     path: list[Path] = typer.Argument(..., help="safetensors files, or folders with a model.safetensors.index.json."),
 ) -> None:
-    """Check checkpoints: headers by the rules of the format, sizes, and the tensors that have a CRC-32C.
+    """Check checkpoints: headers, sizes, and the tensors that have a CRC-32C.
 
-    The checksums are those that `save_tensors` writes with checksums=True. What is damaged is said, with status 2.
+    `save_tensors` writes the checksums with checksums=True. Damage is reported, with exit status 2.
     """
     from . import verify_tensors
 
@@ -161,7 +161,7 @@ def verify(
                    f"with a checksum: {found.checksums}")
 
 
-benches = typer.Typer(cls=WithDefault, help="Measure in a folder of yours. Without a name of these: mpi-io.")
+benches = typer.Typer(cls=WithDefault, help="Measure in a folder of yours. Default: mpi-io.")
 benches.command("mpi-io")(bench)
 benches.command()(checkpoint)
 benches.command()(formats)

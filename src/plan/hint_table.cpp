@@ -42,62 +42,61 @@ constexpr int most_nice = 19, most_core = 1023;
 
 constexpr HintRow rows[] = {
     {users, "method", Choice{&Hints::method, method_names}, of_call, alike, plans,
-     "How a call is carried out. All give byte-identical files."},
+     "How a call is carried out. All methods give identical files."},
     {users, "aggregators", Number{&Hints::aggregators, 1, any, 0, "ranks"}, of_call, alike, plans,
-     "Ranks that touch the file in the collective methods. auto: on each node one rank per core; "
-     "of a buffered write, and where not all bytes between the first and the last are wanted, "
-     "every rank, as far as there is a window's worth for each (of a device: every rank)."},
+     "Ranks that access the file in the collective methods. auto: one rank per core on each node; "
+     "for buffered writes and requests with holes, every rank with a window's worth of data (on a "
+     "device: every rank)."},
     {users, "buffer_size", ByteCount{&Hints::buffer_size, true}, of_call, alike, plans,
-     "Staging buffer of an aggregator, in bytes. More data than this goes in rounds. At least one "
-     "element. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
+     "Staging buffer of an aggregator, in bytes, at least one element. Larger requests take "
+     "several rounds. auto: 4M, between nodes 8M, with direct I/O and modelled devices 16M."},
     {users, "storage", Choice{&Hints::storage, storage_names}, of_file, alike, plans,
-     "Whether the file is accessed through the page cache or past it (O_DIRECT), or with io_uring. "
-     "What a system does not have is replaced, with one line of notice. auto: posix, and reads may "
-     "also copy out of the mapped file, for which a handler of SIGBUS is set; posix: by calls "
-     "alone."},
+     "Access through the page cache (posix, uring) or past it (O_DIRECT: direct, uring-direct). "
+     "What the system does not support is replaced, with one line of notice. auto: posix, and "
+     "reads may also copy from the mapped file, for which a SIGBUS handler is set; posix: system "
+     "calls only."},
     {users, "sieve_writes", Choice{&Hints::sieve_writes, sieve_names}, of_call, alike, plans,
      "Whether a write may read a range with holes, overlay the new bytes and write it back. auto: "
-     "where that is cheaper than writing each run. never: only asked-for bytes are written."},
+     "if that is cheaper than writing each run. never: only the bytes of the request are written."},
     {users, "locks", Choice{&Hints::locks, lock_names}, of_call, alike, no_plan,
-     "Byte-range locks around writes. auto: where the file system has them."},
+     "Byte-range locks around writes. auto: if the file system supports them."},
     {users, "active_buffer_size", ByteCount{&Hints::active_buffer_size}, of_call, alike, plans,
-     "How much of a process's data, in bytes, may be pending while the program "
-     "continues. 0: a write returns when its bytes are in the file."},
+     "How many bytes of a process may be pending while the program continues. 0: a write returns "
+     "when its bytes are in the file."},
     {users, "stripe_size", ByteCount{&Hints::stripe_size}, of_call, alike, plans,
-     "Block of block-cyclic domains, and what bounds of aligned domains are multiples of, counted "
-     "from the start of the file, in bytes. 0: that of the file system, else the buffer size."},
+     "In bytes: the block of block-cyclic domains, and what the bounds of aligned domains are "
+     "multiples of, from the start of the file. 0: the file system's, else the buffer size."},
     {users, "io_thread", ThreadHint{&Hints::io_thread}, of_call, may_differ, no_plan,
-     "How I/O threads run: batch or other (SCHED_BATCH, SCHED_OTHER), nice=N added to the "
-     "program's, "
-     "core=N to bind them to, with commas between. auto: batch where the program is other, any "
-     "core."},
+     "How I/O threads run: other or batch (SCHED_OTHER, SCHED_BATCH), nice=N added to the "
+     "program's, core=N to bind them to, separated by commas. auto: batch if the program is other, "
+     "any core."},
     {users, "io_depth", Number{&Hints::io_depth, 1, 1024, 8, "pieces"}, of_file, alike, no_plan,
-     "Pieces of accesses that io_uring has under way."},
+     "Pieces of accesses that io_uring has in progress."},
     // Alternatives of the papers, and settings for measurements and tests.
     {experiments, "exchange", Choice{&Hints::exchange, exchange_names}, of_call, alike, plans,
-     "How bytes get to the aggregators and back in the collective methods. auto: node where ranks "
+     "How bytes get to the aggregators and back in the collective methods. auto: node if ranks "
      "share memory, else sparse."},
     {experiments, "domains", Choice{&Hints::domains, rule_names}, of_call, alike, plans,
-     "How file domains are cut. auto: dynamic for extended, else static."},
+     "How the file is divided into domains. auto: dynamic for extended, else static."},
     {experiments, "pipeline", Choice{&Hints::pipeline, pipeline_names}, of_call, alike, plans,
      "Whether one round is exchanged while another is at the storage. always: with a thread even "
      "for small windows."},
     {experiments, "writers", Number{&Hints::writers, 1, any, 0, "ranks"}, of_call, alike, no_plan,
-     "At most so many ranks of a node are at the storage at a time, where ranks of a node share "
-     "memory: with the exchange node, in the independent methods, and wherever a thread writes. "
-     "Other exchanges without one (small windows, pipeline=never) take no turns. auto: any number; "
-     "where ranks crowd the cores, an aggregator that can copy meanwhile lets another write "
-     "first."},
+     "How many ranks of a node may be at the storage at a time, if they share memory: with the "
+     "exchange node, in the independent methods, and wherever a thread writes; not in other "
+     "exchanges without a thread (small windows, pipeline=never). auto: any number; if ranks "
+     "outnumber the cores, an aggregator that can copy meanwhile lets another write first."},
     {experiments, "stagger", Number{&Hints::stagger, 0, 60'000'000, {}, "microseconds"}, of_call,
      alike, no_plan,
      "The n-th aggregator waits n times this, in microseconds, before its first write of a call."},
     {experiments, "ranks_per_node", Number{&Hints::ranks_per_node, 1, any, 0, "ranks"}, of_file,
      alike, no_plan,
-     "At most so many ranks share memory, which makes several nodes of one. auto: all of a node."},
+     "At most this many ranks share memory, which divides a node into several. auto: all of a "
+     "node."},
     {experiments, "device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"},
      of_file, may_differ, plans,
-     "The pace of a shared file system, to measure on; faults on purpose, for tests. All ranks "
-     "must pass the same pace; faults may differ."},
+     "A modelled shared file system (paced), to measure on; injected faults (fault), for tests. "
+     "All ranks must pass the same model; faults may differ."},
 };
 
 /// Whether the whole text is a number; otherwise `number` is meaningless.

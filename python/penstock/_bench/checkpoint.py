@@ -14,18 +14,18 @@ from .running import TIMEOUT, byte_count, measured, save_records
 
 def checkpoint(
     folder: Path = typer.Argument(Path("."), exists=True, file_okay=False,
-                                  help="On the file system in question; the files go into a folder of their own there."),
+                                  help="Folder on the file system to measure; files go into a temporary folder in it."),
     ranks: int = typer.Option(4, min=1, help="MPI processes."),
     size: str = typer.Option("2G", help="Bytes of all tensors."),
-    tensors: int = typer.Option(300, min=1, help="How many there are."),
+    tensors: int = typer.Option(300, min=1, help="Number of tensors."),
     repeat: int = typer.Option(5, min=1, help="Timed repetitions; the median counts."),
     output: Path = typer.Option(Path("penstock-bench"), help="Folder for the measurements, checkpoint.jsonl."),
     mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Save tensors in shards of columns, rows and blocks, and load them in others; every way in turn.
+    """Save tensors in shards of columns, rows and blocks, and load them in other shards; the ways take turns.
 
-    Beside it: a gather to rank 0, which saves with the safetensors package where that is installed, and a file of each
-    rank with np.save, which leaves no standard file. A save is over when it is on the device (fsync).
+    Compared with a gather to rank 0, which saves with the safetensors package if that is installed, and with np.save of
+    a file per rank, which is no standard checkpoint. A save ends when its bytes are on the device (fsync).
     """
     total = byte_count("size", size)
     job = {"size": total, "tensors": tensors, "repeat": repeat,

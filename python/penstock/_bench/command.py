@@ -19,7 +19,7 @@ BUFFERED = {"active_buffer_size": "64M"}
 
 def bench(
     folder: Path = typer.Argument(Path("."), exists=True, file_okay=False,
-                                  help="On the file system in question; the files go into a folder of their own there."),
+                                  help="Folder on the file system to measure; files go into a temporary folder in it."),
     ranks: str = typer.Option("4", help="Numbers of MPI processes: 4,16."),
     size: str = typer.Option("64M", help="Bytes that all ranks move together."),
     patterns: str = typer.Option("block-block,column-block,block3", help=f"Access patterns: {', '.join(PATTERNS)}, or all."),
@@ -29,10 +29,10 @@ def bench(
     hint: Optional[list[str]] = HINT,
     mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Compare Penstock with the MPI library's own MPI-IO in a folder of yours, and say which settings pay there.
+    """Compare Penstock with the MPI library's own MPI-IO in a folder of yours, and report which settings pay there.
 
-    Writes into new files and into an existing one, and reads; every file is checked to the byte. All methods take turns
-    in each repetition, and ratios are of times of the same one.
+    Measures writes into new files and into an existing one, and reads; every byte is checked. The methods take turns in
+    each repetition, and ratios are of times of the same repetition.
     """
     from .report import report
 

@@ -11,9 +11,9 @@ from .._commands import Commands
 from .events import load, print_problems
 
 app = typer.Typer(cls=Commands, no_args_is_help=True,
-                  help="What a program did at its files, recorded with PENSTOCK_TRACE=FOLDER.")
+                  help="Show what a program did with its files, as recorded with PENSTOCK_TRACE=FOLDER.")
 
-FOLDER = typer.Argument(help="The folder that PENSTOCK_TRACE named.")
+FOLDER = typer.Argument(help="The folder given in PENSTOCK_TRACE.")
 
 
 class Format(str, Enum):
@@ -27,7 +27,7 @@ def merge(
     folder: Path = FOLDER,
     output: Path = typer.Option(Path("trace.json"), "-o", "--output", help="The file to write."),
 ) -> None:
-    """Write one file of all ranks for Perfetto (ui.perfetto.dev) and chrome://tracing."""
+    """Write one file with all ranks, for Perfetto (ui.perfetto.dev) and chrome://tracing."""
     from .merge import write_json
 
     trace = load(folder)
@@ -40,9 +40,9 @@ def merge(
 @app.command()
 def summary(
     folder: Path = FOLDER,
-    format: Format = typer.Option(Format.text, help="text for people; json and csv for programs."),
+    format: Format = typer.Option(Format.text, help="text, or json or csv for programs."),
 ) -> None:
-    """Print what operations took, which sizes they had, and what held the program up."""
+    """Print times and sizes of operations, and what slowed the program down."""
     from .summary import FORMATS, summarise
 
     trace = load(folder)
@@ -55,7 +55,7 @@ def view(
     folder: Path = FOLDER,
     output: Path = typer.Option(Path("trace.html"), "-o", "--output", help="The page to write."),
 ) -> None:
-    """Write one HTML page: ranks by time to zoom into, offsets by time, and the summary. It needs nothing else."""
+    """Write one HTML page: a timeline of the ranks, file offsets over time, and the summary."""
     from .view import page_of
 
     trace = load(folder)
