@@ -35,10 +35,10 @@ def hint_help(hint: ps.Hint) -> str:
 
 
 def hint_rows(experimental: bool) -> Iterable[tuple[str, ...]]:
-    yield "hint", "values", "default", "of", "ranks", "what it does"
+    yield "hint", "values", "default", "scope", "ranks", "what it does"
     for hint in (hint for hint in ps.hints() if hint.experimental == experimental):
         yield (code(hint.name), hint_values(hint), code(hint.default), hint.scope,
-               "alike" if hint.common else "may differ", hint_help(hint))
+               "same" if hint.common else "may differ", hint_help(hint))
 
 
 def statistics_rows() -> Iterable[tuple[str, ...]]:
@@ -80,7 +80,7 @@ def main() -> int:
     if "--check" not in sys.argv[1:]:
         return 0
     for page in stale:
-        print(f"{page}: its table is not what the library says; scripts/doc_tables.py writes it")
+        print(f"{page}: its table is out of date; run scripts/doc_tables.py")
     return 1 if stale else 0
 
 
