@@ -13,7 +13,7 @@ from ._values import tellable
 
 
 def plain(value: Any, name: str) -> Any:
-    """As JSON says it. Raises ArgumentError for what it cannot say."""
+    """As JSON. Raises ArgumentError for values that JSON does not have."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufSU":
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, str)):
@@ -51,9 +51,9 @@ def refuse_long_integers(values: Any, name: str = "") -> None:
 class Attributes(MutableMapping[str, Any]):
     """The attributes of a file, `File.attrs`: a dictionary whose changes are collective.
 
-    They lie beside the file as ``field.npy.attrs.json``, or in a Zarr array's ``zarr.json``; every change replaces that
-    as a whole, or leaves it as it was. Reading looks at what is in memory, and is not collective. Values are what JSON
-    can say; NumPy's numbers and arrays become Python's numbers and lists.
+    They are stored beside the file as ``field.npy.attrs.json``, or in a Zarr array's ``zarr.json``; every change
+    replaces that as a whole, or leaves it unchanged. Reading is from memory, and not collective. Values are those of
+    JSON; NumPy's numbers and arrays become Python's numbers and lists.
     """
 
     def __init__(self, inner: Any, path: str, text: str, check: Callable[[Any], None] = lambda values: None):

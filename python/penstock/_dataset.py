@@ -26,11 +26,10 @@ from ._variable import OnFirstUse, Variable
 
 
 class Dataset(Mapping[str, Variable]):
-    """A file of several variables, made by `penstock.open_dataset`: a mapping of their names to `Variable`. A context
-    manager, which closes it.
+    """A file of several variables, opened by `penstock.open_dataset`: a mapping of their names to `Variable`. A context
+    manager that closes the file.
 
-    After an exception within the ``with`` it abandons the file on this rank alone, since the other ranks may be
-    anywhere.
+    After an exception in the ``with`` block only this rank abandons the file, since the other ranks may be in any call.
     """
 
     path: str  #: as it was given to `penstock.open_dataset`
@@ -87,7 +86,7 @@ class Dataset(Mapping[str, Variable]):
             name: With its groups, as "run/u".
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If there is no such variable.
         """
         found = self._variables.get(str(name).strip("/"))
         if found is None:
@@ -113,15 +112,14 @@ class Dataset(Mapping[str, Variable]):
     def attrs(self) -> MutableMapping[str, Any]:
         """The attributes of the file: a mapping of names to texts, numbers and arrays.
 
-        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
-        when that returns.
+        Reading them is not collective. Setting or deleting one is: all ranks do the same, and it is then in the file.
         """
         return self._store.attrs
 
     @property
     def dims(self) -> dict[str, int]:
-        """The dimensions of the variables by name, in elements; of those in a group as "run/x". One that grows is as
-        long as the longest of its variables."""
+        """The dimensions of the variables by name, in elements; those in a group as "run/x". One that grows is as long
+        as its longest variable."""
         found: dict[str, int] = {}
         for variable in self.values():
             for key, extent in zip(variable._dim_keys, variable.shape):
@@ -131,34 +129,34 @@ class Dataset(Mapping[str, Variable]):
     def create(self, name: str, shape: Any, dtype: Any, dims: Any = None, *, chunks: Any = None,
                shards: Any = None, compressors: Any = None, fill_value: Any = None,
                attributes: Optional[Mapping[str, Any]] = None) -> Variable:
-        """Makes a new variable. Collective.
+        """Creates a variable. Collective.
 
         Args:
-            name: Its name, with its groups, as "run/u", which are made.
-            shape: Extents, 1 to 8, in elements. None for the first: it can grow, and has no step yet; or as many as its
-                dimension, where it has the coordinates of that.
-            dtype: Type of its elements; what netCDF does not have (bool, complex) it refuses.
-            dims: Names of its dimensions, as ("time", "y", "x"); a netCDF-4 file needs them. A variable that has the
-                name of its only dimension has the coordinates of that dimension. Or a mapping of these names to the
-                coordinates, or to None: these are made and written with it.
+            name: Its name, with its groups, as "run/u", which are created.
+            shape: Extents, 1 to 8, in elements. None for the first: it can grow, and has no step yet, or, if it has the
+                coordinates of a dimension, as many as that.
+            dtype: Type of its elements; netCDF refuses types that it does not have (bool, complex).
+            dims: Names of its dimensions, as ("time", "y", "x"); a netCDF-4 file needs them. A variable with the name
+                of its only dimension has the coordinates of that dimension. Or a mapping of these names to the
+                coordinates, which are created and written too, or to None.
             chunks: As in `penstock.open`.
             shards: As in `penstock.open`, of Zarr.
             compressors: As in `penstock.open`.
-            fill_value: Elements that nobody has written; of netCDF also the attribute _FillValue. Default: zeros.
+            fill_value: Value of elements that were not written; in netCDF also the attribute _FillValue. Default: zeros.
             attributes: As in `penstock.open`, e.g. {"units": "K"}.
 
         Returns:
             The variable, which is in the file.
 
         Raises:
-            ArgumentError: For a name that is there already, and for what no variable can be.
-            FormatError: If a dimension of that name is there already, and has another extent or other coordinates.
+            ArgumentError: For an existing name, and for arguments that no variable can have.
+            FormatError: If a dimension of that name exists with another extent or other coordinates.
             DisagreementError: If ranks passed different arguments.
             StateError: If the file is closed, or open for reading only; of classic netCDF also if a variable was read
                 or written, or with "r+".
             StorageError: If the operating system refuses.
 
-        The same class is raised on every rank, and the file is as it was.
+        The same class is raised on every rank, and the file is unchanged.
         """
         how = {**NOTHING_MORE, "dims": dims, "chunks": chunks, "shards": shards, "compressors": compressors,
                "fill_value": fill_value, "attributes": attributes}
@@ -169,7 +167,7 @@ class Dataset(Mapping[str, Variable]):
         return self[name]
 
     def sync(self) -> None:
-        """Returns when all that was written to all variables is on the device, and the file tells of it. Collective.
+        """Returns when all that was written to all variables is on the device, and visible in the file. Collective.
 
         Raises:
             StorageError: If something could not be written, now or in the background.
@@ -196,8 +194,8 @@ class Dataset(Mapping[str, Variable]):
         """Returns when all that was written is in the file. Collective. A second call does nothing.
 
         Raises:
-            StorageError: If something could not be written; the file is closed all the same.
-            DisagreementError: If ranks are in different calls; the file is then as open as before.
+            StorageError: If something could not be written; the file is closed nevertheless.
+            DisagreementError: If ranks are in different calls; the file stays open.
         """
         if self._closed:
             return
@@ -326,29 +324,27 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
     ...     u[0, rows] = block
 
     Args:
-        path: The file. A name that ends in .h5, .hdf5 or .he5 is that of an HDF5 file, in .nc or .nc4 of a netCDF-4
-            file; one that ends in .zarr, or lies in such a folder, of a Zarr group, whose arrays are the variables.
-        mode: "r"; "r+" (read and write: the file exists, and takes more variables); "w" (made anew, its old content
-            dropped); "x" (made; a `FileExistsError` where there is something of that name); or "a" (as "r+" where it
-            exists when rank 0 looks, else as "x").
-        comm: An mpi4py communicator. None: this process alone; MPI need not be there.
+        path: The file. A name ending in .h5, .hdf5 or .he5 means an HDF5 file, .nc or .nc4 a netCDF-4 file; .zarr, also
+            of a folder above, a Zarr group, whose arrays are the variables.
+        mode: "r"; "r+" (read and write: the file exists, and takes more variables); "w" (created, old content dropped);
+            "x" (created; `FileExistsError` if the name exists); or "a" ("r+" if it exists when rank 0 looks, else "x").
+        comm: An mpi4py communicator. None: this process alone, without MPI.
         attributes: Of a new file: a dictionary of texts, numbers and arrays.
-        hints: Settings by name, as of `penstock.open`, for each variable.
+        hints: Hints by name, as in `penstock.open`, for each variable.
         container: "hdf5", "netcdf" (netCDF-4; with "r" and "r+" also classic netCDF), "cdf1", "cdf2", "cdf5" (the kinds
             of classic netCDF), "zarr", or "auto": by the name.
-        replace: With "w", as of `penstock.open`.
+        replace: With "w", as in `penstock.open`.
 
     Returns:
         The open file. Close it, or use it as a context manager.
 
     Raises:
-        ArgumentError: For a value that no such file takes, a container that has no variables, and a hint that there is
-            not.
-        FormatError: If the file is none of that container, or damaged.
+        ArgumentError: For an invalid value, a container without variables, and an unknown hint.
+        FormatError: If the file is not of that container, or is damaged.
         StorageError: If the operating system refuses, or another program has locked the file.
         DisagreementError: If ranks passed different arguments.
 
-    The same class is raised on every rank, and no file is changed then.
+    The same class is raised on every rank, and no file is changed.
     """
     address = comm_address(comm)
     mode = settled_mode(path, comm, mode)

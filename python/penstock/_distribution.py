@@ -12,7 +12,7 @@ from ._core import ArgumentError, Section, _share
 
 
 class Ghosted:
-    """A rank's block and the cells around it, `Distribution.ghosted`: what a read fills a whole local array with.
+    """A rank's block and the cells around it, `Distribution.ghosted`: reading it fills a whole local array.
 
     Where dimensions are periodic, cells beyond an end of the array hold elements of the other end. Cells of a frame
     belong to no element: a read leaves them as they are, 0 in a new array.
@@ -31,7 +31,7 @@ class Ghosted:
 
 
 class Distribution:
-    """The share of one rank of an array, made by `distribute`."""
+    """One rank's part of an array, made by `distribute`."""
 
     shape: tuple[int, ...]  #: extents of the array, in elements
     rank: int  #: whose share it is
@@ -75,7 +75,7 @@ def distribute(shape: Sequence[int], comm: Any = None,
                periodic: Union[bool, Sequence[bool]] = False, frame: bool = False,
                grid: Optional[Sequence[int]] = None, rank: Optional[int] = None,
                ranks: Optional[int] = None) -> Distribution:
-    """The share of this rank of an array of this shape. Not collective.
+    """This rank's part of an array of this shape. Not collective.
 
     Args:
         shape: Extents of the array, 1 to 8, in elements.
@@ -83,9 +83,10 @@ def distribute(shape: Sequence[int], comm: Any = None,
         kind: Per dimension "block", "cyclic", "block-cyclic(k)" or "*" (not distributed); one name
             for all. Default: "block" everywhere.
         halo: Cells on each side in block dimensions, one number or one per dimension. They end at the array's edge,
-            but for the next two.
-        periodic: Dimensions whose two ends are neighbours: their halo goes around, one value or one per dimension.
-        frame: Halo cells at the array's edge, too, so that all local arrays have them on all sides.
+            except with the next two.
+        periodic: Dimensions whose two ends are neighbours, so that their halo wraps around; one value or one per
+            dimension.
+        frame: Halo cells also at the array's edge, so that all local arrays have them on all sides.
         grid: Processes per dimension; default: blocks as cubic as the number of ranks allows.
         rank: Whose share it is, without ``comm``.
         ranks: Of how many, without ``comm``.
@@ -94,8 +95,8 @@ def distribute(shape: Sequence[int], comm: Any = None,
         The share, which reads and writes take as a section.
 
     Raises:
-        ArgumentError: For a kind that is none, a grid that is not of as many processes, or values for another number
-            of dimensions.
+        ArgumentError: For an invalid kind, a grid of another number of processes, or values for another number of
+            dimensions.
     """
     shape = tuple(int(n) for n in shape)
     if kind is None:

@@ -15,7 +15,7 @@ from ._index import normalize
 def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order: str = "C", offset: int = 0,
             write: bool = True, cores: Optional[int] = None, nodes: int = 1, measure: bool = True,
             path: Optional[Union[str, os.PathLike]] = None, **hints: Any) -> Mapping[str, Any]:
-    """What a collective call of all ranks would do, without MPI and without a file of theirs.
+    """What a collective call of all ranks would do, without MPI and without their file.
 
     Args:
         shape: Extents of the array, 1 to 8, in elements.
@@ -26,11 +26,10 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         write: Whether it is a write; else a read.
         cores: Processors of a node; default: those of this machine.
         nodes: Nodes that the ranks are spread over, in equal parts.
-        measure: The constants of the cost model are those of this machine, measured once in a process,
-            and what a modelled device (hint device) tells; False: those of the machine that Penstock
-            was written on.
-        path: A file, or a folder, in which a file is made for a moment: the plan goes by what is found of its
-            file system, and the result says what that is. Default: a local one.
+        measure: Use the cost model's constants for this machine, measured once in a process, and those of a modelled
+            device (hint device). False: those of the machine that Penstock was written on.
+        path: A file, or a folder, in which a temporary file is created: plan for its file system, and describe it.
+            Default: a local one.
         hints: Settings by name; those of `penstock.hints` that are `planned` change the plan.
 
     Returns:
@@ -41,9 +40,9 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
         `File.file_system`, and locks, and untried: why nothing could be tried), and all as ``text``.
 
     Raises:
-        ArgumentError: For hints that are none, or that no plan can follow.
+        ArgumentError: For unknown hints, or hints that no plan can follow.
         SectionError: For a section that does not fit the array.
-        StorageError: Where neither ``path`` nor its folder is there.
+        StorageError: If neither ``path`` nor its folder exists.
     """
     settings = _core._Settings(hints)
     per_rank = []
@@ -60,5 +59,5 @@ def explain(shape: Sequence[int], dtype: Any, sections: Sequence[Any], *, order:
 
 
 def explain_file_system(path: Union[str, os.PathLike]) -> Any:
-    """What one process finds of the file system of a file or a folder: facts, locks, untried, text."""
+    """Describes the file system of a file or folder as one process sees it: facts, locks, untried, text."""
     return _core._explain_file_system(os.fspath(path))

@@ -62,10 +62,10 @@ class GivenFields:
 
 
 class Field(Array):
-    """A named array of a `FieldsFile`. Its calls are those of `File`, and collective like these: all ranks name the
-    same field.
+    """A named array of a `FieldsFile`. It has the methods of `File`, which are collective: all ranks name the same
+    field.
 
-    A name that the file does not have gives a field, too, whose calls raise ArgumentError on all ranks.
+    An unknown name also gives a field, whose methods raise ArgumentError on all ranks.
     """
 
     name: str  #: as it was given to `penstock.open`
@@ -86,11 +86,11 @@ class Field(Array):
 
 
 class FieldsFile(OpenFile):
-    """A file of several arrays with names, made by ``penstock.open(..., fields=[...])``. A context manager.
+    """A file of several named arrays, opened by ``penstock.open(..., fields=[...])``. A context manager.
 
     ``f["density"]`` is one of them, a `Field`. The file holds bare elements, one field after the other, as a Fortran
-    program writes them with stream access. After an exception within the ``with`` it abandons the file on this
-    rank alone, since the other ranks may be anywhere.
+    program writes them with stream access. After an exception in the ``with`` block only this rank abandons the file,
+    since the other ranks may be in any call.
     """
 
     fields: dict[str, Field]  #: by name, in the order in which they lie in the list that was given
@@ -107,7 +107,7 @@ class FieldsFile(OpenFile):
             self.fields[name]._describe(extents, dtype, self.order)
 
     def __getitem__(self, name: str) -> Field:
-        """The field of that name. Not collective; a name that there is not is told by the field's calls, to all ranks.
+        """The field of that name. Not collective; an unknown name is an error of the field's methods, on all ranks.
 
         Args:
             name: As it was given to `penstock.open`.
@@ -122,7 +122,7 @@ class FieldsFile(OpenFile):
 
 
 def open_fields(comm: Any, give: Callable[[], GivenFields]) -> FieldsFile:
-    """Collective: what `give` raises on one rank, all ranks hear of."""
+    """Collective: what `give` raises on one rank is raised on all."""
     address = comm_address(comm)
     try:
         given, problem = give(), None

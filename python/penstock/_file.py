@@ -20,7 +20,7 @@ Open = TypeVar("Open", bound="OpenFile")
 
 
 class OpenFile:
-    """What can be done with an open file, whatever is in it. A context manager, which closes it."""
+    """The methods of any open file. A context manager that closes it."""
 
     path: str  #: as it was given to `penstock.open`
     mode: str  #: "r", "r+" or "w"; of "a" what it came to, and "w" of "x"
@@ -54,16 +54,16 @@ class OpenFile:
         """Returns when all that was written is in the file. Collective. A second call does nothing.
 
         Args:
-            wait: False: returns at once; the file counts as closed, and its data is in the file after
-                the handle's `Handle.wait`.
+            wait: False: returns at once; the file counts as closed, and its data is in the file after `Handle.wait` of
+                the returned handle.
 
         Returns:
             A handle with ``wait=False``, else None.
 
         Raises:
-            StorageError: If something could not be written; the file is closed all the same. One that was opened with
-                ``replace=True`` has then replaced nothing.
-            DisagreementError: If ranks are in different calls; the file is then as open as before.
+            StorageError: If something could not be written; the file is closed nevertheless, and with ``replace=True``
+                the old file stays.
+            DisagreementError: If ranks are in different calls; the file stays open.
         """
         if self._replacing is not None and not self.closed:
             return self._replacing.close_file(self._inner, wait)
@@ -76,7 +76,7 @@ class OpenFile:
         """Bytes of the whole file, with all that was written so far. Collective.
 
         Raises:
-            StorageError: If the system does not tell, or a write in the background went wrong.
+            StorageError: If the system reports an error, or a write in the background failed.
         """
         return self._inner.file_size()
 
@@ -94,27 +94,27 @@ class OpenFile:
     def file_system(self) -> dict[str, Any]:
         """What the file system reported at open, sizes in bytes.
 
-        A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: it does not tell),
-        direct_alignment (0: direct I/O does not work), caches_agree (what one host writes, the page
-        caches of others show), several_caches (they do not, and the ranks have several: accesses go
-        past them), locks_exclude (of several caches: locks of one host keep others out) and whole_pages
-        (of several caches: accesses cannot go past them, and hosts write whole pages).
+        A dictionary of type ("ext4", "lustre"...), block_size, stripe_size (0: unknown), direct_alignment (0: direct
+        I/O does not work), caches_agree (the page caches of all hosts show what one host writes), several_caches (they
+        do not, and the ranks have several: accesses bypass them), locks_exclude (with several caches: locks of one host
+        exclude other hosts) and whole_pages (with several caches: accesses cannot bypass them, and hosts write whole
+        pages).
         """
         return self._inner.file_system
 
     @property
     def device(self) -> str:
-        """What storage calls go to, in words, as "page cache" or "O_DIRECT"."""
+        """What storage calls access, in words: "page cache" or "O_DIRECT", for example."""
         return self._inner.device
 
     @property
     def aggregators(self) -> list[int]:
-        """The ranks that touch the file in collective methods."""
+        """The ranks that access the file in collective methods."""
         return self._inner.aggregators
 
     @property
     def statistics(self) -> Statistics:
-        """What this rank did since the file was opened, in the background too."""
+        """What this rank did since the file was opened, also in the background."""
         return self._inner.statistics
 
     @property
@@ -139,10 +139,9 @@ class OpenFile:
 
 
 class File(OpenFile, Growing):
-    """An array in a file, made by `penstock.open`. A context manager, which closes it.
+    """An array in a file, opened by `penstock.open`. A context manager that closes it.
 
-    After an exception within the ``with`` it abandons the file on this rank alone, since the other
-    ranks may be anywhere.
+    After an exception in the ``with`` block only this rank abandons the file, since the other ranks may be in any call.
     """
 
     container: str  #: "raw", "npy" or "zarr"
@@ -171,22 +170,21 @@ class File(OpenFile, Growing):
     def attrs(self) -> MutableMapping[str, Any]:
         """The attributes of the array, a dictionary.
 
-        Collective whenever one is set, and the first time, which reads them, unless it is a Zarr array. A file that
-        is made anew has none but those that `penstock.open` was given. An array at an ``offset`` of its file cannot
-        have any.
+        Setting one is collective, and so is the first use, which reads them, except for Zarr arrays. A new file has
+        only those passed to `penstock.open`. An array at an ``offset`` of its file cannot have any.
         """
         if self._record is None:
             self._record = Attributes(self._inner, self.path, self._inner.attributes())
         return self._record
 
     def truncate(self, size: int) -> None:
-        """Sets the size of the file; what is new holds zeros. Collective.
+        """Sets the size of the file; new bytes are zeros. Collective.
 
         Args:
             size: In bytes, the same on all ranks.
 
         Raises:
-            ArgumentError: For a size that is none.
+            ArgumentError: For an invalid size.
             DisagreementError: If ranks passed different sizes.
             StateError: If the file is open for reading only.
             StorageError: If the operating system refuses.

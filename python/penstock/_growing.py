@@ -11,7 +11,7 @@ from ._types import Index
 
 
 class Growing(Array):
-    """What is the same for arrays that may have been opened to grow along their slowest dimension."""
+    """The methods of arrays that can be opened to grow along their slowest dimension."""
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()  # two threads must not mean the same step
@@ -20,20 +20,20 @@ class Growing(Array):
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
 
         The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
-        metadata tell the new extent from the next `sync` or `close` on, which bring the steps to the device first:
-        after a crash the file holds what was there then.
+        metadata have the new extent after the next `sync` or `close`, which write the steps to the device first: after
+        a crash the file is as of then.
 
         Args:
             local: This rank's part of the step, as in `write`.
             section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
-                Default: all of the step. None: this rank has no part of it. What no rank writes is zeros, or
-                the fill value.
+                Default: all of the step. None: this rank has no part of it. Elements that no rank writes are zeros, or
+                    the fill value.
             method: As in `write`.
             hints: As in `write`.
 
         Raises:
             StateError: If the file was not opened to grow, or its header has no room for a longer shape.
-            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then as it was.
+            ArgumentError, SectionError, DisagreementError, StorageError: As `write`; the shape is then unchanged.
         """
         with self._one_at_a_time:
             longer = self._requests.one_longer()

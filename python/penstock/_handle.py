@@ -16,7 +16,7 @@ _closing: set[Handle] = set()
 class Handle:
     """What `File.write_begin`, `File.read_begin` and `File.close` with ``wait=False`` return.
 
-    Nothing of it needs the program to call MPI between begin and wait.
+    The program need not call MPI between begin and wait.
     """
 
     def __init__(self, inner: Any, result: Optional[Callable[[], Any]] = None):
@@ -26,32 +26,32 @@ class Handle:
         self._waiting = threading.Lock()
 
     def copied(self, wait: bool = True) -> bool:
-        """Whether the array passed may be changed again; of a read: whether it is filled. Not collective.
+        """Whether the array passed may be changed again; for a read, whether it is filled. Not collective.
 
         A write by the collective methods has copied when `File.write_begin` returns. One by "direct" or
         "sieved" is done by the I/O thread straight from the array, without a copy.
 
         Args:
-            wait: Whether to wait for that; a read is waited for by `wait` alone.
+            wait: Whether to wait for that; for a read use `wait`.
         """
         return self._inner.copied(wait)
 
     def test(self) -> bool:
-        """Whether this rank's part is committed: in the file, or (of a read) out of it.
+        """Whether this rank's part is complete: written to the file, or read.
 
-        Resumes everything that is in flight in the file, not with this operation alone: the call may exchange
-        with other ranks, and read or write the file, but waits for no other rank. Not collective; errors are for
+        Resumes everything in flight in the file, not only this operation: the call may exchange with other ranks, and
+            read or write the file, but waits for no other rank. Not collective; errors are for
         `wait`.
         """
         return self._inner.test()
 
     def wait(self) -> Any:
-        """Returns when the bytes of all ranks are in the file; of a read: in memory. Collective.
+        """Returns when the bytes of all ranks are in the file; for a read, in memory. Collective.
 
-        Every rank calls, for several handles in any order. Again: nothing more happens.
+        Every rank calls it, for several handles in any order. A second call does nothing.
 
         Returns:
-            Of a read the array (or list) that was read, else None.
+            For a read the array (or list) that was read, else None.
 
         Raises:
             Error: What went wrong, the same class on every rank.

@@ -11,7 +11,7 @@ from ._core import ArgumentError, Hint
 
 
 def hints() -> list[Hint]:
-    """All settings of files and calls, described: what `open` takes as `hints`, and calls by name.
+    """Descriptions of all hints: those that `open` takes as `hints`, and calls by name.
 
     >>> [h.name for h in ps.hints() if h.scope == "file"]
     ['ranks_per_node', 'storage', 'io_depth', 'device']

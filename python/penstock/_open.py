@@ -156,60 +156,58 @@ def open(path: Path, mode: str = "r", shape: Any = None, dtype: Any = None, orde
     """Opens an array in a file, or several. Collective over ``comm``.
 
     Args:
-        path: The file. A name that ends in .npy is (to be) a NumPy file, in .h5, .hdf5 or .he5 an HDF5 file, in
-            .nc or .nc4 a netCDF-4 file; one that ends in .zarr, or lies in such a folder, a Zarr array; others hold
-            bare elements.
-        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); "w" (made anew, its
-            old content dropped); "x" (made; a `FileExistsError` where there is something of that name); or "a" (as "r+"
-            where it exists when rank 0 looks, else as "x").
+        path: The file. A name ending in .npy means a NumPy file, .h5, .hdf5 or .he5 an HDF5 file, .nc or .nc4 a
+            netCDF-4 file, .zarr, also of a folder above, a Zarr array; files with other names hold bare elements.
+        mode: "r"; "r+" (read and write: the file exists, and grows if the array does not fit yet); "w" (created, old
+            content dropped); "x" (created; `FileExistsError` if the name exists); or "a" ("r+" if it exists when rank 0
+            looks, else "x").
         shape: Extents of the array, up to 8, in elements; () is a single element. None for the slowest (the first;
             with order "F" the last): as many as are in the file, 0 in a new one, and one more with each `File.append`.
-        dtype: Type of its elements, which have 1 to 65536 bytes. Of those of ml_dtypes (bfloat16, float8_*) an .npy
-            file tells that they are raw bytes: then their type is to be given at each open.
-        order: "C" (the default) or "F". An .npy file tells shape, dtype and order itself; what is given
-            must then agree.
-        offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the
-            `File.end_offset` of the array before, several arrays lie in one file.
-        comm: An mpi4py communicator. None: this process alone; MPI need not be there.
-        hints: Settings by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` tells which there
-            are.
+        dtype: Type of its elements, which have 1 to 65536 bytes. An .npy file stores types of ml_dtypes (bfloat16,
+            float8_*) as raw bytes: pass them at each open.
+        order: "C" (the default) or "F". An .npy file has its own shape, dtype and order; arguments must agree with
+            them.
+        offset: Byte of the file where the array (an .npy file's header) starts. With "r+" and the `File.end_offset` of
+            the previous array, a file can hold several.
+        comm: An mpi4py communicator. None: this process alone, without MPI.
+        hints: Hints by name, as {"buffer_size": "16M", "aggregators": 2}; `hints` lists them.
         container: "raw" (bare elements), "npy", "hdf5", "netcdf", "cdf1", "cdf2", "cdf5" (classic netCDF), "zarr" (a
-            folder of chunks, Zarr 3), or "auto": by the name of a new file and by the content of others.
-        dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are made. With "r+" and a
-            name that is not there it is made beside the others. May be left out where a file has one only. It is in
-            chunks where ``chunks``, ``compressors``, ``fill_value`` or a shape that grows ask for that.
+            folder of chunks, Zarr 3), or "auto": by the name of a new file, by the content of an existing one.
+        dataset: Its name in an HDF5 or netCDF-4 file, with its groups, as "/run/u", which are created. With "r+" a new
+            name adds a dataset. May be omitted if the file has only one. It is in chunks if ``chunks``,
+            ``compressors``, ``fill_value`` or a shape that grows require that.
         dims: Names of the dimensions of a dataset or Zarr array, as ("z", "y", "x"). A netCDF-4 file needs them. In
             HDF5 and netCDF-4 also a mapping of these names to the coordinates, or to None. In Zarr a name may be None.
-        decode: What to do about a dataset that Penstock cannot read (virtual, with filters that it has not...).
-            False: that is an error. True: rank 0 decodes it into a temporary file beside it, which all ranks read.
-            A folder: the same, the temporary file there.
+        decode: What to do with a dataset that Penstock cannot read (virtual, unknown filters...). False: raise an
+            error. True: rank 0 decodes it into a temporary file beside it, which all ranks read. A folder: the same,
+            with the temporary file there.
         chunks: Extents of the chunks of a new Zarr array or dataset, or one number for all dimensions. Default: some
-            MiB each. With "r" and "r+" the array itself tells this and what follows.
+            MiB each. With "r" and "r+" the array has its own, also of the next three arguments.
         shards: Extents of a file that holds several chunks, multiples of theirs. Default: a file for each.
         compressors: "zstd", "zstd:5", "blosc", "gzip", "zstd,crc32c"; a dictionary with name and
             configuration, as zarr.json has it; a codec of zarr-python; or a list of these. Default: none. Of a
             dataset: "gzip", "zstd", "blosc", and "shuffle" before one of these, as "shuffle,gzip:4".
-        fill_value: Elements of chunks that nobody has written. Default: zeros.
-        attributes: Those of a new dataset or Zarr array, as {"units": "K"}: what JSON has; of a dataset texts, numbers
+        fill_value: Value of elements that were not written. Default: zeros.
+        attributes: Those of a new dataset or Zarr array, as {"units": "K"}: JSON values; for a dataset texts, numbers
             and arrays.
         fields: Several arrays in one file of bare elements: a list of ``(name, shape, dtype)`` or ``(name, shape,
             dtype, offset)``, one after the other, from ``offset`` on, unless they give their own; ``order`` is that
-            of each. The file does not tell them: they are given at each open, in place of ``shape`` and ``dtype``.
+            of each. They are not stored in the file: pass them at each open, instead of ``shape`` and ``dtype``.
         replace: With "w". True: a new file is written beside the old one, and takes its
-            place when all ranks have closed it. Until then, after an exception in the ``with``, after a call that could
-            not write, and after a crash at any moment, the old file and its attributes are there as they were.
+            place when all ranks have closed it. Until then, after an exception in the ``with`` block, after a call that
+            could not write, and after a crash at any moment, the old file and its attributes are unchanged.
 
     Returns:
         The open file. Close it, or use it as a context manager. A `DatasetFile` for a dataset, with ``fields`` a
         `FieldsFile`.
 
     Raises:
-        ArgumentError: For a value that no file takes, and a hint that there is not.
-        FormatError: If the file holds something else than the arguments say.
+        ArgumentError: For an invalid value, and an unknown hint.
+        FormatError: If the file does not match the arguments.
         StorageError: If the operating system refuses.
-        DisagreementError: If ranks passed different arguments, or one may not write the file alone.
+        DisagreementError: If ranks passed different arguments, or only some may write the file.
 
-    The same class is raised on every rank, and no file is changed then.
+    The same class is raised on every rank, and no file is changed.
     """
     how = {"dataset": dataset, "dims": dims, "decode": decode, "chunks": chunks, "shards": shards,
            "compressors": compressors, "fill_value": fill_value,
@@ -248,12 +246,12 @@ def name_of(path: Any) -> bytes:
 
 
 def settled_mode(path: Any, comm: Any, mode: str) -> str:
-    """Collective where the mode is "a", which comes to "r+" or "x" by what rank 0 finds."""
+    """Collective if the mode is "a", which becomes "r+" or "x" depending on what rank 0 finds."""
     return _core._settled_mode(comm_address(comm), name_of(path), mode) if mode == "a" else mode
 
 
 def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
-    """Collective: what `give` raises on one rank, all ranks hear of."""
+    """Collective: what `give` raises on one rank is raised on all."""
     address = comm_address(comm)  # without a communicator there is nobody to tell
     try:
         given, problem = give(), None

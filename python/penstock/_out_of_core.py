@@ -37,33 +37,31 @@ class OutOfCoreArray:
     ...     for tile in a.tiles():
     ...         tile.values[...] *= 2
 
-    A context manager, which closes it. After an exception in the ``with``, the tiles that a loop had gone on from are
+    A context manager that closes it. After an exception in the ``with`` block, the tiles that a loop had completed are
     in the file.
 
     Args:
-        path: As in `open`, as the arguments without a word here.
+        path: As in `open`, like the arguments not described here.
         mode: As in `open`.
         shape: As in `open`.
         dtype: As in `open`.
         order: As in `open`.
-        distribution: Whose share the tiles of this rank are: a `Distribution`, the kinds of one as `distribute` takes
-            them, or a `Section`. None: tiles are dealt out to the ranks in turn, so that all ranks together go through
-            the file from its begin to its end.
-        memory: Of each process for this array, in bytes or as "64M": for tiles, for what is on its way, and for the
-            staging of aggregators. The same on all ranks.
+        distribution: What the tiles of this rank cover: a `Distribution`, its kinds as `distribute` takes them, or a
+            `Section`. None: ranks get tiles in turn, so that they go through the file together from beginning to end.
+        memory: Memory of each process for this array, in bytes or as "64M": for tiles, pending I/O, and the staging of
+            aggregators. The same on all ranks.
         comm: As in `open`.
         hints: As in `open`. ``buffer_size`` and ``active_buffer_size`` follow from ``memory``, unless given.
         background: What is done while the program computes, as in `File.write_begin`; "none" reads and writes each tile
             at once.
-        how: What else `open` takes: ``offset``, ``container``, ``dataset``...
+        how: Other arguments of `open`: ``offset``, ``container``, ``dataset``...
 
     Raises:
-        ArgumentError: Where ``memory`` is too little, or more than the machine has, for all ranks on it together; or
-            as `open`.
-        StorageError: Where the disk has no room for a new array; or as `open`.
+        ArgumentError: If ``memory`` is too little, or more than the machine has for all its ranks; or as `open`.
+        StorageError: If the disk has no room for a new array; or as `open`.
         SectionError, FormatError, DisagreementError: As `open`.
 
-    Collective over ``comm``. No file is changed where it raises.
+    Collective over ``comm``. After an error no file is changed.
     """
 
     def __init__(self, path: Path, mode: str = "r", shape: Any = None, dtype: Any = None,
@@ -133,30 +131,30 @@ class OutOfCoreArray:
               even: bool = False) -> Iterator[Tile]:
         """A loop over this rank's tiles. Collective: all ranks continue it to the same step.
 
-        A rank with fewer tiles than others takes part in their reads and writes when its own are done; so a body that
-        sends messages needs ``even``. Ranks leave a loop early all in the same step; the tile there is not written.
+        A rank with fewer tiles takes part in the others' reads and writes after its own; so a body that sends messages
+        needs ``even``. To leave a loop early, all ranks must do so in the same step; the tile there is not written.
 
         Args:
-            mode: "r": tiles are read. "r+": they are read, and written when the loop goes on. "w": they are written,
-                and what they hold before is not defined. Default: the mode of the file.
-            halo: Cells around each tile that are read, too, one number or one per dimension. With "r".
+            mode: "r": tiles are read. "r+": they are read, and written in the next step. "w": they are written; their
+                initial content is undefined. Default: the mode of the file.
+            halo: Cells around each tile that are also read, one number or one per dimension. With "r".
             axis: Dimension in which tiles follow each other. Default: the slowest of the file, whose slabs are
                 contiguous there.
             tile_shape: Of each tile; those at the end are smaller. Default: as large as the memory allows.
             into: Another array of this shape, in which the body writes `Tile.out` of each tile: for stencils, which
                 must not overwrite what the next tile needs. With "r". Its memory counts on its own.
             reuse: Keep the tiles in memory for the next loop with the same tiles, which then reads nothing; they are
-                written as ever. Raises ArgumentError where they do not fit, on all ranks.
-            even: Every rank gets as many tiles as the one with the most, at last such as have no element. Along
-                ``axis`` the tiles of all ranks are as thick as each other.
+                still written. Raises ArgumentError on all ranks if they do not fit.
+            even: Every rank gets the same number of tiles, the last of which may be empty. Along ``axis`` the tiles of
+                all ranks have the same extent.
 
         Yields:
-            A `Tile`, whose arrays belong to the body until it goes on.
+            A `Tile`, whose arrays are valid until the next step.
 
         Raises:
-            ArgumentError: For tiles that memory has no room for, with the memory that they need.
-            StateError: If a loop over this array is under way.
-            Error: What went wrong with a tile, the same class on every rank.
+            ArgumentError: If the tiles do not fit into memory; says how much they need.
+            StateError: If a loop over this array is in progress.
+            Error: For an error with a tile, the same class on every rank.
         """
         halos = (halo,) if isinstance(halo, int) else tuple(int(n) for n in halo)
         loop = TileLoop(self.file.mode if mode is None else mode, -1 if axis is None else int(axis), halos,
@@ -231,11 +229,11 @@ class OutOfCoreArray:
     def write_behind(self, local: Any, section: Optional[Section]) -> None:
         """Writes elements of any section in the background. Collective; ``local`` may be changed on return.
 
-        Two such writes may be under way; a third waits for the first.
+        Two such writes may be in progress; a third waits for the first.
 
         Args:
             local: An array of the section's shape; None for None.
-            section: A `Section`, or None: this rank has nothing.
+            section: A `Section`, or None: this rank has no data.
 
         Raises:
             ArgumentError: For more elements than a tile of a loop that writes may have; or as `File.write`.
@@ -291,8 +289,8 @@ class OutOfCoreArray:
         """Returns when all that was written is in the file, and closes it. Collective. A second call does nothing.
 
         Raises:
-            StorageError: If something could not be written; the file is closed all the same.
-            StateError: If a loop over its tiles is under way.
+            StorageError: If something could not be written; the file is closed nevertheless.
+            StateError: If a loop over its tiles is in progress.
         """
         if self.file.closed:
             return

@@ -20,7 +20,7 @@ def section(*ranges: Any) -> Section:
             indices. In elements.
 
     Raises:
-        SectionError: For a range that is none of these.
+        SectionError: For an invalid range.
     """
     dimensions: list[Any] = []
     for r in ranges:
@@ -48,13 +48,13 @@ def inclusive(*ranges: Sequence[int]) -> Section:
         ranges: One for each dimension: ``(lower, upper)`` or ``(lower, upper, stride)``.
 
     Raises:
-        SectionError: For a range that is no section.
+        SectionError: For an invalid range.
     """
     return section(*((r[0] - 1, r[1], r[2] if len(r) > 2 else 1) for r in ranges))
 
 
 def extents(runs: Iterable[tuple[int, int]]) -> Section:
-    """A section of runs of elements, counted along the array as it lies in the file.
+    """A section of runs of elements, numbered in the order of the file.
 
     Its memory is one-dimensional, of as many elements as the runs have together.
 

@@ -17,7 +17,7 @@ from ._handle import Handle
 class Tile:
     """A part of an `OutOfCoreArray` in memory, as `OutOfCoreArray.tiles` yields it.
 
-    Its arrays are memory that is used again: what they hold is this tile's until the loop goes on.
+    Its arrays are memory that is reused: they belong to this tile until the next step.
     """
 
     index: int  #: of the step of the loop, from 0
@@ -113,7 +113,7 @@ class Buffers:
         buffer.writing = self._file.write_begin(values, section, **self.settings)
 
     def finish(self) -> None:
-        """Collective: nothing is on its way any more."""
+        """Collective: nothing is in progress any more."""
         for buffer in self._buffers:
             buffer.settle()
 

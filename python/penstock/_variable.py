@@ -34,9 +34,9 @@ class OnFirstUse:
 
 
 class Variable(Growing):
-    """A variable of a `Dataset`. Its calls are those of `File`, and collective like these: all ranks name the same one.
+    """A variable of a `Dataset`. It has the methods of `File`, which are collective: all ranks name the same variable.
 
-    The first of them opens it; to look at its shape, type, dimensions and attributes is not collective.
+    The first call opens it; reading its shape, type, dimensions and attributes is not collective.
     """
 
     name: str  #: with its groups, as "run/u"
@@ -62,8 +62,7 @@ class Variable(Growing):
     def attrs(self) -> MutableMapping[str, Any]:
         """Its attributes: a mapping of names to texts, numbers and arrays.
 
-        To look at them is not collective. To set or to delete one is: all ranks do the same, and it is in the file
-        when that returns.
+        Reading them is not collective. Setting or deleting one is: all ranks do the same, and it is then in the file.
         """
         return self._attrs
 
@@ -80,20 +79,19 @@ class Variable(Growing):
 
     @property
     def last_method(self) -> str:
-        """The method of the last read or write, which is what "auto" chose; "" before the first."""
+        """The method of the last read or write, with "auto" the one chosen; "" before the first."""
         return "" if self._inner.opened is None else self._inner.opened.last_method
 
     def __setitem__(self, index: Union[Index, list[Any], None], value: Any) -> None:
-        """As of `File`, and of a variable that can grow also one step after the last: ``v[t, rows] = value`` with the
-        number ``t == v.shape[0]`` makes it one step longer, as `append` does. Collective.
+        """As `File`. For a variable that can grow, also one step after the last: ``v[t, rows] = value`` with the number
+        ``t == v.shape[0]`` makes it one step longer, as `append` does. Collective.
 
         Args:
-            index: All ranks name the same new step. One that has nothing to write there selects nothing of it, as
-                ``v[t, 0:0]``.
+            index: All ranks name the same new step. A rank without data selects nothing of it, as ``v[t, 0:0]``.
             value: As of `File`.
 
         Raises:
-            ArgumentError, SectionError, StateError, StorageError: As of `File`; the shape is then as it was.
+            ArgumentError, SectionError, StateError, StorageError: As of `File`; the shape is then unchanged.
             DisagreementError: If some ranks name the new step, and others do not.
         """
         with self._one_at_a_time:

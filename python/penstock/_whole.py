@@ -37,20 +37,20 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
     """Writes one array into a new file, and closes it. Collective.
 
     Args:
-        path: As in `open`; an old file of that name goes.
-        local: This rank's elements: of the shape of ``d.section``, or with halo cells, which are left out.
-        d: Whose share it is. None: ``local`` is all of the array, and one process writes it.
+        path: As in `open`; an old file of that name is replaced.
+        local: This rank's elements, with the shape of ``d.section``, or with halo cells, which are not written.
+        d: This rank's part of the array. None: ``local`` is all of the array, and one process writes it.
         order: As in `open`. Default: "C".
         comm: Default: the communicator that ``d`` was made for.
         hints: As in `open`.
         container: As in `open`.
-        dataset: As in `open`, of a file that is HDF5 or netCDF-4. Default there: "data".
+        dataset: As in `open`, for HDF5 and netCDF-4. Default: "data".
         dims: As in `open`. Default in a netCDF-4 file: "dim_0", "dim_1"..., as xarray names them.
-        replace: As in `open`: True keeps an old file until the new one is whole.
+        replace: As in `open`: True keeps an old file until the new one is complete.
 
     Raises:
         ArgumentError, StorageError, DisagreementError: As `open` and `File.write`. After an ArgumentError, and with
-            ``replace`` after any of these, an old file is as it was.
+            ``replace`` after any of these, an old file is unchanged.
     """
     def give() -> Given:
         array = np.asarray(local)
@@ -70,7 +70,7 @@ def save(path: Path, local: Any, d: Optional[Distribution] = None, *, order: Opt
 
 def load(path: Path, d: Optional[Index] = None, *, comm: Comm = None,
          hints: Optional[Mapping[str, Any]] = None, dataset: Optional[str] = None) -> NDArray[Any]:
-    """Reads from the array of a file that tells its shape and dtype (.npy, HDF5, netCDF-4), and closes it. Collective.
+    """Reads an array from a file that has its shape and dtype (.npy, HDF5, netCDF-4), and closes it. Collective.
 
     Args:
         path: As in `open`.
@@ -81,7 +81,7 @@ def load(path: Path, d: Optional[Index] = None, *, comm: Comm = None,
         dataset: As in `open`.
 
     Returns:
-        A new array; of a Distribution of its `local_shape`.
+        A new array; with a Distribution of its `local_shape`.
 
     Raises:
         FormatError, SectionError, StorageError, DisagreementError: As `open` and `File.read`.

@@ -33,13 +33,12 @@ _NAME = re.compile(r"step-(\d{9,})(\.safetensors)?")
 
 
 class Checkpoints:
-    """A folder of checkpoints, one for each step, of which the last ones are kept. All calls are collective.
+    """A folder of checkpoints, one for each step, which keeps the last ones. All methods are collective.
 
-    A checkpoint is there as a whole or not at all. What a program that was killed has left of one is removed by the
-    next save.
+    A checkpoint exists completely or not at all. The next save removes what a killed program left of one.
 
     Args:
-        folder: Where they are; it is made by the first save.
+        folder: Where they are; the first save creates it.
         comm: An mpi4py communicator. None: this process alone.
         keep: How many are kept, at least 1; older ones are removed when a new one is in place. None: all.
         max_file_size: As in `save_tensors`: given, a checkpoint is a folder ``step-000001200``, else a file
@@ -54,7 +53,7 @@ class Checkpoints:
             a node lost, the step does not count. The copy of the last checkpoint stays until the next one is in place.
 
     Raises:
-        ArgumentError: For a ``keep`` that is none.
+        ArgumentError: For an invalid ``keep``.
     """
 
     def __init__(self, folder: Path, *, comm: Comm = None, keep: Optional[int] = None,
@@ -76,7 +75,8 @@ class Checkpoints:
 
     def save(self, step: int, tensors: Mapping[str, Given], *, metadata: Optional[Mapping[str, str]] = None,
              wait: bool = True) -> Optional[SaveHandle]:
-        """Saves the checkpoint of a step, see `save_tensors`. When it is in place, older ones go as ``keep`` says.
+        """Saves the checkpoint of a step, see `save_tensors`. When it is in place, older ones are removed, see
+        ``keep``.
 
         Args:
             step: 0 or more, the same on all ranks.
@@ -139,12 +139,12 @@ class Checkpoints:
         return {copy.step: (copy, numbers) for copy, numbers in found.items()}
 
     def steps(self) -> list[int]:
-        """Those of which there is a whole checkpoint, in its place or beside the nodes, ascending."""
+        """The steps that have a complete checkpoint, in its place or beside the nodes, ascending."""
         there = self._told(lambda: [step for step, name in self._there() if is_whole(name)])
         return sorted({*there, *self._copies()})
 
     def latest(self) -> Optional[int]:
-        """The last step of which there is a whole checkpoint, in its place or beside the nodes; None: of none."""
+        """The last step that has a complete checkpoint, in its place or beside the nodes; None: there is none."""
         there = self._told(lambda: next((step for step, name in sorted(self._there(), reverse=True) if is_whole(name)),
                                         None))
         return max([*([] if there is None else [there]), *self._copies()], default=None)
@@ -154,10 +154,10 @@ class Checkpoints:
 
         Args:
             wanted: As in `load_tensors`.
-            step: Of which one. Default: of the latest.
+            step: Default: the latest.
 
         Raises:
-            ArgumentError: Where there is no checkpoint, or as `load_tensors`.
+            ArgumentError: If there is no checkpoint, or as `load_tensors`.
             SectionError, FormatError, StorageError: As `load_tensors`.
         """
         settle(self._comm)

@@ -111,7 +111,7 @@ class _Loading:
         return pieces, offsets, None
 
     def missing(self, held: Mapping[str, Any], path: str) -> None:
-        """Raises ArgumentError for a name that there is not."""
+        """Raises ArgumentError for an unknown name."""
         for name in self._wishes or ():
             if name not in held:
                 some = ", ".join(repr(one) for one in list(held)[:5]) + (", ..." if len(held) > 5 else "")
@@ -168,30 +168,31 @@ def read_entries(path: str, comm: Any, hints: Optional[Mapping[str, Any]]) -> di
 
 def load_tensors(path: Path, wanted: Wanted = None, *, comm: Comm = None,
                  hints: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
-    """Reads tensors of safetensors files, whoever wrote them, onto any sharding. Collective over ``comm``.
+    """Reads tensors from safetensors files of any origin into any sharding. Collective over ``comm``.
 
-    All tensors of a file are read in one operation; each byte is read once from the disk, however many ranks want it.
+    All tensors of a file are read in one operation; each byte is read once from the disk, however many ranks request
+    it.
 
     Args:
         path: A file; or a folder with a ``model.safetensors.index.json``.
-        wanted: What this rank wants, which may be something else on each: names; or a dictionary of names to what is
-            wanted of the tensor: ``...`` (all of it), an array to fill with all of it, a section as `File.read` takes
-            it (an index, a Section, a Distribution), a `Shard` with both, or a list of Shards, which gets a list of
-            arrays. None: all tensors, whole. ``()``: nothing.
+        wanted: What this rank requests, which may differ between ranks: names; or a dictionary from names to the part
+            of the tensor: ``...`` (all of it), an array to fill with all of it, a section as `File.read` takes it (an
+            index, a Section, a Distribution), a `Shard` with both, or a list of Shards, for which it gets a list of
+            arrays. None: all tensors. ``()``: nothing.
         comm: An mpi4py communicator. None: this process alone.
         hints: As in `penstock.open`.
 
     Returns:
-        The arrays by name. New ones have NumPy's dtype, that of ml_dtypes where it is installed, else the bits: uint16
-        for BF16, uint8 for the types of 8 and fewer bits.
+        The arrays by name. New ones have NumPy's dtype, or that of ml_dtypes if installed, else the bits: uint16 for
+        BF16, uint8 for the types of 8 and fewer bits.
 
     Raises:
-        ArgumentError: For a name that there is not, or an array of another shape or dtype.
+        ArgumentError: For an unknown name, or an array of another shape or dtype.
         SectionError: For a section that does not fit the tensor.
-        FormatError: If the file is none of safetensors, damaged or cut short.
+        FormatError: If the file is not a safetensors file, damaged or truncated.
         StorageError: If the operating system refuses.
 
-    The same class is raised on every rank, and names the tensor. What arrays to fill hold is then not defined.
+    The same class is raised on every rank and names the tensor. The content of arrays to fill is then undefined.
     """
     address = comm_address(comm)
     pending.settle(comm)

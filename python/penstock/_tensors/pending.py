@@ -1,4 +1,4 @@
-"""Saves that go on while the program computes."""
+"""Saves that progress while the program computes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .meeting import Meeting
 class SaveHandle:
     """What `save_tensors` returns with ``wait=False``.
 
-    Nothing of it needs the program to call MPI between save and wait. It need not be kept: the next save or load with
-    the same communicator waits for it first.
+    The program need not call MPI between save and wait. It need not be kept: the next save or load with the same
+    communicator waits for it first.
     """
 
     path: str  #: as it was given
@@ -36,7 +36,7 @@ class SaveHandle:
         self._at_end.append(work)
 
     def abandon(self) -> None:
-        """This rank lets go of everything: no file is put in place."""
+        """This rank abandons everything: no file is put in place."""
         self._over = True
         for file, _ in self._files:
             file._inner.abandon()
@@ -47,7 +47,7 @@ class SaveHandle:
 
     @property
     def progress(self) -> float:
-        """The share, 0 to 1, of what this rank has buffered that is in its files by now. Not collective."""
+        """The fraction, 0 to 1, of this rank's buffered bytes that are in its files. Not collective."""
         if self.test():
             return 1.0
         counts = [file.statistics for file, _ in self._files]
@@ -55,10 +55,10 @@ class SaveHandle:
         return min(1.0, sum(count.bytes_written for count in counts) / buffered) if buffered else 1.0
 
     def wait(self) -> None:
-        """Returns when the files are whole, on the device and in place. Collective. Again: nothing more happens.
+        """Returns when the files are complete, on the device and in place. Collective. A second call does nothing.
 
         Raises:
-            StorageError: If something could not be written; an old checkpoint is as it was then.
+            StorageError: If something could not be written; an old checkpoint is then unchanged.
             DisagreementError: If ranks are in different calls.
         """
         if self._over:

@@ -201,26 +201,26 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
                  metadata: Optional[Mapping[str, str]] = None, max_file_size: Union[str, int, None] = None,
                  checksums: bool = False, hints: Optional[Mapping[str, Any]] = None,
                  wait: bool = True) -> Optional[SaveHandle]:
-    """Writes named tensors, of which each rank has parts, into one safetensors file. Collective over ``comm``.
+    """Writes named tensors, distributed over the ranks, into one safetensors file. Collective over ``comm``.
 
-    All tensors are written in one operation, whatever their number. A file of that name is there as it was until the
-    new one is whole and on the device, also after a crash at any moment.
+    All tensors are written in one operation. An existing file is unchanged until the new one is complete and on the
+    device, also after a crash at any moment.
 
     Args:
-        path: The file; with ``max_file_size`` a folder, which is made.
+        path: The file; with ``max_file_size`` a folder, which is created.
         tensors: What this rank has, by the tensors' names: an array, which is all of the tensor, a `Shard`, a list of
             Shards, or a jax.Array, of which each process has its shards. Ranks need not have the same names. Ranks that
-            have the same part have the same elements in it, which are written once. Different parts of a tensor do not
-            overlap, and are all of it together. 0 to 8 dimensions; whole ones any number.
+            have the same part have the same elements in it, which are written once. Different parts of a tensor must
+            not overlap, and together are all of it. 0 to 8 dimensions; any number for tensors saved whole.
         comm: An mpi4py communicator. None: this process alone.
         metadata: Texts by name, for the file's ``__metadata__``, the same on all ranks.
         max_file_size: Bytes of tensors in a file, as "5G". Given: several files, with the names that Hugging Face
             gives them, and ``model.safetensors.index.json``, which is put in place last. None: one file.
         checksums: Whether the file gets a CRC-32C of each tensor, for `verify_tensors`.
         hints: As in `penstock.open`. ``active_buffer_size`` is what a process may buffer; with ``wait=False`` by
-            default as much as it has to write, so that nothing waits for the device.
+            default all that it has to write, so that nothing waits for the device.
         wait: False: returns when the arrays may be changed again. The file is in place after the handle's
-            `SaveHandle.wait`, which the next save or load with this communicator makes up for.
+            `SaveHandle.wait`, which the next save or load with this communicator calls if the program has not.
 
     Returns:
         A `SaveHandle` with ``wait=False``, else None.
@@ -232,7 +232,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
             passed different settings.
         StorageError: If the operating system refuses, now or to an earlier save with ``wait=False``.
 
-    The same class is raised on every rank, names the tensor, and leaves an old file as it was.
+    The same class is raised on every rank and names the tensor; an old file is unchanged.
     """
     address = comm_address(comm)
     pending.settle(comm)

@@ -26,13 +26,13 @@ class Shard:
     """A rank's part of a tensor.
 
     Args:
-        array: Its elements, of the shape of the section, with any strides. To `load_tensors`: what is filled, or None
+        array: Its elements, with the shape of the section and any strides. For `load_tensors`: memory to fill, or None
             for a new array.
         section: Which part of the tensor it is: an index as `File.write` takes it (no mask), a Section, or a
-            Distribution, of whose ``local_shape`` the array may be, too. None: all of it.
-        shape: Of the whole tensor, in elements. Default: that of the Distribution, or of the array where it is all; to
-            `load_tensors` what the file says.
-        dtype: The name that safetensors has for the elements, as "BF16", where NumPy has none: the array has their bits
+            Distribution, whose ``local_shape`` the array may also have. None: all of it.
+        shape: Of the whole tensor, in elements. Default: that of the Distribution, or of the array if it is all; for
+            `load_tensors` the file's.
+        dtype: The name of the type in safetensors, as "BF16", if NumPy does not have it: the array has their bits
             (uint16 or "V2" for "BF16", uint8 for "F8_E4M3"; packed bytes for "F4").
     """
 

@@ -22,7 +22,7 @@ _PIECE = 1 << 24  #: bytes to read at a time
 
 @dataclass(frozen=True)
 class Verified:
-    """What `verify_tensors` has looked at, and found right."""
+    """What `verify_tensors` has checked."""
 
     files: int
     tensors: int
@@ -90,17 +90,17 @@ def verify_tensors(path: Path) -> Verified:
     """Reads a safetensors file, or a folder with an index, and compares. Not collective.
 
     The header is checked by the rules of the format, the size of the file by the header, and each tensor by its
-    CRC-32C, where `save_tensors` wrote it with ``checksums=True``.
+    CRC-32C, if `save_tensors` wrote it with ``checksums=True``.
 
     Args:
         path: As in `load_tensors`.
 
     Returns:
-        How much there is of what.
+        Counts of what was checked.
 
     Raises:
-        FormatError: For what is damaged, with the name of the tensor.
-        FileNotFoundError, PermissionError: If a file is not there, or cannot be read.
+        FormatError: For damage, with the name of the tensor.
+        FileNotFoundError, PermissionError: If a file does not exist, or cannot be read.
     """
     text = os.fsdecode(path)
     index = read_index(text) if os.path.isdir(text) else None
