@@ -76,7 +76,7 @@ class Attributes(MutableMapping[str, Any]):
             self._check(values)
             text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
             text.encode()
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             text, problem = "", f"'{self._path}', attrs: {tellable(error)}"
         self._inner.set_attributes(text, problem)
         self._values = json.loads(text)

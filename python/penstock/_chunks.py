@@ -33,7 +33,7 @@ def _without_none(value: Any) -> Any:
 
 
 def codec_of(codec: Any) -> Any:
-    """One of the list, as zarr.json has it; codecs of zarr-python tell that themselves."""
+    """One of the list, as in zarr.json; codecs of zarr-python provide that form themselves."""
     if hasattr(codec, "to_dict"):
         codec = codec.to_dict()
     if isinstance(codec, str):

@@ -1,4 +1,4 @@
-"""What the commands share: a group that says which there are, and numbers with commas between."""
+"""Shared by the commands: a group that lists its commands, and numbers separated by commas."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class Dataset(Mapping[str, Variable]):
         self._store.anchor.sync()
 
     def _publish(self) -> None:
-        """Collective. The file tells of all that was written to variables in chunks."""
+        """Collective. Makes all that was written to variables in chunks visible in the file."""
         changed = [variable for variable in self._open if variable.is_changed and self.mode != "r"]
         errors = [error for variable in changed if (error := raised_by(variable.opened.sync)) is not None]
         if errors:
@@ -268,7 +268,7 @@ class Dataset(Mapping[str, Variable]):
 
 @dataclass
 class GivenDataset:
-    """The arguments of `open_dataset`. By default what tells of a problem with them."""
+    """The arguments of `open_dataset`. By default those that report a problem."""
 
     name: bytes = b""
     mode: str = "r"
@@ -350,6 +350,6 @@ def open_dataset(path: Path, mode: str = "r", comm: Comm = None, *, attributes: 
     mode = settled_mode(path, comm, mode)
     try:
         given = GivenDataset.of(path, mode, attributes, hints, container, replace)
-    except Exception as error:  # the other ranks must hear of it
+    except Exception as error:  # all ranks must raise it
         given = GivenDataset(name_of(path), problem=as_problem(error))
     return Dataset(given, address)

@@ -82,7 +82,7 @@ class Screen:
     """Rank 0's output; the others are silent."""
 
     def __init__(self, comm: MPI.Intracomm, width: Optional[int]):
-        """`width`: of the terminal where a person looks on; None: nobody does."""
+        """`width`: of the terminal; None: the output is not a terminal."""
         from rich.console import Console
 
         self.live = width is not None and comm.rank == 0

@@ -21,7 +21,7 @@ from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
 @dataclass
 class GivenFields:
-    """The arguments of `open` with fields as the library takes them. By default what tells of a problem with them."""
+    """The arguments of `open` with fields in the library's form. By default those that report a problem."""
 
     name: bytes = b""
     mode: str = "r"  #: as the library has it
@@ -34,7 +34,7 @@ class GivenFields:
     @staticmethod
     def of(path: Any, mode: str, fields: Iterable[Any], order: Optional[str], offset: int,
            hints: Optional[Mapping[str, Any]], alone: bool, replace: bool, container: str) -> GivenFields:
-        """`alone`: no other argument says what is in the file. `replace`: at close, in mode "w"."""
+        """`alone`: no other argument describes the file's contents. `replace`: at close, in mode "w"."""
         if not alone:
             raise ArgumentError("fields say what is in the file: shape, dtype and container 'npy' have no meaning "
                                 "beside them")
@@ -126,7 +126,7 @@ def open_fields(comm: Any, give: Callable[[], GivenFields]) -> FieldsFile:
     address = comm_address(comm)
     try:
         given, problem = give(), None
-    except Exception as error:  # the other ranks must hear of it
+    except Exception as error:  # all ranks must raise it
         given, problem = GivenFields(), tellable(error)
     fields = [(name, extents or [1], descr, offset) for name, extents, descr, offset in given.fields]
     inner = _core._open_fields(address, given.name, given.mode, fields, given.order, given.offset, given.hints, problem)

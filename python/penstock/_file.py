@@ -191,7 +191,7 @@ class File(OpenFile, Growing):
         """
         try:
             wanted, problem = whole_number(size, "size"), None
-        except ArgumentError as error:  # the other ranks must hear of it
+        except ArgumentError as error:  # all ranks must raise it
             wanted, problem = 0, tellable(error)
         self._inner.truncate(wanted, problem)
 

@@ -1,4 +1,4 @@
-"""What rank 0 does for all ranks, with a library that knows of no other ranks."""
+"""Work of rank 0 for all ranks, with a serial library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ask_first_rank(comm: int, path: bytes, common: Mapping[str, Any], work: Call
     Args:
         comm: The address of the communicator, 0 for this process alone.
         path: The file, for messages.
-        common: What all ranks must pass alike, by name.
+        common: Arguments that must be the same on all ranks, by name.
         work: Called on rank 0 alone. What it raises is raised on every rank.
         writes: Whether it may change the file.
         problem: What this rank has found wrong with its arguments.

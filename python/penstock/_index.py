@@ -155,7 +155,7 @@ def _of_sections(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _filled_up(entries: tuple[Any, ...], ndim: int) -> tuple[tuple[Any, ...], int]:
-    """With ``:`` for what is left out; and before which dimension ``...`` stands."""
+    """With ``:`` for omitted dimensions; and the dimension before which ``...`` is."""
     places = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(places) > 1:
         raise SectionError("section: only one '...' is allowed")

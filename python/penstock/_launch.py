@@ -67,7 +67,7 @@ def _of_a_singleton(name: str) -> bool:
 
 
 def say_status(what: str, status: int) -> None:
-    """The ranks have said what went wrong, unless mpiexec ended before they began."""
+    """The ranks have reported the error, unless mpiexec ended before they began."""
     if status != 0:
         print(f"mpiexec of {what} ended with status {status}", file=sys.stderr)
 
@@ -93,7 +93,7 @@ def kill_session(session: int) -> None:
 
 def watched_mpirun(program: list[str], ranks: int, seconds: float, on_line: Callable[[str], None],
                    settings: Mapping[str, str]) -> int:
-    """Runs a program with its arguments; hands over each line of output, and no rank outlives `seconds` or this call.
+    """Runs a program with its arguments and passes on each line of output. No rank outlives `seconds` or this call.
 
     Returns the exit status. Raises TimeoutError.
     """

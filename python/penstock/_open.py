@@ -27,7 +27,7 @@ from ._values import comm_address, descr_of, path_bytes, tellable, whole_number
 
 @dataclass
 class Given:
-    """The arguments of `open` as the library takes them. By default what tells of a problem with them."""
+    """The arguments of `open` in the library's form. By default those that report a problem."""
 
     name: bytes = b""
     mode: str = "r"
@@ -77,7 +77,7 @@ def replaces(replace: Any, mode: str) -> bool:
 
 def given_for(path: Any, mode: str, shape: Any, dtype: Any, order: Optional[str], offset: int,
               hints: Optional[Mapping[str, Any]], container: str, how: Mapping[str, Any]) -> Given:
-    """`how`: what is said of containers that have more to say than shape and dtype, as in NOTHING_MORE."""
+    """`how`: arguments of containers that need more than shape and dtype, as in NOTHING_MORE."""
     given = Given(path_bytes(path), offset=whole_number(offset, "offset"), extents=extents_of(shape))
     given.mode, given.container = plain_text(mode, "mode"), plain_text(container, "container")
     given.replace = replaces(how["replace"], given.mode)
@@ -238,7 +238,7 @@ def open_replacing(comm: int, given: Given, ranks: int) -> File:
 
 
 def name_of(path: Any) -> bytes:
-    """For a message; up to a byte 0, and empty where it is no path."""
+    """For a message; up to a byte 0, and empty if it is no path."""
     try:
         return os.fsencode(path).split(b"\0")[0]
     except (TypeError, ValueError):
@@ -255,7 +255,7 @@ def opened(path: Any, comm: Any, give: Callable[[], Given]) -> File:
     address = comm_address(comm)  # without a communicator there is nobody to tell
     try:
         given, problem = give(), None
-    except Exception as error:  # the other ranks must hear of it
+    except Exception as error:  # all ranks must raise it
         given, problem = Given(name_of(path)), tellable(error)
     ranks = 1 if comm is None else comm.Get_size()
     if given.wanted is not None:

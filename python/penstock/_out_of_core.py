@@ -324,7 +324,7 @@ class OutOfCoreArray:
 
 
 def _tried(work: Callable[[], Any]) -> tuple[Any, Optional[Exception]]:
-    """Its result, or what is wrong on this rank: the others must hear of it."""
+    """Its result, or this rank's error, which all ranks must raise."""
     try:
         return work(), None
     except Exception as error:
@@ -332,5 +332,5 @@ def _tried(work: Callable[[], Any]) -> tuple[Any, Optional[Exception]]:
 
 
 def _in_flight() -> int:
-    """What all open arrays may have on its way: the active buffer belongs to the process."""
+    """Pending bytes of all open arrays: the active buffer belongs to the process."""
     return sum(array._budget.active_buffer for array in _arrays)

@@ -1,4 +1,4 @@
-"""What a call of a file asks for, in the terms of the library."""
+"""The request of a call, in the library's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What out-of-core arrays need of memory and disk, said before a file is touched."""
+"""Checks the memory and disk that out-of-core arrays need, before a file is changed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Wanted:
 
     @property
     def new_bytes(self) -> int:
-        """Of a file that is made anew. The chunks of a Zarr array may take less: it is not known how much."""
+        """Bytes of a new file. The chunks of a Zarr array may take less; how much is not known."""
         if self.mode != "w" or self.shape is None or self.dtype is None or os.fsdecode(self.path).endswith(".zarr"):
             return 0
         extents = self.shape if np.iterable(self.shape) else (self.shape,)

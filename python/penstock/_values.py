@@ -142,7 +142,7 @@ def descr_of(dtype: np.dtype) -> str:
 
 
 def dtype_of(inner: Any, path: str) -> np.dtype:
-    """What the file's header says. Closes the file where NumPy knows no such type."""
+    """The dtype in the file's header. Closes the file if NumPy has no such type."""
     descr, size = inner.dtype, inner.element_size
     if not descr:
         return np.dtype((np.void, size))

@@ -37,7 +37,7 @@ def _compiled_mpi4py() -> str | None:
 
 
 def find_interface() -> str:
-    """The interface of the MPI library that mpi4py uses. Raises ImportError where there is none."""
+    """The interface of the MPI library that mpi4py uses. Raises ImportError if there is none."""
     if interface := _compiled_mpi4py():
         return interface
     from mpi4py import _mpiabi
@@ -50,7 +50,7 @@ def find_interface() -> str:
 
 
 def import_core(name: str) -> None:
-    """Makes the module `name` the build for the MPI library at hand."""
+    """Imports as module `name` the build for the MPI library in use."""
     builds = {path.name.split(".")[1]: path for path in Path(__file__).parent.glob("_core.*.so")}
     if not builds:
         raise ImportError("penstock has not been built: pip install . in its source folder, or make build")

@@ -68,9 +68,8 @@ def demo(
 def run(context: typer.Context) -> None:
     """Run a program that uses MPI-IO with Penstock's engine: penstock run mpiexec -n 4 ./program
 
-    HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py reach files through MPI-IO. Nothing is compiled anew: the drop-in
-    MPI-IO is preloaded, the one for the program's MPI library. `penstock run --help` has the options: it is
-    `penstock-run`, a program that needs no Python.
+    HDF5, netCDF, PnetCDF, h5py, IOR and mpi4py use MPI-IO. Nothing is recompiled: the drop-in MPI-IO for the program's
+    MPI library is preloaded. `penstock run --help` lists the options of `penstock-run`, which needs no Python.
     """
     from ._run import run as become
 

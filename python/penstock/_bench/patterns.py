@@ -1,7 +1,7 @@
 """Access patterns of the field: who has which part of an array, and how it lies in memory.
 
-Every pattern is sized by the bytes that all ranks want together, and works for any rank count.
-The bytes of an array are a function of their place in it, so every file can be checked.
+The size of a pattern is the bytes of all ranks together. Patterns work for any number of ranks. The bytes of an array
+are a function of their place in it, so every file can be checked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def size_text(size: int) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One rank's share: what it wants of the file, and where that is in its memory."""
+    """One rank's part: its section of the file, and its place in memory."""
 
     shape: tuple[int, ...]  #: of the whole array
     dtype: np.dtype
@@ -163,7 +163,7 @@ class Pattern:
         return mask.reshape(-1)
 
     def fill(self, path: str, total: int, ranks: int, empty: bool) -> None:
-        """Overwrites the file with its right bytes, or with what marks that nobody wrote."""
+        """Overwrites the file with the expected bytes, or with a mark for bytes that no rank wrote."""
         with open(path, "r+b", buffering=0) as f:
             for at, data in _chunks(self.shape(total), np.dtype(self.dtype), self._mask(total, ranks)):
                 f.seek(at)

@@ -75,10 +75,10 @@ class Worker(ABC):
                    after: Callable[[], None] = lambda: None, warm_up: int = 1) -> np.ndarray:
         """Stamps of [repetition, call]: this rank's time before it, after it, and after the barrier behind it.
 
-        All calls in turn, again and again, so that a disturbance meets them alike; in an order
-        drawn for each round, so that none always has the same one's leftovers in the caches. A
-        first round is not counted; `after` each other one, `after()` is called. A slow machine gets
-        fewer rounds. What a call's `prepare` and `finish` do, where it has them, is not timed.
+        All calls in turn, again and again, so that a disturbance affects all of them; in an order drawn for each round,
+        so that none always has the same one's leftovers in the caches. A first round is not counted; `after` each other
+        one, `after()` is called. A slow machine gets fewer rounds. What a call's `prepare` and `finish` do, where it
+        has them, is not timed.
         """
         comm, start, stamps = self.comm, time.perf_counter(), []
         for repetition in range(repeat + warm_up):
@@ -130,7 +130,7 @@ class Worker(ABC):
         return total / self.comm.size
 
     def about(self) -> dict[str, Any]:
-        """What every record tells."""
+        """What every record has."""
         return {"command": self.job["command"], "run": self.job["run"], "ranks": self.comm.size,
                 "cores": len(os.sched_getaffinity(0)), "mpi": library()}
 

@@ -1,4 +1,4 @@
-"""What `penstock bench` says: a table for each kind of access, and which settings pay."""
+"""The output of `penstock bench`: a table for each kind of access, and which settings pay."""
 
 from __future__ import annotations
 

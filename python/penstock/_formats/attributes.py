@@ -73,7 +73,7 @@ class Attributes(MutableMapping[str, Any]):
         try:
             value = checked(name, value)
             common["value of the attribute"] = _value_in_words(value)
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             problem = as_problem(error)
         self._change(common, lambda: self._keeper.set(name, value), problem)
         self._values[name] = value
@@ -85,7 +85,7 @@ class Attributes(MutableMapping[str, Any]):
             checked(name)
             if name not in self._values:
                 raise ArgumentError(f"there is no attribute {name!r}; there are {', '.join(self._values) or 'none'}")
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             problem = as_problem(error)
         self._change({"attribute to delete": repr(name)}, lambda: self._keeper.delete(name), problem)
         del self._values[name]

@@ -40,7 +40,7 @@ class Filter(NamedTuple):
 
 @dataclass
 class StoredChunks:
-    """Of a dataset that is there. Travels from rank 0 to all ranks."""
+    """Chunks of an existing dataset. Sent from rank 0 to all ranks."""
 
     extents: tuple[int, ...]
     filters: tuple[Filter, ...]

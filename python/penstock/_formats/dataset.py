@@ -1,9 +1,9 @@
 """Opening a dataset of an HDF5 or netCDF-4 file.
 
-1. Rank 0 looks for it, and tells all ranks where its bytes are. A new file it makes at once.
-2. Where a dataset has to be made in a file that is there: all ranks open that file first, so that nothing has changed
-   if one of them cannot; then rank 0 makes the dataset.
-3. All ranks open these bytes of the file. Where that fails, rank 0 takes away what it has made.
+1. Rank 0 looks for it, and sends all ranks the place of its bytes. It creates a new file at once. 2. Where a dataset
+has to be made in a file that is there: all ranks open that file first, so that nothing has changed if one of them
+cannot; then rank 0 makes the dataset. 3. All ranks open these bytes of the file. Where that fails, rank 0 takes away
+what it has made.
 
 HDF5's own library never has the file open meanwhile, so that nothing of it is cached or locked; but for datasets in
 chunks that are written: then rank 0 has it open in a way of its own (placing.py).
@@ -199,7 +199,7 @@ def open_in_steps(opening: Opening, found: Optional[Found], made: list[str]) -> 
 
 
 def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
-    """On rank 0. None: the dataset has to be made, in a file that is there. The container of a classic netCDF file."""
+    """On rank 0. None: the dataset has to be created in an existing file. The container of a classic netCDF file."""
     wanted, kind = opening.wanted, opening.kind
     there = hdf5.check_regular(wanted.path)
     if wanted.container == "netcdf" and there and not wanted.makes_file and (classic := kind_in(wanted.path)):
@@ -237,7 +237,7 @@ def check_new(kind: Hdf5, wanted: Wanted) -> None:
 
 @contextmanager
 def refused(wanted: Wanted) -> Iterator[None]:
-    """What h5py says of arguments; what the system says stays as it is."""
+    """h5py's errors about arguments; errors of the system are unchanged."""
     try:
         yield
     except (ArgumentError, OSError):
@@ -257,7 +257,7 @@ def _reason(error: Exception, wanted: Wanted) -> str:
 
 
 def _find(opening: Opening, made: list[str]) -> Optional[Found]:
-    """On rank 0: the dataset, if it is there. None: it has to be made."""
+    """On rank 0: the dataset. None: it has to be created."""
     found = _find_as_it_is(opening, made)
     if found is not None and found.refused == hdf5.NO_SPACE and opening.wanted.mode == "r+":
         hdf5.give_space(opening.wanted.path, found.name)
@@ -293,7 +293,7 @@ def _find_as_it_is(opening: Opening, made: list[str]) -> Optional[Found]:
 
 
 def check_against(wanted: Wanted, found: Found, dtype: np.dtype, stored_chunks: Any = None) -> None:
-    """What the program gave must be what the file says."""
+    """The program's arguments must agree with the file."""
     shape = found.shape[:1] + (wanted.shape or ())[1:] if wanted.grows else wanted.shape
     chunks = found.chunks.extents if found.chunks is not None else stored_chunks
     pairs = [("shape", shape, found.shape), ("dtype", wanted.dtype, dtype),

@@ -84,7 +84,7 @@ def locked(path: str) -> StorageError:
 
 
 def check_regular(path: str) -> bool:
-    """Whether it is there. Raises where it is none that can hold datasets."""
+    """Whether it exists. Raises if it cannot hold datasets."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -304,7 +304,7 @@ def found_in(dataset: h5py.Dataset, dims: Optional[tuple[str, ...]], placed: boo
 
 
 def contiguous(allocated: bool) -> Any:
-    """Properties of a dataset that is one stretch of the file, which nobody fills.
+    """Properties of a contiguous dataset that is not filled.
 
     `allocated`: it has its space as soon as it is made.
     """
@@ -356,8 +356,8 @@ def versions(wanted: Wanted) -> dict[str, Any]:
 
 
 def give_space(path: str, name: str) -> None:
-    """To a dataset that nobody has written: with its first element HDF5 allocates all, and fills it if a fill value
-    was set."""
+    """For a dataset that was never written: with its first element HDF5 allocates all, and fills it if a fill value was
+    set."""
     import h5py
 
     with h5py.File(path, "r+") as file:
@@ -385,7 +385,7 @@ def check_type(dtype: np.dtype) -> None:
 
 
 class Hdf5:
-    """Datasets of HDF5 files. All of it runs on rank 0, and leaves the file closed."""
+    """Datasets of HDF5 files. Everything runs on rank 0, and leaves the file closed."""
 
     needs: tuple[str, ...] = ("h5py",)  #: packages
 

@@ -42,7 +42,7 @@ def check_element_type(dtype: np.dtype) -> None:
 
 
 class NetCdf(Hdf5):
-    """Variables of netCDF-4 files. All of it runs on rank 0, and leaves the file closed."""
+    """Variables of netCDF-4 files. Everything runs on rank 0, and leaves the file closed."""
 
     needs = ("h5py", "h5netcdf")
 

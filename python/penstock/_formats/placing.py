@@ -1,8 +1,8 @@
 """Places for chunks of an HDF5 file, and the metadata that tells of them: on rank 0, by plain h5py.
 
 HDF5 has the file open through an object of ours. What it writes is kept in memory: chunks are registered with bytes
-that nobody needs, of which only the place is of interest, and metadata get into the file when all ranks have written
-their chunks. So a file tells of no chunk that is not there, whenever a program is killed.
+that is not needed, only its place, and metadata get into the file when all ranks have written their chunks. So a file
+never refers to a chunk that was not written, whenever a program is killed.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Overlay(io.RawIOBase):
                     insort(self._offsets, low)
 
     def publish(self) -> None:
-        """Brings the file up to date. First what it does not tell of yet; then, in an order in which each step leaves a
-        file that can be read, what tells of that. A power cut finds the steps in this order, too."""
+        """Brings the file up to date. First writes what it does not refer to yet; then, in an order in which each step
+        leaves a readable file, what refers to that. The steps have this order also after a power cut."""
         if self._end > os.fstat(self._descriptor).st_size:
             os.ftruncate(self._descriptor, self._end)
         before = None
@@ -262,7 +262,7 @@ class WrittenFile:
         return self._lock is not None
 
     def leave(self) -> None:
-        """The file is as it was published last, and others may write it."""
+        """The file is as last published, and others may write it."""
         if self._file is not None:
             self._close_file()
             self._forget_file()
@@ -277,7 +277,7 @@ class Placer:
     """Of one dataset, on rank 0, while it is open for writing."""
 
     def __init__(self, path: str, dataset: str, places: bytes, file: Optional[WrittenFile] = None):
-        """`places`: of the chunks that are there. `file`: of several datasets, which publishes them together."""
+        """`places`: of the existing chunks. `file`: of several datasets, which publishes them together."""
         self.name = dataset
         there = np.frombuffer(places, np.int64).reshape(-1, 4)
         #: Where the chunks are that the file tells of: offset and size, by number.
@@ -302,7 +302,7 @@ class Placer:
         return places.tobytes()
 
     def _place_one(self, dataset: Any, number: int, corner: tuple[int, ...], size: int, filtered: bool) -> int:
-        """Where HDF5 puts a chunk. One that the file tells of stays where it is until the file tells of the new one."""
+        """Where HDF5 puts a chunk. A published one stays in place until the new one is published."""
         if filtered and number in self._told and number not in self._new:
             self._file.move_away(dataset, corner, *self._told[number])
         place = self._file.register(dataset, corner, size)
@@ -310,7 +310,8 @@ class Placer:
         return place
 
     def publish(self, shape: list[int]) -> None:
-        """All of this dataset that was placed is in the file. Where it has others, that is told of later."""
+        """All placed chunks of this dataset are in the file. If the file has other datasets, they are published
+        later."""
         self._resized(shape)
         self.is_awaited = False
         if self._alone:
@@ -318,7 +319,7 @@ class Placer:
 
     @property
     def told_end(self) -> int:
-        """Byte past the last of the chunks that the file tells of."""
+        """Byte past the last published chunk."""
         return max(map(sum, self._told.values()), default=0)
 
     def was_published(self) -> None:
@@ -354,5 +355,5 @@ class Placer:
         self._file.lock()
 
     def leave(self) -> None:
-        """The whole file, which is as it was published last."""
+        """The whole file, as last published."""
         self._file.leave()

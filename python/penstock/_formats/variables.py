@@ -3,7 +3,7 @@
 All ranks have the file itself open (`anchor`), and meet there. Rank 0 looks at what is in it, once, and makes new
 variables. The elements of a variable are opened when it is read or written for the first time, like those of a dataset
 that is opened alone; but what HDF5 has open of the file meanwhile is one thing for all of them, and so is the moment
-in which the file tells of what they have got (placing.py).
+in which their chunks are published (placing.py).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class StoredVariables:
         return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
-        """On rank 0. None: the file is there, and has to be made anew."""
+        """On rank 0. None: the file exists, and has to be replaced."""
         there = hdf5.check_regular(self.path)
         if self.container == "netcdf" and there and self.mode not in MAKES_FILE and (kind := kind_in(self.path)):
             return kind
@@ -148,7 +148,7 @@ class StoredVariables:
     def create(self, name: Any, shape: Any, dtype: Any, how: Mapping[str, Any],
                lengths: Mapping[str, int]) -> dict[str, Found]:
         """Collective. What was made, by name: the variable, and coordinates that were given with its dimensions.
-        `how`: what else is said of it, as in NOTHING_MORE. `lengths`: of the dimensions, by name."""
+        `how`: other arguments, as in NOTHING_MORE. `lengths`: of the dimensions, by name."""
         problem, common = None, {"the call": "create"}
         wanted: Any = None
         try:
@@ -160,7 +160,7 @@ class StoredVariables:
                 wanted.steps = lengths.get(wanted.dataset[1:], 0)  # coordinates are as long as their dimension
             self._try_chunks(wanted)
             common.update(wanted.common())
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             problem = as_problem(error)
         self._settle()
         made = ask_first_rank_of(self.anchor, common, self._in_words(lambda: self._make(wanted), "make a variable of"),
@@ -226,7 +226,7 @@ class StoredVariables:
                           Keeper(self._kind, self.path, found.name, self._written), self._settle)
 
     def open_variable(self, found: Found, is_new: bool) -> Any:
-        """Collective: its elements. `is_new`: nobody has written any. The ranks compare which variable they mean."""
+        """Collective: its elements. `is_new`: none was written. The ranks compare which variable they mean."""
         lacks_space = found.refused == hdf5.NO_SPACE and self.mode == "r+"
         lacks_place = found.chunks is not None or lacks_space
         if lacks_space:
@@ -268,11 +268,11 @@ class StoredVariables:
     # ---- the file as a whole
 
     def publish(self) -> None:
-        """Collective: the file tells of all that its variables have got, which is on the device."""
+        """Collective: publishes all that was written to its variables and is on the device."""
         ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(self._written.publish, "write"), True)
 
     def sync_name(self) -> None:
-        """Collective: of a file that is made anew, that there is one."""
+        """Collective: syncs the name of a new file."""
         ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(lambda: sync_folder_of(self.path), "sync"),
                           True)
 

@@ -1,4 +1,4 @@
-"""What a program wants of a dataset, and what was found in the file."""
+"""The arguments for a dataset, and what was found in the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _ending(path: Any) -> str:
 
 
 def check_bare(path: Any) -> None:
-    """Raises where a file of bare elements, which nobody has asked for by name, has the name of another kind."""
+    """Raises if a file of bare elements, not requested as such, has the name of another format."""
     ending = _ending(path)
     instead = {"hdf5": "dataset=", "netcdf": "dataset= and dims="}.get(CONTAINERS.get(ending, ""))
     if instead is None and ending not in (".npy", ".npz", ".zarr"):
@@ -199,7 +199,8 @@ class Wanted:
         return None if self.dims is None else tuple(name for name, _ in self.dims)
 
     def common(self) -> dict[str, str]:
-        """In the order and with the names of what all ranks pass alike where any array is opened."""
+        """In the order and with the names of the arguments that must be the same on all ranks when an array is
+        opened."""
         dtype = "" if self.dtype is None else str(self.dtype)
         sums = [(name, None if values is None else digest(values)) for name, values in self.dims or ()]
         given = {name: digest(np.asarray(value)) for name, value in self.attributes.items()}

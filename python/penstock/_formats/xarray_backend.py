@@ -142,7 +142,7 @@ class PenstockBackend(BackendEntrypoint):
         return result
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Those whose shape is known without being told."""
+        """Files whose shape is known without arguments."""
         try:
             return os.fspath(filename_or_obj).endswith(".npy")
         except (TypeError, AttributeError):

@@ -93,7 +93,7 @@ class ZarrVariables:
         return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
-        """On rank 0. None: a group is there, and has to be made anew."""
+        """On rank 0. None: a group exists, and has to be replaced."""
         there = os.path.lexists(self.path)
         if there and not os.path.isdir(self.path):
             raise FormatError(f"'{self.path}' is no folder, and so no Zarr group")
@@ -186,7 +186,7 @@ class ZarrVariables:
                 raise ArgumentError("dims: coordinates are a variable of their own in a Zarr group: create one with "
                                     "the name of the dimension")
             self._check_dims(key, dims, given.extents or [], lengths)
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             problem, key = as_problem(error), ""
         ask_first_rank_of(self.anchor, {"the call": "create", "name": repr(name)}, lambda: self._check_new(key), True,
                           problem)
@@ -204,7 +204,7 @@ class ZarrVariables:
             raise ArgumentError(f"'{self.path}' has {name} already; choose another name")
 
     def _check_dims(self, name: str, dims: tuple[str, ...], extents: list[int], lengths: Mapping[str, int]) -> None:
-        """As netCDF does; what grows agrees with whatever is there."""
+        """As in netCDF; a dimension that grows agrees with any extent."""
         group = name[: name.rfind("/") + 1]
         growing = {group + found.dims[0] for found in self.found.values() if found.grows and found.dims}
         for dim, extent in zip(dims, extents):

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: a length of 8 bytes, and JSON that says where each tensor is."""
+"""The header of a safetensors file: a length of 8 bytes, and JSON with the place of each tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself."""
+    """The header's contents."""
 
     tensors: dict[str, Entry]
     metadata: dict[str, str]
@@ -47,7 +47,7 @@ def entries(tensors: Iterable[tuple[str, str, tuple[int, ...], int]]) -> str:
 
 
 def written(told: str, metadata: Mapping[str, str]) -> bytes:
-    """With its length, padded so that data begins at a multiple of 8. `told`: of the tensors, by `entries`."""
+    """With its length, padded so that data begins at a multiple of 8. `told`: the tensors' part, from `entries`."""
     first = f'"{METADATA}":{json.dumps(dict(metadata), ensure_ascii=False)}' if metadata else ""
     text = ("{" + first + ("," if first and told else "") + told + "}").encode()
     text += b" " * (-len(text) % 8)

@@ -70,7 +70,7 @@ def files_of(folder: str) -> set[str]:
 
 
 def names_for(count: int, old: set[str]) -> list[str]:
-    """Of new files: Hugging Face's, unless the index that is there, which is valid until the end, has one of them."""
+    """Names of new files: Hugging Face's, unless the existing index, which is valid until the end, has one of them."""
     for stem in ("model", f"model-{secrets.token_hex(4)}"):
         names = [f"{stem}-{number:05}-of-{count:05}.safetensors" for number in range(1, count + 1)]
         if not old.intersection(names):

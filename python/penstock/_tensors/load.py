@@ -26,7 +26,7 @@ _AT_FIRST = 1 << 16  #: bytes of a file to read in the hope that they have all o
 
 
 def read_header(file: File, path: str) -> Header:
-    """Collective: every rank has the same. Each byte is read once, and handed on."""
+    """Collective: the same on every rank. Each byte is read once, and sent on."""
     size = file.shape[0]
     first = file.read(slice(0, min(size, _AT_FIRST))).tobytes()
     end = header.LENGTH_BYTES + header.length_of(first, size, path)
@@ -81,7 +81,7 @@ def piece_to_load(name: str, entry: Entry, wish: Any) -> tuple[Piece, np.ndarray
 
 
 class _Loading:
-    """What one rank wants, and has got."""
+    """One rank's requests and results."""
 
     def __init__(self, wanted: Wanted, names: Optional[list[str]]):
         self._wishes: Optional[Mapping[str, Any]] = None
@@ -199,7 +199,7 @@ def load_tensors(path: Path, wanted: Wanted = None, *, comm: Comm = None,
     name, names, problem = b"", None, None
     try:
         name, names = path_bytes(path), wanted_names(wanted)
-    except Exception as error:  # the other ranks must hear of it
+    except Exception as error:  # all ranks must raise it
         problem = as_problem(error)
     meeting = Meeting(comm, address, name)
     meeting.agree({"the call": "load_tensors", "path": name}, problem)

@@ -1,4 +1,4 @@
-"""How the ranks of a call come to know what each has. Every function is collective."""
+"""How the ranks of a call exchange descriptions of what each has. Every function is collective."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Meeting:
         result, problem = None, None
         try:
             result = work()
-        except Exception as error:  # the other ranks must hear of it
+        except Exception as error:  # all ranks must raise it
             problem = as_problem(error)
         self._first({}, lambda: None, problem)
         return result  # type: ignore[return-value]

@@ -17,7 +17,7 @@ from .shard import Part, Piece
 
 @dataclass
 class Table:
-    """What a rank has, as it is told: parallel lists."""
+    """What a rank has, as parallel lists."""
 
     names: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)

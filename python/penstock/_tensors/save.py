@@ -28,7 +28,7 @@ Given = Union[Any, Shard, list[Shard]]
 
 @dataclass
 class Wanted:
-    """The arguments of a save as they are taken. By default what tells of a problem with them."""
+    """The arguments of a save. By default those that report a problem."""
 
     pieces: list[Piece] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def _wanted(tensors: Any, metadata: Any, max_file_size: Any, checksums: Any) -> 
 
 @dataclass
 class _Plan:
-    """What is written, as all ranks know it."""
+    """What is written, the same on all ranks."""
 
     names: list[bytes]  #: of the files
     headers: list[int]  #: bytes of each one's header
@@ -243,7 +243,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Given], *, comm: Comm = None,
         if not wait:
             settings.setdefault("active_buffer_size", ALL_OF_IT)
         wanted = _wanted(tensors, metadata, max_file_size, checksums)
-    except Exception as error:  # the other ranks must hear of it
+    except Exception as error:  # all ranks must raise it
         problem = as_problem(error)
     meeting = Meeting(comm, address, name)
     meeting.agree({"the call": "save_tensors", "path": name, "metadata": sorted(wanted.metadata.items()),

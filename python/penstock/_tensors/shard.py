@@ -1,4 +1,4 @@
-"""What a rank has of a tensor, and how that is told to the others."""
+"""A rank's parts of a tensor, and how they are described to the others."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def part_of(section: Section, shape: tuple[int, ...]) -> Part:
 
 
 def normalized(section: Any, shape: tuple[int, ...]) -> Normalized:
-    """Raises where it is no section of such a tensor."""
+    """Raises if it is no section of such a tensor."""
     if isinstance(section, Distribution):
         section = section.section
     normal = normalize(section, shape)

@@ -39,7 +39,7 @@ def header_of(file: BinaryIO, path: str) -> Header:
 
 
 def is_whole(path: str) -> bool:
-    """Whether a file, or a folder with an index, has all that its headers tell of. Not collective."""
+    """Whether a file, or a folder with an index, has everything that its headers describe. Not collective."""
     try:
         if not os.path.isdir(path):
             with open_regular(path, "a safetensors file") as file:

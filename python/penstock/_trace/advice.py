@@ -268,7 +268,7 @@ WHERE_TO_LOOK = {
 
 
 def not_known(evidence: Evidence, explained: float) -> list[Finding]:
-    """Says so, in place of a guess, if most of the time has no cause that a rule knows."""
+    """Reports, instead of a guess, that no rule explains most of the time."""
     if not evidence.parts or evidence.trace.seconds == 0:
         return []
     most = evidence.parts[0]

@@ -17,7 +17,7 @@ UNNUMBERED = ("open", "close", "sync", "size")
 
 @dataclass
 class Meetings:
-    """Calls of several ranks. `group` says of each which call it is."""
+    """Calls of several ranks. `group` has the number of each call."""
 
     trace: Trace
     calls: Records
@@ -80,7 +80,7 @@ def meetings_of(trace: Trace) -> Meetings:
 
 
 def gaps_before(trace: Trace, calls: Records) -> np.ndarray:
-    """Nanoseconds that a process was in no call before each. Before a file is open there is nobody to wait for it."""
+    """Nanoseconds that a process was in no call before each. Before a file is open no rank waits for it."""
     gaps = np.zeros(len(calls), "i8")
     order = np.argsort(calls["process"], kind="stable")
     for mine in np.split(order, np.flatnonzero(np.diff(calls["process"][order])) + 1):
