@@ -112,13 +112,13 @@ def application(
     cases: str = typer.Option("small,large,study", help="Any of small, large (Tables 1 to 12 of the paper), study (background modes x "
                                                         "active buffering x methods) and film (slices of the density)."),
     on: str = typer.Option("page-cache,paced:bandwidth=200M,latency=1ms", help=ON),
-    methods: str = typer.Option("auto,extended,two-phase,gather,sieved,direct", help="Of the study."),
-    scale: int = typer.Option(1, min=1, help="Cells in each dimension are the paper's over this."),
+    methods: str = typer.Option("auto,extended,two-phase,gather,sieved,direct", help="Methods of study."),
+    scale: int = typer.Option(1, min=1, help="Divides the paper's number of cells in each dimension."),
     small_ranks: int = typer.Option(SMALL.ranks, min=1, help="MPI processes of small, study and film."),
     large_ranks: int = typer.Option(LARGE.ranks, min=1, help="MPI processes of large."),
-    iterations: int = typer.Option(SMALL.iterations, min=1, help="Of small and study; a dump every fifth."),
-    film_iterations: int = typer.Option(300, min=6, help="Of the film, which has six pictures."),
-    repeat: int = typer.Option(1, min=1, help="Runs of each kind; the one that took the least time counts."),
+    iterations: int = typer.Option(SMALL.iterations, min=1, help="Iterations of small and study; a dump every fifth."),
+    film_iterations: int = typer.Option(300, min=6, help="Iterations of film, which has six pictures."),
+    repeat: int = typer.Option(1, min=1, help="Runs of each kind; the fastest counts."),
     program: Optional[Path] = typer.Option(None, help="The application; default: the one built with the package."),
     output: Path = OUTPUT, folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:

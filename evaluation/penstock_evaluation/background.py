@@ -50,11 +50,11 @@ def split(
     pattern: str = typer.Option("block-block", help="Access pattern of the collective writes."),
     operations: str = typer.Option("write", help="write, read, or all."),
     repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
-    sample: float = typer.Option(0.15, min=0, help="Seconds of I/O in a repetition, at least; up to 20 calls for it."),
+    sample: float = typer.Option(0.15, min=0, help="Least seconds of I/O in a repetition, in up to 20 calls."),
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Split collectives: how much of the I/O is hidden by computation, or communication."""
+    """Split collectives: how much I/O is hidden behind computation or communication."""
     from penstock._bench.patterns import pick
 
     from .background_report import split_report
@@ -78,16 +78,16 @@ def abt(
                                     "snapshots. servers: writes to servers that vary in speed, on modelled devices."),
     on: str = typer.Option("page-cache,o-direct,paced:bandwidth=400M,latency=1ms", help=ON),
     ranks: str = _ranks,
-    size: str = typer.Option("32M", help="Bytes that each rank writes; fewer where memory is short. Not of jacobi and product."),
+    size: str = typer.Option("32M", help="Bytes that each rank writes; fewer if memory is short. Not for jacobi and product."),
     requests: str = typer.Option("128K,512K,1M,4M", help="Pretest: bytes of a write."),
-    variances: str = typer.Option("0,0.5,1", help="Servers: a write takes up to so much less or more of its time, by chance; 0 to 1."),
+    variances: str = typer.Option("0,0.5,1", help="Servers: random variation of a write's time, as a fraction from 0 to 1."),
     distributions: str = typer.Option("all", help=f"Throughput: any of {', '.join(DISTRIBUTIONS)}."),
     grid: int = typer.Option(2048, help="Jacobi, product: elements per side of the square."),
-    iterations: int = typer.Option(256, min=1, help="Jacobi, product: iterations; the product is whole after the last."),
-    snapshots: str = typer.Option("1,2,4,8,16,32,64", help="Jacobi, product: numbers of snapshots in these."),
-    jacobi_ranks: str = typer.Option("", help="Jacobi, product: numbers of MPI processes; default: the most of --ranks."),
-    jacobi_repeat: int = typer.Option(1, min=1, help="Jacobi, product: repetitions. With three or more, confidence intervals say something."),
-    repeat: int = typer.Option(5, min=1, help="The others: timed repetitions; the median counts."),
+    iterations: int = typer.Option(256, min=1, help="Jacobi, product: iterations; the product is complete after the last."),
+    snapshots: str = typer.Option("1,2,4,8,16,32,64", help="Jacobi, product: numbers of snapshots."),
+    jacobi_ranks: str = typer.Option("", help="Jacobi, product: numbers of MPI processes; default: the largest of --ranks."),
+    jacobi_repeat: int = typer.Option(1, min=1, help="Jacobi, product: repetitions; confidence intervals need three or more."),
+    repeat: int = typer.Option(5, min=1, help="Other experiments: timed repetitions; the median counts."),
     patience: float = PATIENCE, output: Path = OUTPUT, folder: Optional[Path] = FOLDER,
     hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:

@@ -51,16 +51,16 @@ def steps(
     steps: str = typer.Option("all", help=f"Which of {', '.join(STEPS)}."),
     set_ups: str = typer.Option("all", help=f"Any of {', '.join(SET_UPS)}. default: as many aggregators as Penstock chooses, in "
                                 "rounds. paper: every rank writes its whole share in one request, as Dickens and Thakur had it."),
-    patterns: str = typer.Option("block-block", help="Access patterns of exchange, or all."),
+    patterns: str = typer.Option("block-block", help="Access patterns of the experiment exchange, or all."),
     ranks: str = _ranks,
     sizes: str = typer.Option("64M", help="Bytes that all ranks want together: 4M,16M,64M. Those for which there is no room are "
                                           "left out, and named."),
     on: str = typer.Option("page-cache,o-direct", help=ON),
-    stagger: str = typer.Option("200,1000,10000", help="Staggered: microseconds from a rank's write to that of the next."),
+    stagger: str = typer.Option("200,1000,10000", help="Staggered: microseconds between the writes of successive ranks."),
     operations: str = _operations, repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Every exchange, over rank counts and sizes; where its time goes; and staggered writes."""
+    """Every exchange, over numbers of ranks and sizes; where its time goes; staggered writes."""
     from penstock._bench.patterns import chosen, pick
 
     from .pictures import illustrated
@@ -81,13 +81,13 @@ def steps(
 def peers(
     patterns: str = typer.Option("all", help="Access patterns, or all."),
     ranks: str = typer.Option("4,16,64", help="Numbers of MPI processes."),
-    size: str = typer.Option("64M", help="Bytes that all ranks want together."),
+    size: str = typer.Option("64M", help="Bytes of all ranks together."),
     operations: str = _operations,
-    files: str = typer.Option("new,existing", help="What is written into: new files, an existing one, or both."),
+    files: str = typer.Option("new,existing", help="Write into new files, an existing one, or both."),
     repeat: int = _repeat, patience: float = PATIENCE, output: Path = OUTPUT,
     folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT, mpiexec_timeout: float = TIMEOUT,
 ) -> None:
-    """Penstock beside the MPI library's own MPI-IO, for the access patterns of the field."""
+    """Compare Penstock with the MPI library's own MPI-IO, for common access patterns."""
     from penstock._bench.patterns import chosen, pick
 
     from .peers_report import peers_report

@@ -36,7 +36,7 @@ class Interrupted(Exception):
 def everything(
     out: Path = typer.Option(Path("penstock-bench-all"), "--out", "--output", help="Folder for index.html and all results."),
     experiments: str = typer.Option("all", help=f"Any of {', '.join(EXPERIMENTS)}."),
-    small: bool = typer.Option(False, "--small", help="Tiny ones, in a minute: to see that all works, not how fast."),
+    small: bool = typer.Option(False, "--small", help="Tiny sizes, in a minute: shows whether everything works, not how fast."),
 ) -> None:
     """All experiments at sizes that fit in 20 minutes on 2 cores, and one HTML page of the results.
 

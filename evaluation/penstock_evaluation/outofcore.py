@@ -39,8 +39,8 @@ def outofcore(
     programs: str = typer.Option("all", help="Any of gaxpy (a matrix product; the paper's Table 9), laplace (Table 10), loop (an "
                                              "update beside as much computation)."),
     ranks: str = typer.Option("4,16", help="Numbers of MPI processes."),
-    size: int = typer.Option(1024, min=8, help="Elements of a matrix in each dimension; the paper has 1024 to 4096."),
-    memory: str = typer.Option("256K", help="Bytes of a process for each array."),
+    size: int = typer.Option(1024, min=8, help="Elements of a matrix in each dimension; in the paper 1024 to 4096."),
+    memory: str = typer.Option("256K", help="Memory of a process for each array."),
     loop_memory: str = typer.Option("8M", help="The same for the array of loop."),
     iterations: int = typer.Option(4, min=1, help="Iterations of laplace."),
     steps: int = typer.Option(24, min=2, help="Tiles of a process in the loop."),

@@ -63,8 +63,8 @@ PROGRAMS = {
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
              epilog="There are: " + "; ".join(f"{name}: {p.about}" for name, p in PROGRAMS.items()))
-def program(context: typer.Context, name: str = typer.Argument(help="Which."),
-            ranks: int = typer.Option(4, min=1, help="MPI processes, of those that have some.")) -> None:
+def program(context: typer.Context, name: str = typer.Argument(help="Its name."),
+            ranks: int = typer.Option(4, min=1, help="MPI processes, for programs that use MPI.")) -> None:
     """Runs one of the programs that measure a part of the library, with any further arguments."""
     if name not in PROGRAMS:
         raise ArgumentError(f"program '{name}' is not known; known are {', '.join(PROGRAMS)}")

@@ -44,7 +44,7 @@ def sections(
     longest: float = typer.Option(10.0, min=0, help="Seconds. On a modelled device the direct method is left out where "
                                                     "the latency of its requests alone takes longer."),
     repeat: int = typer.Option(7, min=1, help="Timed repetitions; the median counts."),
-    patience: float = typer.Option(1.5, min=0, help="Seconds of repetitions of a row after which those done are enough."),
+    patience: float = typer.Option(1.5, min=0, help="Seconds after which a row is not repeated again."),
     output: Path = OUTPUT, folder: Optional[Path] = FOLDER, hint: Optional[list[str]] = HINT,
     mpiexec_timeout: float = TIMEOUT,
 ) -> None:

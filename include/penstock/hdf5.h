@@ -1,4 +1,5 @@
-/// @file Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves; Penstock's
+/// @file
+/// Datasets of HDF5 files, for C and C++ programs that link HDF5 themselves; Penstock's
 /// library does not. A serial build of HDF5 is sufficient. Rank 0 lets HDF5 create or find a
 /// contiguous dataset and closes the file; all ranks open its bytes.
 #ifndef PENSTOCK_HDF5_H

@@ -1,4 +1,5 @@
-/// @file Variables of netCDF-4 files, for C and C++ programs that link netCDF-C and HDF5
+/// @file
+/// Variables of netCDF-4 files, for C and C++ programs that link netCDF-C and HDF5
 /// themselves; Penstock's library does not. Serial builds of both are sufficient. Rank 0 lets
 /// netCDF-C create a contiguous variable, all ranks open its bytes.
 #ifndef PENSTOCK_NETCDF_H

@@ -1,4 +1,5 @@
-/// @file The C interface: an n-dimensional array in one shared file, read and written by all ranks
+/// @file
+/// The C interface: an n-dimensional array in one shared file, read and written by all ranks
 /// together. C99. It is part of the library, like C++'s ArrayFile (penstock/array_file.hpp).
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H

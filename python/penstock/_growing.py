@@ -20,14 +20,14 @@ class Growing(Array):
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
 
         The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
-        metadata have the new extent after the next `sync` or `close`, which write the steps to the device first: after
-        a crash the file is as of then.
+        metadata have the new extent after the next `File.sync` or `File.close`, which write the steps to the device first:
+        after a crash the file is as of then.
 
         Args:
             local: This rank's part of the step, as in `write`.
             section: Where it belongs in the step, in the other dimensions: as in `write`, e.g. a Distribution of these.
                 Default: all of the step. None: this rank has no part of it. Elements that no rank writes are zeros, or
-                    the fill value.
+                the fill value.
             method: As in `write`.
             hints: As in `write`.
 

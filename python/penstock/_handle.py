@@ -40,8 +40,7 @@ class Handle:
         """Whether this rank's part is complete: written to the file, or read.
 
         Resumes everything in flight in the file, not only this operation: the call may exchange with other ranks, and
-            read or write the file, but waits for no other rank. Not collective; errors are for
-        `wait`.
+        read or write the file, but waits for no other rank. Not collective; errors are raised by `wait`.
         """
         return self._inner.test()
 

@@ -95,8 +95,8 @@ constexpr HintRow rows[] = {
      "node."},
     {experiments, "device", Text{&Hints::device, "\"\", paced:…, fault:…, several joined by +"},
      of_file, may_differ, plans,
-     "A modelled shared file system (paced), to measure on; injected faults (fault), for tests. "
-     "All ranks must pass the same model; faults may differ."},
+     "A modelled shared file system to measure on, and injected faults for tests. All ranks must "
+     "pass the same model; faults may differ."},
 };
 
 /// Whether the whole text is a number; otherwise `number` is meaningless.
