@@ -142,7 +142,7 @@ class Dataset(Mapping[str, Variable]):
             chunks: As in `penstock.open`.
             shards: As in `penstock.open`, of Zarr.
             compressors: As in `penstock.open`.
-            fill_value: Value of elements that were not written; in netCDF also the attribute _FillValue. Default: zeros.
+            fill_value: Value of elements that were not written; in netCDF also the attribute _FillValue. Default: 0.
             attributes: As in `penstock.open`, e.g. {"units": "K"}.
 
         Returns:

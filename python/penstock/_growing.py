@@ -20,8 +20,8 @@ class Growing(Array):
         """Makes the array one step longer along its slowest dimension, and writes the step. Collective.
 
         The file was opened with None for that dimension, as in ``shape=(None, 512, 512)``. An .npy header and Zarr's
-        metadata have the new extent after the next `File.sync` or `File.close`, which write the steps to the device first:
-        after a crash the file is as of then.
+        metadata have the new extent after the next `File.sync` or `File.close`, which write the steps to the device
+        first: after a crash the file is as of then.
 
         Args:
             local: This rank's part of the step, as in `write`.
