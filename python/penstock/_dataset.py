@@ -75,6 +75,14 @@ class Dataset(Mapping[str, Variable]):
 
         return open_it
 
+    def _close_variable(self, name: str) -> None:
+        """Collective. What `_add` makes of it then is opened by the next call."""
+        self._publish()
+        inner = self._variables[name]._inner
+        if inner.opened is not None:
+            self._open.remove(inner)
+            inner.opened.close()
+
     def _require_open(self) -> None:
         if self._closed:
             raise StateError(f"'{self.path}' is closed")

@@ -165,7 +165,8 @@ class WrittenFile:
         self._stays_open = False
 
     def add(self, placer: Placer) -> None:
-        self._placers.append(placer)
+        """In the place of the one that a dataset had before it was opened anew."""
+        self._placers = [other for other in self._placers if other.name != placer.name] + [placer]
 
     def dataset(self, name: str) -> h5py.Dataset:
         import h5py

@@ -267,6 +267,18 @@ class StoredVariables:
 
     # ---- the file as a whole
 
+    def change(self, common: Mapping[str, str], work: Callable[[Any], Any], doing: str,
+               problem: Optional[Exception] = None, **how: Any) -> Any:
+        """Collective. What `work` returned on rank 0, which has h5py open the file for it, as `how` says."""
+        def changed() -> Any:
+            import h5py
+
+            with self._left(), h5py.File(self.path, "r+", **how) as file:
+                return work(file)
+
+        self._settle()
+        return ask_first_rank_of(self.anchor, common, self._in_words(changed, doing), True, problem)
+
     def publish(self) -> None:
         """Collective: publishes all that was written to its variables and is on the device."""
         ask_first_rank_of(self.anchor, {"the call": "sync"}, self._in_words(self._written.publish, "write"), True)

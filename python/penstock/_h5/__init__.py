@@ -1,0 +1,1 @@
+"""What `penstock.h5` is made of."""
