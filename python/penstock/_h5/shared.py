@@ -188,8 +188,10 @@ class Shared:
 
     def is_pending(self, path: str) -> bool:
         """Whether chunks of it may not be in the file yet."""
-        name = path[1:]
-        return self.can_write and name in self.file and self.file[name]._inner.is_changed
+        found = self.entries[path].found
+        if not self.can_write or found is None or found.chunks is None:
+            return False
+        return bool(self.variable(path)._inner.is_changed)
 
     def in_turn(self, path: str, writes: bool) -> Any:
         """In atomic mode keeps others out while this process is at a dataset."""
