@@ -379,3 +379,51 @@ for name in tests:
 def test_the_mpi_tests_of_h5py_pass(tmp_path, ranks):
     pytest.importorskip("h5py.tests.test_file")
     run_ranks(tmp_path, JUDGES, ranks)
+
+
+PLAIN_CHUNKS = DOOR + """
+whole = np.random.default_rng(5).random((23, 17))
+rows = slice(23 * rank // size, 23 * (rank + 1) // size)
+with opened(libver="latest") as f:
+    x = f.create_dataset("x", whole.shape, "f8", chunks=(4, 5))       # ranks share chunks
+    y = f.create_dataset("y", data=-whole, chunks=(6, 17))
+    z = f.create_dataset("z", (0, 17), "f8", maxshape=(None, 17), chunks=(2, 8), fillvalue=6)
+    other = f.create_dataset("other", (50,), "f8", chunks=(10,), compression="gzip")
+    with other.collective:
+        other[:] = rank                                               # is pending meanwhile
+    x[rows] = whole[rows]
+    x[rows, 2::3] = whole[rows, 2::3]
+    for row in range(rank, 23, size):
+        y[row, [1, 5, 16]] = whole[row, [1, 5, 16]]
+        y[row, 3] = row
+    comm.Barrier()
+    assert np.array_equal(x[:], whole) and np.array_equal(y[:, 5], whole[:, 5])
+    z.resize(5, axis=0)
+    z[rank : 5 : size] = rank
+    comm.Barrier()
+    assert np.array_equal(z[:, 0], np.arange(5) % size)
+    with x.collective:
+        x[:1] = 1
+    if size > 1:
+        same(NotImplementedError, "written by a rank alone.*flush", lambda: x.__setitem__((0, 0), 2))
+        f.flush()
+    if rank == 0:
+        x[0, 0] = 2
+    z.resize(7, axis=0)
+    z[5, rank::size] = 5
+with opened("r+") as f:
+    f["x"][22, rank] = rank
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_chunks_without_filters_are_written_by_ranks_alone(tmp_path, ranks):
+    run_ranks(tmp_path, PLAIN_CHUNKS, ranks)
+    whole = np.random.default_rng(5).random((23, 17))
+    with h5py.File(tmp_path / "t.h5") as file:
+        x, y, z = file["x"][:], file["y"][:], file["z"][:]
+        assert np.array_equal(x[1:22], whole[1:22]) and x[0].tolist() == [2] + [1] * 16 and file["x"].chunks == (4, 5)
+        assert x[22, :ranks].tolist() == list(range(ranks)) and np.array_equal(x[22, ranks:], whole[22, ranks:])
+        assert np.array_equal(y[:, [1, 5, 16]], whole[:, [1, 5, 16]]) and np.array_equal(y[:, 3], np.arange(23))
+        assert np.array_equal(y[:, 6:16], -whole[:, 6:16])
+        assert np.array_equal(z[:5], np.tile(np.arange(5)[:, None] % ranks, 17)) and (z[5] == 5).all() and (z[6] == 6).all()

@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 rows, columns = 8, 5
-f = h5py.File("tutorial.h5", "w", driver="mpio", comm=comm)
+f = h5py.File("tutorial.h5", "w-", driver="mpio", comm=comm)
 dset = f.create_dataset("dset", (rows, columns), dtype="i")
 dset.attrs["Units"] = "counts"
 for i in range(comm.rank, rows, comm.size):
@@ -26,6 +26,9 @@ for i in range(comm.rank, rows, comm.size):
         dset[i, j] = i * columns + j + 1
 ranks = f.create_dataset("ranks", (comm.size,), dtype="i")
 ranks[comm.rank] = comm.rank
+steps = f.create_dataset("steps", (2 * comm.size, 1000), dtype="f8", chunks=(1, 1000))
+for i in range(0, 2 * comm.size, comm.size):
+    steps[i + comm.rank, :] = np.full(1000, i + comm.rank)
 f.close()
 comm.Barrier()
 with h5py.File("tutorial.h5", "r", driver="mpio", comm=comm) as f:
@@ -133,6 +136,7 @@ def test_a_tutorial(tmp_path, ranks):
     with h5py.File(tmp_path / "tutorial.h5") as file:
         assert np.array_equal(file["dset"], np.arange(40).reshape(8, 5) + 1) and file["dset"].attrs["Units"] == "counts"
         assert list(file["ranks"]) == list(range(ranks)) and file["dset"].dtype == "i4"
+        assert np.array_equal(file["steps"], np.tile(np.arange(2 * ranks)[:, None], 1000)) and file["steps"].chunks == (1, 1000)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

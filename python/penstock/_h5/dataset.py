@@ -144,13 +144,19 @@ class Dataset(Object):
             elements = to_write(value, selected, self.dtype)
             with self._shared.in_turn(self._path, writes=True):
                 self._shared.own(self._path).write(elements, selected.entries)
+        elif self._shared.has_plain_chunks(self._path):
+            selected = select(rest, self.shape)
+            elements = to_write(value, selected, self.dtype)
+            self._require_complete("written")
+            with self._shared.in_turn(self._path, writes=True):
+                self._shared.own_chunks(self._path).write(elements, selected)
         else:
             raise Lacking(f"{self.name} is written by a rank alone, and {self._reason()}: write it on all ranks within "
                           "'with ds.collective:', where a rank that has nothing to write selects nothing, as ds[0:0]")
 
     def _reason(self) -> str:
         if self.chunks is not None:
-            return "its chunks have one owner each among the ranks"
+            return "its compressed chunks have one owner each among the ranks"
         return "it has no space in the file before all ranks have written it once"
 
     def _agreed(self, index: Any, writes: bool, value: Any = None) -> tuple[Selected, Any]:
@@ -168,12 +174,12 @@ class Dataset(Object):
                 (variable._inner.write if writes else variable._inner.read)(*failed.request)
             raise
 
-    def _require_complete(self) -> None:
+    def _require_complete(self, doing: str = "read") -> None:
         if self._is_together:
             self._shared.file._publish()
         elif self._shared.is_pending(self._path):
-            raise Lacking(f"{self.name} is read by a rank alone, and chunks of it that were written are in the memory "
-                          "of other ranks: read it within 'with ds.collective:', or call f.flush() first, on all ranks")
+            raise Lacking(f"{self.name} is {doing} by a rank alone, and chunks that were written are in the memory of "
+                          "other ranks: do it within 'with ds.collective:', or call f.flush() first, on all ranks")
 
     def _by_hdf5(self, read: Callable[[Any], Any]) -> Any:
         with self._shared.by_hdf5() as file:

@@ -122,6 +122,7 @@ class NewDataset:
     chunks: tuple[int, ...] = ()  # (): it has none
     filters: tuple[Filter, ...] = ()
     fill: Any = None
+    is_shared: bool = False  # several ranks may write it, each alone: chunks without filters get their space at once
 
     def common(self) -> dict[str, str]:
         """What all ranks pass alike."""
@@ -131,11 +132,13 @@ class NewDataset:
 
     def make(self, file: h5py.File, path: str) -> Entry:
         """On rank 0. Nothing is left of one that cannot be made."""
-        from h5py import h5p
+        from h5py import h5d, h5p
 
         how: dict[str, Any] = {"dcpl": hdf5.contiguous(True)}
         if self.chunks:
             how = {"dcpl": h5p.create(h5p.DATASET_CREATE), "chunks": self.chunks, "maxshape": self.maxshape}
+            if self.is_shared and not self.filters:
+                how["dcpl"].set_alloc_time(h5d.ALLOC_TIME_EARLY)
             set_filters(how["dcpl"], self.filters, self.dtype.itemsize, self.dtype.itemsize * int(np.prod(self.chunks)))
         if self.fill is not None:
             how["fillvalue"] = self.fill

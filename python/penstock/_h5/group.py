@@ -162,11 +162,14 @@ class Group(Object, MutableMapping[str, Any]):
         assert new is not None or entry.found is None
         if new is not None and (new.data is not None or (new.fill is not None and not new.chunks)):
             dataset._fill(new.fill if new.data is None else new.data)
+            if new.chunks and not new.filters:  # so that a rank can go on alone
+                self._shared.file._publish()
         return dataset
 
     def _make(self, path: str, new: Optional[NewDataset], problem: Optional[Exception]) -> Entry:
         common, found = {"dataset": path}, None
         if new is not None:
+            new.is_shared = self._shared.size > 1
             common.update(new.common())
         elif problem is not None:
             found = as_problem(problem)

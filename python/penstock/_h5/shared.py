@@ -10,36 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Optional
 
-from .. import _core
-from .._array import Array
-from .._chunks import NONE
 from .._core import ArgumentError, StateError
 from .._dataset import open_dataset
 from .._first_rank import ask_first_rank_of
-from .._formats.wanted import Found
-from .._request import Requests
 from .._types import Comm, Path
-from .._values import comm_address, descr_of
 from .._variable import Variable
 from .entries import Entry, Lacking, entries_in
+from .own import OwnArray, OwnChunks
 
 if TYPE_CHECKING:
     import h5py
 
 BEYOND = 1 << 62  # byte of a file where nobody locks anything else
-
-
-class OwnArray(Array):
-    """The elements of a contiguous dataset, by a handle of this process alone."""
-
-    def __init__(self, path: str, mode: str, found: Found):
-        from mpi4py import MPI
-
-        self.shape, self.dtype, self.order = found.shape, found.dtype, "C"
-        self._inner = _core._open(comm_address(MPI.COMM_SELF), os.fsencode(path), mode, list(found.shape),
-                                  descr_of(found.dtype), found.dtype.itemsize, "C", found.offset, "raw",
-                                  _core._Settings({"active_buffer_size": 0}), NONE, None, None)
-        self._requests = Requests(self.shape, self.dtype, self.order)
 
 
 class Shared:
@@ -56,6 +38,7 @@ class Shared:
         self._store: Any = self.file._store  # of an HDF5 file, not of a Zarr group
         self.is_atomic = False
         self._own: dict[str, OwnArray] = {}
+        self._own_chunks: dict[str, OwnChunks] = {}
         self._by_hdf5: Any = None
         self._lock: Optional[int] = None
         try:
@@ -147,6 +130,7 @@ class Shared:
     def reopened(self, path: str, change: Callable[[], Entry]) -> None:
         """Collective: the dataset is closed while it is changed, and opened by the next call that needs it."""
         self.require_open()
+        self._own_chunks.pop(path, None)
         if path[1:] in self.file:
             self.file._close_variable(path[1:])
         try:
@@ -169,8 +153,22 @@ class Shared:
         if path not in self._own:
             found = self.entries[path].found
             assert found is not None
-            self._own[path] = OwnArray(self.path, "r+" if self.can_write else "r", found)
+            mode = "r+" if self.can_write else "r"
+            self._own[path] = OwnArray(self.path, mode, found.shape, found.dtype, found.offset)
         return self._own[path]
+
+    def has_plain_chunks(self, path: str) -> bool:
+        """Whether its chunks have no filters."""
+        found = self.entries[path].found
+        return found is not None and found.chunks is not None and not found.chunks.filters
+
+    def own_chunks(self, path: str) -> OwnChunks:
+        if path not in self._own_chunks:
+            found = self.entries[path].found
+            assert found is not None
+            with self.by_hdf5() as file:
+                self._own_chunks[path] = OwnChunks(self.path, file[path], found.dtype)
+        return self._own_chunks[path]
 
     @contextmanager
     def by_hdf5(self) -> Iterator[h5py.File]:
