@@ -427,3 +427,49 @@ def test_chunks_without_filters_are_written_by_ranks_alone(tmp_path, ranks):
         assert np.array_equal(y[:, [1, 5, 16]], whole[:, [1, 5, 16]]) and np.array_equal(y[:, 3], np.arange(23))
         assert np.array_equal(y[:, 6:16], -whole[:, 6:16])
         assert np.array_equal(z[:5], np.tile(np.arange(5)[:, None] % ranks, 17)) and (z[5] == 5).all() and (z[6] == 6).all()
+
+
+MODEL = DOOR + """
+shape, turns = (19, 13), 60
+rng = np.random.default_rng(SEED)                # the same on all ranks
+with opened() as f:
+    sets = [f.create_dataset("flat", shape, "i4"), f.create_dataset("plain", shape, "i4", chunks=(4, 5)),
+            f.create_dataset("packed", shape, "i4", chunks=(6, 4), compression="gzip")]
+    models = [np.zeros(shape, int) for _ in sets]
+    for turn in range(turns):
+        which = int(rng.integers(3))
+        ds, model = sets[which], models[which]
+        owner = rng.integers(size, size=shape[0])  # of each row
+        columns = sorted(rng.choice(shape[1], int(rng.integers(1, shape[1])), replace=False).tolist())
+        columns = slice(columns[0], columns[-1] + 1, int(rng.integers(1, 4))) if rng.integers(2) else columns
+        if which != 2 and rng.integers(2):         # each rank alone, row by row
+            for row in np.flatnonzero(owner == rank).tolist():
+                ds[row, columns] = np.full(len(np.arange(shape[1])[columns]), 1000 * turn + row)
+        else:
+            mine = np.flatnonzero(owner == rank)
+            elements = np.zeros(shape, int) + 1000 * turn + np.arange(shape[0])[:, None]
+            mask = np.zeros(shape, bool)
+            mask[mine[:, None], np.arange(shape[1])[columns]] = True
+            with ds.collective:
+                ds[mask] = elements[mask]
+            if which:
+                f.flush()
+        model[:, columns] = (1000 * turn + np.arange(shape[0]))[:, None]
+        comm.Barrier()
+        if rng.integers(2):
+            assert np.array_equal(ds[rank::size], model[rank::size]), (SEED, turn)
+        else:
+            with ds.collective:
+                assert np.array_equal(ds[:, columns], model[:, columns]), (SEED, turn)
+        comm.Barrier()
+if rank == 0:
+    np.save("models.npy", models)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_calls_alone_and_collective_in_any_order(tmp_path, seed):
+    run_ranks(tmp_path, MODEL.replace("SEED", str(seed)), 3)
+    with h5py.File(tmp_path / "t.h5") as file:
+        for name, model in zip(("flat", "plain", "packed"), np.load(tmp_path / "models.npy")):
+            assert np.array_equal(file[name], model)

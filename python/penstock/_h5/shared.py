@@ -37,17 +37,20 @@ class Shared:
         self.path, self.can_write = self.file.path, self.file.mode != "r"
         self._store: Any = self.file._store  # of an HDF5 file, not of a Zarr group
         self.is_atomic = False
+        self.entries: dict[str, Entry] = {}  #: by absolute names
+        self._children: dict[str, list[str]] = {}  # of each group
         self._own: dict[str, OwnArray] = {}
         self._own_chunks: dict[str, OwnChunks] = {}
         self._by_hdf5: Any = None
         self._lock: Optional[int] = None
         try:
-            self.entries: dict[str, Entry] = ask_first_rank_of(
+            found: dict[str, Entry] = ask_first_rank_of(
                 self._store.anchor, {"the call": "penstock.h5.File"}, self._store._in_words(self._look))
-            for name, entry in self.entries.items():
+            self.entries["/"] = found.pop("/")
+            for name, entry in found.items():
                 if entry.found is not None and entry.found.refused and not self.can_write:
                     entry.found = None  # was never written: HDF5's own library reads its fill values
-                self._tell_of(name, entry)
+                self.add(name, entry)
         except Exception as error:
             self.abandon(type(error), error)
             raise
@@ -100,17 +103,15 @@ class Shared:
 
     def children(self, group: str) -> list[str]:
         """In the order of their names."""
-        before = group.rstrip("/") + "/"
-        return sorted(path[len(before) :] for path in self.entries
-                      if path.startswith(before) and path != "/" and "/" not in path[len(before) :])
+        return sorted(self._children.get(group, ()))
 
     def add(self, path: str, entry: Entry) -> None:
-        """What has been made, and the groups before it."""
+        """What is there or has been made, and the groups before it."""
         parent = posixpath.dirname(path)
-        while parent not in self.entries:
-            self.entries[parent] = Entry("group")
-            parent = posixpath.dirname(parent)
+        if parent not in self.entries:
+            self.add(parent, Entry("group"))
         self.entries[path] = entry
+        self._children.setdefault(parent, []).append(posixpath.basename(path))
         self._tell_of(path, entry)
 
     # ---- changes
