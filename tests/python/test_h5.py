@@ -98,6 +98,38 @@ def test_what_ranks_write_is_what_h5py_reads(tmp_path, ranks):
         assert run["x"].attrs["scale"] == 2 and dict(file.attrs) == {"n": 5} and isinstance(file["empty/inner"], h5py.Group)
 
 
+REMOVED = DOOR + """
+with opened() as f:
+    for name, how in (("a/x", {}), ("a/y", {"chunks": (5,)}), ("a/b/z", {"chunks": (5,), "compression": "gzip"}), ("kept", {})):
+        ds = f.create_dataset(name, (20,), "i4", **how)
+        if name != "a/b/z":
+            ds[rank::size] = 1
+        with ds.collective:
+            ds[...] = 2                           # chunks of it are pending
+    del f["a/y"]
+    assert list(f["a"]) == ["b", "x"] and "a/y" not in f
+    same(KeyError, "a/y", lambda: f["a/y"])
+    del f["a"]["b"], f["a/x"]
+    x = f.create_dataset("a/x", (60,), "i2")      # where something else was
+    x[rank::size] = rank
+    f.create_group("a/y")
+    f.flush()
+with opened("a") as f:
+    if "a/x" in f:
+        del f["a/x"]
+    f["a/x"] = np.arange(5)
+    same(ValueError, "root group", lambda: f.__delitem__("/"))
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_what_is_removed_is_gone(tmp_path, ranks):
+    run_ranks(tmp_path, REMOVED, ranks)
+    with h5py.File(tmp_path / "t.h5") as file:
+        assert list(file) == ["a", "kept"] and list(file["a"]) == ["x", "y"] and isinstance(file["a/y"], h5py.Group)
+        assert np.array_equal(file["a/x"], np.arange(5)) and (file["kept"][:] == 2).all()
+
+
 INTERLEAVED = DOOR + """
 n, rounds = 64, 20
 with opened() as f:
@@ -313,7 +345,7 @@ same(FileNotFoundError, "none.h5", lambda: opened("r", "none.h5"))
 with opened(libver="latest", rdcc_nbytes=1 << 20, alignment_threshold=1, alignment_interval=4096) as f:
     x = f.create_dataset("x", (4, 4), "i4")
     c = f.create_dataset("c", (4, 4), "i4", chunks=(2, 2), compression="gzip")
-    lacks("move|del of 'x'", lambda: f.__delitem__("x"))
+    same(KeyError, "doesn't exist", lambda: f.__delitem__("y"))
     lacks("move of 'x'", lambda: f.move("x", "y"))
     lacks("link", lambda: f.__setitem__("y", x))
     lacks("link", lambda: f.__setitem__("y", h5py.SoftLink("/x")))

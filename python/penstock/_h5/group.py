@@ -219,7 +219,13 @@ class Group(Object, MutableMapping[str, Any]):
         self.create_dataset(name, data=value)
 
     def __delitem__(self, name: Any) -> None:
-        raise Lacking(f"del of {name!r}: " + ONE_NAME)
+        """Removes a group or dataset, and all that is in it. Collective."""
+        path = posixpath.normpath(posixpath.join(self._path, name))
+        if path not in self._shared.entries:
+            path = self._shared.resolved(self._path, name)
+        if path == "/":
+            raise ValueError("The root group cannot be removed")
+        self._shared.remove(path)
 
     def move(self, source: str, dest: str) -> None:
         """Lacking."""

@@ -128,6 +128,31 @@ class Shared:
         self.require_open()
         return self._store.change({"the call": call, **common}, worded, f"{call} in", problem, **how)
 
+    def remove(self, path: str) -> None:
+        """Collective: a name, and all that is below it."""
+        gone = [name for name in self.entries if name == path or name.startswith(path + "/")]
+        kept = [name for name, entry in self.entries.items() if entry.target in gone and name not in gone]
+        if kept:
+            raise Lacking(f"'{self.path}': {path} cannot be removed, since {kept[0]} is another name of it; use h5py "
+                          "on one rank, when the file is closed")
+        for name in gone:
+            self._own_chunks.pop(name, None)
+            if name in self._own:
+                self._own.pop(name)._inner.close()
+            if name[1:] in self.file:
+                self.file._close_variable(name[1:])
+                self.file._variables.pop(name[1:])
+        try:
+            self.change("remove", {"object": path}, lambda file: file.__delitem__(path))
+        except Exception:
+            for name in gone:
+                self._tell_of(name, self.entries[name])
+            raise
+        for name in gone:
+            self.entries.pop(name)
+            self._children.pop(name, None)
+        self._children[posixpath.dirname(path)].remove(posixpath.basename(path))
+
     def reopened(self, path: str, change: Callable[[], Entry]) -> None:
         """Collective: the dataset is closed while it is changed, and opened by the next call that needs it."""
         self.require_open()
