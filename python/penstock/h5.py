@@ -15,7 +15,11 @@ import os
 from types import SimpleNamespace
 from typing import Any
 
-import h5py as _h5py
+try:
+    import h5py as _h5py
+except ImportError as error:
+    raise ImportError(f"penstock.h5 needs h5py, with or without MPI, and it cannot be imported ({error}): "
+                      "pip install h5py, or penstock[hdf5]") from None
 from h5py import UNLIMITED as UNLIMITED
 from h5py import (  # noqa: F401
     Empty,

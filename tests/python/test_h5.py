@@ -346,6 +346,7 @@ with opened(libver="latest", rdcc_nbytes=1 << 20, alignment_threshold=1, alignme
     x = f.create_dataset("x", (4, 4), "i4")
     c = f.create_dataset("c", (4, 4), "i4", chunks=(2, 2), compression="gzip")
     same(KeyError, "doesn't exist", lambda: f.__delitem__("y"))
+    p = f.create_dataset("p", (4, 4), "i4", chunks=(2, 2))
     lacks("move of 'x'", lambda: f.move("x", "y"))
     lacks("link", lambda: f.__setitem__("y", x))
     lacks("link", lambda: f.__setitem__("y", h5py.SoftLink("/x")))
@@ -379,6 +380,11 @@ same(ps.StateError, "closed", lambda: f["x"])
 same(ps.StateError, "closed", lambda: x[0])
 with opened("r") as f:
     same(ValueError, "open for reading", lambda: f.create_group("z"))
+    for name in ("x", "p"):
+        same(ps.StateError, "opened for reading", lambda: f[name].__setitem__(0, 1))
+        assert not f[name][:].any()
+    same(ps.StateError, "open for reading", lambda: f["c"].resize((2, 4)))
+    same(ps.StateError, "open for reading", lambda: f.__delitem__("x"))
     same(ps.StateError, "open for reading", lambda: f.attrs.__setitem__("a", 1))
 same(FileExistsError, "t.h5", lambda: opened("x"))
 assert h5py.get_config().mpi and h5py.h5.get_config().mpi and h5py.version.hdf5_version and h5py.string_dtype() is not None

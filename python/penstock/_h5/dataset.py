@@ -10,6 +10,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .._array import Array
+from .._core import StateError
 from .._request import CallArguments
 from .._values import tellable
 from .entries import Lacking, entry_of
@@ -135,24 +136,28 @@ class Dataset(Object):
         if names:
             raise Lacking(f"{self.name}[{names[0]!r}] = ...: penstock.h5 writes elements of a compound type whole; "
                           "read them, change the field, and write them back")
-
         if self._is_together:
             selected, elements = self._agreed(rest, writes=True, value=value)
             self._shared.variable(self._path).write(elements, selected.entries)
-        elif self._shared.has_place(self._path):
-            selected = select(rest, self.shape)
-            elements = to_write(value, selected, self.dtype)
-            with self._shared.in_turn(self._path, writes=True):
-                self._shared.own(self._path).write(elements, selected.entries)
-        elif self._shared.has_plain_chunks(self._path):
-            selected = select(rest, self.shape)
-            elements = to_write(value, selected, self.dtype)
-            self._require_complete("written")
-            with self._shared.in_turn(self._path, writes=True):
-                self._shared.own_chunks(self._path).write(elements, selected)
         else:
+            self._write_alone(rest, value)
+
+    def _write_alone(self, index: Any, value: Any) -> None:
+        if not self._shared.can_write:
+            raise StateError(f"'{self._shared.path}' was opened for reading only; open it with r+ or w")
+        is_plain = self._shared.has_plain_chunks(self._path)
+        if not is_plain and not self._shared.has_place(self._path):
             raise Lacking(f"{self.name} is written by a rank alone, and {self._reason()}: write it on all ranks within "
                           "'with ds.collective:', where a rank that has nothing to write selects nothing, as ds[0:0]")
+        selected = select(index, self.shape)
+        elements = to_write(value, selected, self.dtype)
+        if is_plain:
+            self._require_complete("written")
+        with self._shared.in_turn(self._path, writes=True):
+            if is_plain:
+                self._shared.own_chunks(self._path).write(elements, selected)
+            else:
+                self._shared.own(self._path).write(elements, selected.entries)
 
     def _reason(self) -> str:
         if self.chunks is not None:
@@ -186,6 +191,8 @@ class Dataset(Object):
             try:
                 return read(file[self._path])
             except OSError as error:
+                if self._entry.found is None:
+                    raise
                 raise Lacking(f"HDF5's own library cannot read {self.name} ({error}); read it on all ranks within "
                               "'with ds.collective:'") from None
 
