@@ -30,6 +30,14 @@ def ended(*what):  # at once, for all ranks: the others may be waiting for this 
 sys.excepthook = ended
 """ + SAME
 
+# penstock.h5 in the place of h5py, which is `plain` there.
+DOOR = HEAD + """
+import h5py as plain
+import penstock.h5 as h5py
+def opened(mode="w", name="t.h5", **how):
+    return h5py.File(name, mode, driver="mpio", comm=comm, **how)
+"""
+
 # Many cases one after the other in one program. A case makes its calls through record(), which records their results: the
 # name of the error's class, or "", and the error's message or the result.
 SLOW = "paced:bandwidth=100K"
