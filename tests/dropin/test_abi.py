@@ -34,7 +34,7 @@ def test_the_chapter(flavour, abi, space, programs):
 
     def compile_one(name):
         made = programs / f"chapter-abi-{name}.o"
-        succeed([abi.mpicxx, "-std=c++20", f"-I{tests}", "-c", tests / f"mpiio/chapter/{name}.cpp", "-o", made])
+        succeed([abi.mpicxx, "-std=c++20", f"-I{tests}", "-c", tests / f"mpi_io/chapter/{name}.cpp", "-o", made])
         return made
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -116,3 +116,26 @@ def test_a_program_that_is_killed(tmp_path, step):
     with ps.open(path, "r+", shape=(None, 6, 40)) as f:
         f.append(before[0])
         assert np.array_equal(f[-1], before[0]) and np.array_equal(f[2:40], before[2:])
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_program_that_ends_without_closing_after_a_failed_sync(mpirun, tmp_path, ranks):
+    """HDF5 has the file open when it ends by itself, after Python."""
+    mpirun("""
+import numpy as np, penstock as ps
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+f = ps.open("y.h5", "w", dataset="u", shape=(16, 8), dtype="f8", chunks=(4, 8), compressors="gzip", comm=comm,
+            hints={"device": "fault:sync@0+=EIO"})
+d = ps.distribute((16, 8), comm)
+try:
+    f.write(np.ones(d.section.shape), d)
+    f.write(np.ones(d.section.shape), d)  # the chunks of the first get their places
+    f.sync()
+    raise SystemExit("no error")
+except ps.StorageError:
+    pass
+""", ranks)
+    with h5py.File(tmp_path / "y.h5") as file:
+        assert (file["u"][:] == 0).all()

@@ -7,6 +7,7 @@ never refers to a chunk that was not written, whenever a program is killed.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
 import io
@@ -14,7 +15,7 @@ import os
 import secrets
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, Any, ClassVar, Optional
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -153,6 +154,9 @@ class WrittenFile:
 
     #: Those that are locked, by device and inode: locks do not keep a second one of this program out.
     here: ClassVar[WeakValueDictionary[tuple[int, int], WrittenFile]] = WeakValueDictionary()
+    #: Those that HDF5 has open. At the end of the process it would close them through an Overlay that is gone.
+    opened: ClassVar[WeakSet[WrittenFile]] = WeakSet()
+    is_at_end: ClassVar[bool] = False
 
     def __init__(self, path: str):
         self._path = path
@@ -171,9 +175,12 @@ class WrittenFile:
     def dataset(self, name: str) -> h5py.Dataset:
         import h5py
 
+        if self.is_at_end:
+            raise StorageError(f"'{self._path}': chunks cannot get a place when Python ends; close the file before")
         if self._file is None:
             self._overlay = Overlay(self._path)
             self._file = h5py.File(self._overlay, "r+")
+            self.opened.add(self)
             self._stays_open = self._file.id.get_create_plist().get_version()[0] < 3
         if name not in self._datasets:
             self._datasets[name] = self._file[name]
@@ -233,6 +240,14 @@ class WrittenFile:
         assert self._overlay is not None
         self._overlay.close()
         self._overlay = self._file = None
+        self.opened.discard(self)
+
+    @classmethod
+    def end(cls) -> None:
+        """The files are as last published."""
+        cls.is_at_end = True
+        for file in list(cls.opened):
+            file.leave()
 
     def lock(self) -> None:
         """Others may read meanwhile. Raises BlockingIOError where one writes."""
@@ -272,6 +287,9 @@ class WrittenFile:
         if self._lock is not None:
             os.close(self._lock)
         self._lock = None
+
+
+atexit.register(WrittenFile.end)
 
 
 class Placer:
