@@ -129,10 +129,12 @@ comm = MPI.COMM_WORLD
 f = ps.open("y.h5", "w", dataset="u", shape=(16, 8), dtype="f8", chunks=(4, 8), compressors="gzip", comm=comm,
             hints={"device": "fault:sync@0+=EIO"})
 d = ps.distribute((16, 8), comm)
-try:
+def work():  # refers to the module, which is taken apart late then
     f.write(np.ones(d.section.shape), d)
     f.write(np.ones(d.section.shape), d)  # the chunks of the first get their places
     f.sync()
+try:
+    work()
     raise SystemExit("no error")
 except ps.StorageError:
     pass
