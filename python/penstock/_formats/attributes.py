@@ -10,7 +10,8 @@ import numpy as np
 
 from .._core import ArgumentError
 from .._first_rank import as_problem, ask_first_rank_of
-from .hdf5 import STRUCTURE, told_in_words
+from .hdf5 import STRUCTURE
+from .refusals import told_in_words
 from .wanted import digest
 
 if TYPE_CHECKING:

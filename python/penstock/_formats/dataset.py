@@ -29,14 +29,15 @@ from .._file import File
 from .._first_rank import ask_first_rank
 from .._handle import closing
 from .._values import descr_of
-from . import hdf5
+from . import hdf5, refusals
 from .attributes import Attributes, Keeper
 from .chunks import StoredChunks
 from .classic import Classic
 from .classic_header import kind_in
 from .decode import decode
-from .hdf5 import Hdf5, in_words
+from .hdf5 import Hdf5
 from .placing import Placer
+from .refusals import in_words
 from .replacing import Replacing
 from .wanted import CLASSIC, Found, Wanted
 
@@ -201,16 +202,16 @@ def open_in_steps(opening: Opening, found: Optional[Found], made: list[str]) -> 
 def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
     """On rank 0. None: the dataset has to be created in an existing file. The container of a classic netCDF file."""
     wanted, kind = opening.wanted, opening.kind
-    there = hdf5.check_regular(wanted.path)
+    there = refusals.check_regular(wanted.path)
     if wanted.container == "netcdf" and there and not wanted.makes_file and (classic := kind_in(wanted.path)):
         return classic
-    hdf5.import_or_refuse("h5py")
+    refusals.import_or_refuse("h5py")
     if wanted.mode == "x" and there:
-        raise hdf5.already_there(wanted.path)
+        raise refusals.already_there(wanted.path)
     if not wanted.makes_file and not there:
-        raise hdf5.refused_by_system(wanted.path, errno.ENOENT, "open")
+        raise refusals.refused_by_system(wanted.path, errno.ENOENT, "open")
     if not wanted.makes_file:
-        hdf5.check_signature(wanted.path)
+        refusals.check_signature(wanted.path)
         found = _find(opening, made)
         if found is not None:
             opening.ready_to_write(found)
@@ -218,7 +219,7 @@ def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
     kind.check_new(wanted)
     if not there:
         return _make(opening, "x", "file", made)
-    hdf5.check_lock(wanted.path)
+    refusals.check_lock(wanted.path)
     with refused(wanted):
         kind.make(wanted.path, "w", wanted, dry=True)
     if wanted.mode == "r+":
@@ -228,8 +229,8 @@ def _look(opening: Opening, made: list[str]) -> Union[Found, str, None]:
 
 def check_new(kind: Hdf5, wanted: Wanted) -> None:
     """On rank 0: raises for a dataset that no file can have."""
-    hdf5.import_or_refuse("h5py")
-    hdf5.check_regular(wanted.path)
+    refusals.import_or_refuse("h5py")
+    refusals.check_regular(wanted.path)
     kind.check_new(wanted)
     with refused(wanted):
         kind.make(wanted.path, "w", wanted, dry=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._core import ArgumentError, FormatError, unlimited
 from .._small_floats import WHO_HAS_THEM, is_foreign
-from .hdf5 import Hdf5, allocate, found_in, import_or_refuse, layout_of, plain_attributes, versions
+from .hdf5 import Hdf5, allocate, found_in, layout_of, plain_attributes, versions
+from .refusals import import_or_refuse
 from .wanted import Found, Wanted
 
 if TYPE_CHECKING:

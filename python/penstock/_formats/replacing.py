@@ -19,7 +19,7 @@ from .._chunks import NONE
 from .._core import DisagreementError, Error, FormatError, StorageError
 from .._first_rank import ask_first_rank, ask_first_rank_of
 from .._handle import Handle, closing
-from .hdf5 import in_words
+from .refusals import in_words
 from .zarr_metadata import METADATA_FILE, metadata_in
 
 FOLDER = ".folder"  #: what the name of a new folder has behind that of the file whose lock says that it is being made

@@ -24,12 +24,12 @@ from .._first_rank import as_problem, ask_first_rank, ask_first_rank_of
 from .._open import given_for
 from .._regular import sync_folder_of
 from .._values import descr_of
-from . import hdf5
+from . import hdf5, refusals
 from .attributes import Attributes, Keeper
 from .classic_header import kind_in
 from .dataset import Opening, kind_of, refused
-from .hdf5 import in_words
 from .placing import Placer, WrittenFile
+from .refusals import in_words
 from .replacing import Replacing
 from .wanted import MAKES_FILE, Found, Wanted, digest
 
@@ -84,7 +84,7 @@ class StoredVariables:
         """From here on the file is the new one."""
         def check() -> None:
             self._check_packages()
-            hdf5.check_regular(self.path)
+            refusals.check_regular(self.path)
 
         self.replacing = Replacing(self._comm, self.path, is_folder=False)
         self.path = self.replacing.begin({**common, "mode": "replace"}, check, problem)
@@ -92,34 +92,34 @@ class StoredVariables:
 
     def _check_packages(self) -> None:
         for package in self._kind.needs:
-            hdf5.import_or_refuse(package)
+            refusals.import_or_refuse(package)
 
     def _in_words(self, work: Callable[[], Any], doing: str = "open") -> Callable[[], Any]:
         return in_words(self.path, work, doing)
 
     def _look(self, attributes: Mapping[str, Any]) -> Any:
         """On rank 0. None: the file exists, and has to be replaced."""
-        there = hdf5.check_regular(self.path)
+        there = refusals.check_regular(self.path)
         if self.container == "netcdf" and there and self.mode not in MAKES_FILE and (kind := kind_in(self.path)):
             return kind
         self._check_packages()
         if self.mode not in MAKES_FILE:
             if not there:
-                raise hdf5.refused_by_system(self.path, errno.ENOENT, "open")
+                raise refusals.refused_by_system(self.path, errno.ENOENT, "open")
             self._kind.check_signature(self.path)
             seen = self._kind.variables(self.path)
             if self.mode == "r+":
                 self._written.lock()
             return seen
         if there and self.mode == "x":
-            raise hdf5.already_there(self.path)
+            raise refusals.already_there(self.path)
         if there:
-            hdf5.check_lock(self.path)
+            refusals.check_lock(self.path)
             return None
         return self._make_file("x", attributes)
 
     def _make_anew(self, attributes: Mapping[str, Any]) -> Any:
-        hdf5.check_lock(self.path)
+        refusals.check_lock(self.path)
         return self._make_file("w", attributes)
 
     def _make_file(self, mode: str, attributes: Mapping[str, Any]) -> Any:

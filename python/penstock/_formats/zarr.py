@@ -21,7 +21,7 @@ from .._open import given_for
 from .._regular import sync_folder_of
 from .._values import dtype_of
 from .chunks import StoredChunks
-from .hdf5 import already_there, in_words, refused_by_system
+from .refusals import already_there, in_words, refused_by_system
 from .replacing import Replacing
 from .wanted import MAKES_FILE, Found
 from .zarr_metadata import METADATA_FILE, GroupFile, nodes_in
