@@ -12,6 +12,7 @@ The method is the extended two-phase method of Thakur and Choudhary (1996).
 """
 
 from ._attributes import Attributes
+from ._blocks import to_netcdf, to_zarr
 from ._core import (
     ArgumentError,
     DisagreementError,
@@ -98,5 +99,7 @@ __all__ = [
     "save",
     "save_tensors",
     "section",
+    "to_netcdf",
+    "to_zarr",
     "verify_tensors",
 ]

@@ -168,15 +168,21 @@ def test_files_of_scipy_are_read_and_written(tmp_path, version, ranks, mode):
         expected = x if mode == "r" else np.concatenate([x[1:2], x[1:], x[:1]])
         assert np.array_equal(seen["x"], expected * 0.5)
 
-def test_single_values_are_listed_and_refused(tmp_path):
+def test_single_values(tmp_path):
     with scipy_io.netcdf_file(tmp_path / "s.nc", "w") as file:
         file.createDimension("k", 3)
         file.createVariable("one", "f8", ())[...] = 3.5
         file.createVariable("n", "i4", ("k",))[:] = [7, -8, 9]
     with ps.open_dataset(tmp_path / "s.nc") as ds:
         assert sorted(ds) == ["n", "one"] and list(ds["n"][:]) == [7, -8, 9]
-        with pytest.raises(ps.FormatError, match="single value"):
-            ds["one"].read(...)
+        assert ds["one"].shape == () and ds["one"].read(...) == 3.5
+    with ps.open_dataset(tmp_path / "s.nc", "r+") as ds:
+        ds["one"].write(np.array(-1.25), ...)
+    with ps.open_dataset(tmp_path / "new.nc", "w", container="cdf2") as ds:
+        ds.create("two", (), "i4").write(np.array(2, "i4"), ...)
+    with scipy_io.netcdf_file(tmp_path / "s.nc", mmap=False) as file, scipy_io.netcdf_file(tmp_path / "new.nc", mmap=False) as new:
+        assert file.variables["one"].getValue() == -1.25 and list(file.variables["n"][:]) == [7, -8, 9]
+        assert new.variables["two"].getValue() == 2
 
 
 PACKED = HEAD + """

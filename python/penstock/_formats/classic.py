@@ -257,9 +257,7 @@ def found_in(header: Header, entry: Entry, size: int, record_size: int) -> Found
     steps = shape[0] if grows else 1
     end = entry.begin + (steps - 1) * step + header.size(entry) if steps else 0
     refused = ""
-    if not entry.dims:
-        refused = "is a single value, with no dimension"
-    elif len(shape) > 8:
+    if len(shape) > 8:
         refused = f"has {len(shape)} dimensions, more than 8"
     elif end > size:
         refused = f"is cut short: its elements end at byte {end}, the file at byte {size}"

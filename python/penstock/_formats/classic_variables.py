@@ -81,7 +81,7 @@ class ClassicVariables(StoredVariables):
         offset = found.offset if grows or 0 not in found.shape else 0  # nothing need be there
         inner = _core._open(self._comm, self._name, "r" if self.mode == "r" else "r+", extents, descr_of(found.dtype),
                             found.dtype.itemsize, "C", offset, "raw", self._hints, NONE, None, None,
-                            (found.step, found.shape[0]))
+                            (found.step, found.shape[0] if found.shape else 0))
         if not grows:
             return inner
         self._growing[found.name] = inner
