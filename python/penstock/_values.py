@@ -147,7 +147,7 @@ def dtype_of(inner: Any, path: str) -> np.dtype:
     if not descr:
         return np.dtype((np.void, size))
     try:
-        if descr[0] not in "[<>|=" or descr.startswith(">bf"):  # of a Zarr array
+        if inner.container == "zarr" and (descr[0] not in "[<>|=" or descr.startswith(">bf")):
             return named(descr, path)
         value: Any = ast.literal_eval(descr) if descr[0] == "[" else descr
         dtype = np.lib.format.descr_to_dtype(value)
