@@ -26,8 +26,7 @@ block = whole().isel(dict(zip(("y", "x"), d.section.index)))
 """
 
 
-@pytest.mark.ranks
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("ranks", [1, pytest.param(3, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("how", ["'f.nc'", "'f.nc', unlimited_dims='time', compressors='shuffle,gzip'",
                                  "'f.nc', chunks={'y': 7, 'x': 20}, replace=True", "'f.nc', container='cdf2'"])
 def test_netcdf_is_what_xarray_had(mpirun, tmp_path, ranks, how):
@@ -43,7 +42,6 @@ if rank == 0:
 """, ranks)
 
 
-@pytest.mark.ranks
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_zarr_is_what_xarray_had(mpirun, ranks):
     pytest.importorskip("zarr")
@@ -56,7 +54,6 @@ if rank == 0:
 """, ranks)
 
 
-@pytest.mark.ranks
 def test_bad_blocks_are_one_error_and_no_file(mpirun):
     mpirun(BLOCK + """
 def refused(kind, words, change):

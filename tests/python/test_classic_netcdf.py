@@ -14,7 +14,6 @@ import penstock as ps
 from conftest import run_ranks
 from scripts import HEAD
 
-pytestmark = pytest.mark.ranks
 
 xarray = pytest.importorskip("xarray")
 scipy_io = pytest.importorskip("scipy.io")
@@ -111,7 +110,7 @@ with ps.open_dataset("t.nc", comm=comm) as ds:
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_write_variables_together(tmp_path, kind, ranks):
     run_ranks(tmp_path, TOGETHER.replace("KIND", repr(kind)), ranks)
@@ -149,7 +148,7 @@ with ps.open("s.nc", dataset="x", comm=comm) as f:
 
 
 @pytest.mark.parametrize("mode", ["r", "r+"])
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("version", [1, 2])
 def test_files_of_scipy_are_read_and_written(tmp_path, version, ranks, mode):
     x = np.arange(15, dtype=">i2").reshape(5, 3)
@@ -256,7 +255,7 @@ assert open("a.nc", "rb").read() == before
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_one_variable_is_opened_alone(tmp_path, ranks):
     run_ranks(tmp_path, ALONE, ranks)
     for seen in seen_by_others(tmp_path / "a.nc"):

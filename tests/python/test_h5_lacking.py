@@ -5,7 +5,6 @@ import pytest
 from conftest import run_ranks
 from scripts import DOOR
 
-pytestmark = pytest.mark.ranks
 
 h5py = pytest.importorskip("h5py")
 

@@ -6,7 +6,6 @@ import pytest
 
 from conftest import run_ranks
 
-pytestmark = pytest.mark.ranks
 
 h5py = pytest.importorskip("h5py")
 

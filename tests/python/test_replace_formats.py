@@ -178,7 +178,7 @@ assert found(name) == 5
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("ranks, rank", [(1, 0), (3, 0), (3, 2)])
+@pytest.mark.parametrize("ranks, rank", [pytest.param(1, 0, marks=pytest.mark.slow), (3, 0), (3, 2)])
 def test_a_rank_that_is_killed_before_close(mpirun, tmp_path, name, ranks, rank):
     mpirun(START + f"""
 put({name!r}, 1)
@@ -213,7 +213,8 @@ for generation in range(1, 10**9):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("ranks, one", [(1, True), (3, True), (3, False)])
+@pytest.mark.parametrize("ranks, one", [pytest.param(1, True, marks=pytest.mark.slow), (3, True),
+                                        pytest.param(3, False, marks=pytest.mark.slow)])
 def test_a_program_that_is_killed_at_any_time(tmp_path, name, ranks, one):
     (tmp_path / "loop.py").write_text(LOOP)
     for _ in range(3):
