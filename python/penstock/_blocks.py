@@ -139,7 +139,7 @@ def to_netcdf(block: xarray.Dataset, path: Path, distribution: Optional[Distribu
               dims: Sequence[str] = (), comm: Comm = None, unlimited_dims: Sequence[str] = (),
               chunks: Optional[Mapping[str, int]] = None, compressors: Any = None, replace: bool = False,
               hints: Optional[Mapping[str, Any]] = None, container: str = "netcdf") -> None:
-    """Writes a netCDF file of an `xarray.Dataset` of which each rank has a block. Collective over ``comm``.
+    """Writes a netCDF file of an ``xarray.Dataset`` of which each rank has a block. Collective over ``comm``.
 
     >>> d = ps.distribute((ny, nx), comm, kind=("block", "block"))
     >>> ps.to_netcdf(block, "run.nc", d, dims=("y", "x"), comm=comm, compressors="shuffle,gzip")
@@ -173,7 +173,7 @@ def to_netcdf(block: xarray.Dataset, path: Path, distribution: Optional[Distribu
 def to_zarr(block: xarray.Dataset, path: Path, distribution: Optional[Distribution] = None, *,
             dims: Sequence[str] = (), comm: Comm = None, chunks: Optional[Mapping[str, int]] = None,
             compressors: Any = None, replace: bool = False, hints: Optional[Mapping[str, Any]] = None) -> None:
-    """Writes a Zarr group of an `xarray.Dataset` of which each rank has a block. Collective over ``comm``.
+    """Writes a Zarr group of an ``xarray.Dataset`` of which each rank has a block. Collective over ``comm``.
 
     Args:
         block: As in `to_netcdf`.
