@@ -33,8 +33,9 @@ class _Part:
     is_shared: bool  #: all ranks have all of it
 
     @property
-    def how(self) -> dict[str, Any]:
-        return {"dims": self.dims, "fill_value": self.fill_value, "attributes": self.attributes}
+    def summary(self) -> tuple[Any, ...]:
+        """What is the same on all ranks."""
+        return self.name, self.dims, self.shape, str(self.values.dtype)
 
 
 def _slices_of(distribution: Optional[Distribution], dims: Sequence[str]) -> dict[str, tuple[slice, int]]:
@@ -94,8 +95,8 @@ def _create(file: Dataset, part: _Part, unlimited: Sequence[str], chunks: Mappin
     """Collective."""
     grows = part.dims[:1] if part.dims and part.dims[0] in unlimited else ()
     shape = (None, *part.shape[1:]) if grows else part.shape
-    how = dict(part.how)
-    if part.dims and any(dim in chunks for dim in part.dims):
+    how: dict[str, Any] = {"dims": part.dims, "fill_value": part.fill_value, "attributes": part.attributes}
+    if any(dim in chunks for dim in part.dims):
         how["chunks"] = tuple(chunks.get(dim, extent) for dim, extent in zip(part.dims, part.shape))
     if compressors is not None and len(part.dims) > 1:
         how["compressors"] = compressors
@@ -109,9 +110,8 @@ def _write(file: Dataset, part: _Part, unlimited: Sequence[str], is_first: bool)
     if not part.dims or part.dims[0] not in unlimited:
         variable.write(part.values if mine else None, part.index or ... if mine else None)
         return
-    for step, values in enumerate(part.values):  # of the block, which has all of them
+    for values in part.values:  # the block has all steps
         variable.append(values if mine else None, (part.index[1:] or ...) if mine else None)
-        assert variable.shape[0] == step + 1
 
 
 def _save(block: Any, path: Path, container: str, distribution: Optional[Distribution], dims: Sequence[str],
@@ -127,6 +127,7 @@ def _save(block: Any, path: Path, container: str, distribution: Optional[Distrib
         return _parts_of(block, slices, container not in ("cdf1", "cdf2"))
 
     parts, attributes = meeting.check(work)
+    meeting.agree({"variables": [part.summary for part in parts]})
     with open_dataset(path, "w", comm, attributes=attributes, hints=hints, container=container,
                       replace=replace) as file:
         for part in parts:

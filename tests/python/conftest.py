@@ -2,8 +2,11 @@
 
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -46,6 +49,27 @@ def run_once(folder, command, timeout):
         output, _ = process.communicate()
         pytest.fail(f"{' '.join(command)} did not end within {timeout} s:\n{output}")
     return process.returncode, output
+
+
+def kill_at_some_time(folder, arguments, ranks, one):
+    """Runs a program for some time after it has made the file "done", then kills one rank, by its "pid.RANK", or all."""
+    (folder / "done").unlink(missing_ok=True)
+    process = subprocess.Popen([find_mpiexec(), "-n", str(ranks), sys.executable, *arguments], cwd=folder,
+                               env=environment(), start_new_session=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (folder / "done").exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    time.sleep(random.random() / 10)
+    if one:
+        os.kill(int((folder / f"pid.{random.randrange(ranks)}").read_text()), signal.SIGKILL)
+        try:
+            process.wait(20)  # a launcher ends what is left of the program
+        except subprocess.TimeoutExpired:
+            pass
+    kill_session(process.pid)
+    process.wait()
 
 
 def left_over(path):

@@ -66,6 +66,7 @@ refused(ps.ArgumentError, "no dimension 'z'", {"dims": ("y", "z")})
 refused(ps.ArgumentError, "must name the 2 dimensions", {"dims": ("y",)})
 refused(ps.ArgumentError, "a distributed dimension has a fixed extent", {"unlimited_dims": ("y",)})
 refused(ps.ArgumentError, "'mask'.*more than 32 bits", {"block": block.assign(mask=block["mask"] + (1 << 40)), "container": "cdf1"})
+refused(ps.DisagreementError, "variables", {"block": block.drop_vars("mask") if rank == 1 else block})
 refused(ps.SectionError, "one block", {"distribution": ps.distribute((ny, nx), comm, kind=("cyclic", "*"))})
 """, 3)
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import random
-import signal
 import stat
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import numpy as np
 import penstock as ps
 import pytest
 
-from conftest import environment, find_mpiexec, kill_session, left_over
+from conftest import kill_at_some_time, left_over
 from scripts import HEAD
 
 RANKS = (1, 3, 4)
@@ -230,32 +228,11 @@ for generation in range(1, 10**9):
 """
 
 
-def killed_at_some_time(folder, ranks, one):
-    """Runs LOOP for some time, then kills one rank or all."""
-    (folder / "done").unlink(missing_ok=True)
-    process = subprocess.Popen([find_mpiexec(), "-n", str(ranks), sys.executable, "loop.py"], cwd=folder,
-                               env=environment(), start_new_session=True, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (folder / "done").exists():
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.01)
-    time.sleep(random.random() / 10)
-    if one:
-        os.kill(int((folder / f"pid.{random.randrange(ranks)}").read_text()), signal.SIGKILL)
-        try:
-            process.wait(20)  # a launcher ends what is left of the program
-        except subprocess.TimeoutExpired:
-            pass
-    kill_session(process.pid)
-    process.wait()
-
-
 @pytest.mark.parametrize("ranks, one", [(1, True), (3, True), (3, False)])
 def test_a_program_that_is_killed_at_any_time(tmp_path, ranks, one):
     (tmp_path / "loop.py").write_text(LOOP)
     for _ in range(6):
-        killed_at_some_time(tmp_path, ranks, one)
+        kill_at_some_time(tmp_path, ["loop.py"], ranks, one)
         whole = np.load(tmp_path / "f.npy")
         with ps.open(tmp_path / "f.npy") as f:
             assert (f[...] == f[0, 0]).all() and f.attrs["generation"] == f[0, 0] == whole[0, 0]

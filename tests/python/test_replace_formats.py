@@ -1,8 +1,6 @@
 """replace=True of HDF5, netCDF-4 and Zarr: the old file or folder stays until all ranks have closed the new one."""
 
 import os
-import random
-import signal
 import subprocess
 import sys
 import time
@@ -11,7 +9,7 @@ import numpy as np
 import penstock as ps
 import pytest
 
-from conftest import environment, find_mpiexec, kill_session
+from conftest import kill_at_some_time
 from scripts import HEAD
 
 pytest.importorskip("h5netcdf")
@@ -218,23 +216,7 @@ for generation in range(1, 10**9):
 def test_a_program_that_is_killed_at_any_time(tmp_path, name, ranks, one):
     (tmp_path / "loop.py").write_text(LOOP)
     for _ in range(3):
-        (tmp_path / "done").unlink(missing_ok=True)
-        process = subprocess.Popen([find_mpiexec(), "-n", str(ranks), sys.executable, "loop.py", name], cwd=tmp_path,
-                                   env=environment(), start_new_session=True, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "done").exists():
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.01)
-        time.sleep(random.random() / 5)
-        if one:
-            os.kill(int((tmp_path / f"pid.{random.randrange(ranks)}").read_text()), signal.SIGKILL)
-            try:
-                process.wait(20)  # a launcher ends what is left of the program
-            except subprocess.TimeoutExpired:
-                pass
-        kill_session(process.pid)
-        process.wait()
+        kill_at_some_time(tmp_path, ["loop.py", name], ranks, one)
         with ps.open(tmp_path / name) as f:
             assert (f[...] == np.ravel(f.attrs["value"])[0]).all() and f[0, 0] > 0
     deadline = time.monotonic() + 20

@@ -9,13 +9,12 @@ from typing import Any
 
 import typer
 
-from .running import TIMEOUT, byte_count, measured, save_records
+from .running import PLACE, RANKS, TIMEOUT, byte_count, measured, save_records
 
 
 def checkpoint(
-    folder: Path = typer.Argument(Path("."), exists=True, file_okay=False,
-                                  help="Folder on the file system to measure; files go into a temporary folder in it."),
-    ranks: int = typer.Option(4, min=1, help="MPI processes."),
+    folder: Path = PLACE,
+    ranks: int = RANKS,
     size: str = typer.Option("2G", help="Bytes of all tensors."),
     tensors: int = typer.Option(300, min=1, help="Number of tensors."),
     repeat: int = typer.Option(5, min=1, help="Timed repetitions; the median counts."),

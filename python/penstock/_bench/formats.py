@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from .running import TIMEOUT, byte_count, measured, save_records
+from .running import PLACE, RANKS, TIMEOUT, byte_count, measured, save_records
 
 CODEC = "the codec alone (zstd:1)"
 #: A way, and what its time is divided by: of the same round.
@@ -19,9 +19,8 @@ COMPARED = (("Zarr", "zarr-python, a rank each"), ("Zarr, zstd:1", "zarr-python,
 
 
 def formats(
-    folder: Path = typer.Argument(Path("."), exists=True, file_okay=False,
-                                  help="On the file system in question; the files go into a folder of their own there."),
-    ranks: int = typer.Option(4, min=1, help="MPI processes."),
+    folder: Path = PLACE,
+    ranks: int = RANKS,
     size: str = typer.Option("256M", help="Bytes of the array of doubles, a square in blocks."),
     repeat: int = typer.Option(7, min=1, help="Timed rounds, after one that is not counted; the median counts."),
     output: Path = typer.Option(Path("penstock-bench"), help="Folder for the measurements, formats.jsonl."),
