@@ -24,7 +24,7 @@ HINT = typer.Option(None, help="A hint for Penstock, name=value. Repeat it for s
                           f"{', '.join(hint.name for hint in hints())}.")
 ON = "What the I/O goes to: any of page-cache, o-direct and paced:NAME=VALUE,..., a modelled shared file system."
 PLACE = typer.Argument(Path("."), exists=True, file_okay=False,
-                       help="On the file system in question; the files go into a folder of their own there.")
+                       help="Folder on the file system to measure; files go into a temporary folder in it.")
 RANKS = typer.Option(4, min=1, help="MPI processes.")
 TIMEOUT = typer.Option(3600.0, min=1, help="Seconds after which an mpiexec is ended.")
 
