@@ -51,8 +51,6 @@ def entry_of(item: Any) -> Entry:
     if not isinstance(item, h5py.Dataset):
         return Entry("type")
     found = hdf5.found_in(item, None, placed=False)
-    if item.shape == () and item.id.get_offset() is not None and not hdf5.refusal_of(item):  # an array of one
-        found = replace(found, shape=(1,), dtype=hdf5.plain_type(item.dtype), refused="")
     why = "" if found.refused == hdf5.NO_SPACE else found.refused
     return Entry("dataset", attributes_of(item), "", item.shape, item.dtype, item.maxshape, item.chunks,
                  {name: getattr(item, name) for name in FILTERS}, item.fillvalue,

@@ -48,7 +48,7 @@ def select(index: Any, shape: tuple[int, ...]) -> Selected:
 def _of_scalar(entries: tuple[Any, ...]) -> Selected:
     if entries not in ((), (Ellipsis,)):
         raise ValueError("Illegal slicing argument for scalar dataspace")
-    return Selected((slice(0, 1),), (1,), ())
+    return Selected((), (), ())
 
 
 def _by_mask(mask: np.ndarray, shape: tuple[int, ...]) -> Selected:

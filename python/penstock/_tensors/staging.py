@@ -117,17 +117,17 @@ class Stage:
 
 def _write(path: str, pieces: list[Piece], metadata: dict[str, str], alone: Any) -> None:
     """By this rank alone, by its communicator: each piece is a tensor of its own."""
-    local, told, offsets, end = list[Piece](), list[tuple[str, str, tuple[int, ...], int]](), list[int](), 0
+    local, entries, offsets, end = list[Piece](), list[tuple[str, str, tuple[int, ...], int]](), list[int](), 0
     for number, piece in enumerate(pieces):
         memory = piece.memory
         shape = piece.shape if piece.part is None else memory.shape
         local.append(Piece(str(number), piece.dtype, shape, None, memory, (0,) * memory.ndim, memory.shape))
-        told.append((str(number), piece.dtype, shape, memory.nbytes))
+        entries.append((str(number), piece.dtype, shape, memory.nbytes))
         offsets.append(end)
         end += memory.nbytes
-    parts = [[piece.name, piece.dtype, piece.shape, _told(piece.part), piece.placed, piece.memory.shape,
+    parts = [[piece.name, piece.dtype, piece.shape, _described(piece.part), piece.placed, piece.memory.shape,
               piece.memory.dtype.str] for piece in pieces]
-    text = header.written(header.entries(told), {_PARTS: json.dumps({"parts": parts, "metadata": metadata})})
+    text = header.written(header.entries(entries), {_PARTS: json.dumps({"parts": parts, "metadata": metadata})})
     file = files.make(path, len(text) + end, alone, _UNBUFFERED)
     files.write(file, text, local, [len(text) + offset for offset in offsets]).close()
 
@@ -136,10 +136,10 @@ def _read(path: str) -> Staged:
     with open(path, "rb") as file:
         found = header_of(file, path)
     try:
-        told = json.loads(found.metadata[_PARTS])
+        content = json.loads(found.metadata[_PARTS])
         raw = np.memmap(path, "u1", "r")
-        pieces = [_piece(raw, found.tensors[str(number)].begin, *entry) for number, entry in enumerate(told["parts"])]
-        return Staged(pieces, dict(told["metadata"]))
+        pieces = [_piece(raw, found.tensors[str(number)].begin, *entry) for number, entry in enumerate(content["parts"])]
+        return Staged(pieces, dict(content["metadata"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise FormatError(f"'{path}' is not what Penstock has written beside a node: {error!s:.200}") from None
 
@@ -159,7 +159,7 @@ def _piece(raw: np.ndarray, begin: int, name: str, dtype: str, shape: list[int],
     return Piece(name, dtype, tuple(shape), known, memory, section, tuple(placed))
 
 
-def _told(part: Part) -> Any:
+def _described(part: Part) -> Any:
     if not isinstance(part, Section):
         return part
     return {"dimensions": [entry if isinstance(entry, list) else {"bounds": entry} for entry in part.dimensions]}
