@@ -138,7 +138,7 @@ def _read(path: str) -> Staged:
     try:
         content = json.loads(found.metadata[_PARTS])
         raw = np.memmap(path, "u1", "r")
-        pieces = [_piece(raw, found.tensors[str(number)].begin, *entry) for number, entry in enumerate(content["parts"])]
+        pieces = [_piece(raw, found.tensors[str(number)].begin, *part) for number, part in enumerate(content["parts"])]
         return Staged(pieces, dict(content["metadata"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise FormatError(f"'{path}' is not what Penstock has written beside a node: {error!s:.200}") from None
