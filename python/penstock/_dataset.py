@@ -224,10 +224,8 @@ class Dataset(Mapping[str, Variable]):
     def _calls_to_close(self) -> Iterator[Callable[[], Any]]:
         if self.container == "zarr" and self.mode != "r":
             yield from self._steps_that_are_missing()
-        classic = self._store if isinstance(self._store, ClassicVariables) else None
-        if self.mode != "r" and classic is not None:  # which tells of what is on the device
-            if self.mode == "w":
-                yield classic.begin
+        if self.mode != "r" and self._store.publishes_first:
+            yield self._store.end_definitions
             yield self._publish
         if self._replacing is not None:
             yield self.sync
@@ -235,7 +233,7 @@ class Dataset(Mapping[str, Variable]):
                 yield variable.opened.check_whole
         for variable in self._open:
             yield variable.opened.close
-        if self.mode != "r" and classic is None and (
+        if self.mode != "r" and not self._store.publishes_first and (
                 self._store.must_publish or any(variable.is_changed for variable in self._open)):
             yield self._store.publish
         yield self._store.anchor.close

@@ -17,7 +17,7 @@ from .._first_rank import ask_first_rank_of
 from .._values import descr_of
 from .classic import FILL, Classic
 from .variables import StoredVariables
-from .wanted import Found, Wanted
+from .wanted import MAKES_FILE, Found, Wanted
 
 
 class FilledSteps:
@@ -38,6 +38,7 @@ class ClassicVariables(StoredVariables):
     """Of one file, on every rank."""
 
     _kind: Classic
+    publishes_first = True
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -89,6 +90,10 @@ class ClassicVariables(StoredVariables):
             return inner
         return FilledSteps(inner, lambda step: self._ask(
             "append", lambda: self._kind.fill_step(self.path, found.name, step)))
+
+    def end_definitions(self) -> None:
+        if self.mode in MAKES_FILE:
+            self.begin()
 
     def begin(self) -> None:
         """Collective, before the first of them is read or written: no more are made."""

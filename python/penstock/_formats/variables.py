@@ -37,6 +37,9 @@ from .wanted import MAKES_FILE, Found, Wanted, digest
 class StoredVariables:
     """Of one file, on every rank."""
 
+    #: Whether the file tells, when it is closed, of what is on the device, before its variables are closed.
+    publishes_first = False
+
     def __init__(self, comm: int, path: str, mode: str, container: str, hints: Optional[_core._Settings],
                  settle: Callable[[], None]):
         """`settle`: collective; brings the file up to date, before rank 0 has the format's library change it."""
@@ -278,6 +281,9 @@ class StoredVariables:
 
         self._settle()
         return ask_first_rank_of(self.anchor, common, self._in_words(changed, doing), True, problem)
+
+    def end_definitions(self) -> None:
+        """Collective, before the file is closed: no more variables are made."""
 
     def publish(self) -> None:
         """Collective: publishes all that was written to its variables and is on the device."""

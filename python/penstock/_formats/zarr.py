@@ -47,6 +47,9 @@ class GroupAttributes:
 class ZarrVariables:
     """Of one group, on every rank. The same as StoredVariables."""
 
+    #: Whether the file tells, when it is closed, of what is on the device, before its variables are closed.
+    publishes_first = False
+
     container = "zarr"
 
     def __init__(self, comm: int, path: str, mode: str, hints: Optional[_core._Settings]):
@@ -227,6 +230,9 @@ class ZarrVariables:
                            0, "zarr", self._hints, NONE, None, None)
 
     # ---- the group as a whole
+
+    def end_definitions(self) -> None:
+        """Collective, before the file is closed: no more variables are made."""
 
     def publish(self) -> None:
         """Collective: the group's consolidated metadata say what its arrays say."""
