@@ -78,7 +78,7 @@ with opened(active_buffer_size=0, device="paced:bandwidth=1G,latency=5ms") as f:
     ("no room", 1, ROOM.format(size="2M"), ROOM.format(size="64M")),
     ("too little computation", 1, COMPUTATION.format(seconds=0), COMPUTATION.format(seconds=0.6)),
     ("late ranks", 2, LATE.format(seconds=0.2), LATE.format(seconds=0)),
-    ("opening and closing", 1, OPENS.format(files=40, writes=1), OPENS.format(files=1, writes=40)),
+    ("opening and closing", 1, OPENS.format(files=200, writes=1), OPENS.format(files=1, writes=200)),
     ("metadata", 1, METADATA.format(count=100), METADATA.format(count=1)),
     ("syncs", 1, SYNCS.format(every=1), SYNCS.format(every=20)),
 ], ids=lambda value: value if isinstance(value, str) and "\n" not in value else "")
